@@ -1,0 +1,30 @@
+// Early return on a status that is not OK.
+#ifndef PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_
+#define PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#define PM_STATUS_CONCAT_INNER(a, b) a##b
+#define PM_STATUS_CONCAT(a, b) PM_STATUS_CONCAT_INNER(a, b)
+
+// PM_RETURN_IF_ERROR(expression of type absl::Status);
+#define PM_RETURN_IF_ERROR(expression)                      \
+  do {                                                      \
+    if (absl::Status status = (expression); !status.ok()) { \
+      return status;                                        \
+    }                                                       \
+  } while (false)
+
+// PM_ASSIGN_OR_RETURN(declaration or lvalue, expression of type absl::StatusOr<T>);
+#define PM_ASSIGN_OR_RETURN(left, expression) \
+  PM_ASSIGN_OR_RETURN_INNER(PM_STATUS_CONCAT(status_or_, __LINE__), left, expression)
+
+#define PM_ASSIGN_OR_RETURN_INNER(status_or, left, expression) \
+  auto status_or = (expression);                               \
+  if (!status_or.ok()) return status_or.status();              \
+  left = *std::move(status_or)
+
+#endif  // PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_

@@ -1,0 +1,41 @@
+// Checks of numbers from users and peers. Every check is written so that NaN fails it, and every
+// message names the field, what was expected and what came. All return INVALID_ARGUMENT on failure.
+#ifndef PRIVATEMAIL_COMMON_BASE_VALIDATE_H_
+#define PRIVATEMAIL_COMMON_BASE_VALIDATE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+// "epsilon must be finite and positive, but is nan"
+absl::Status CheckFinitePositive(absl::string_view field, double value);
+
+// "alpha must be finite and not negative, but is -1"
+absl::Status CheckFiniteNonNegative(absl::string_view field, double value);
+
+// "delta must lie strictly between 0 and 1, but is 1"
+absl::Status CheckOpenUnitInterval(absl::string_view field, double value);
+
+// "k must be between 1 and 100, but is 0"
+absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
+                                 int64_t highest);
+
+// "query has the wrong dimension: expected 64, got 128"
+absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t actual);
+
+// Every row scaled to length 1, in double. Refuses a row that is zero or holds a value that is not
+// finite: "anchors row 3: value in column 5 is nan, expected finite values".
+absl::StatusOr<Matrix> UnitRows(absl::string_view field, const FloatMatrix& rows);
+absl::StatusOr<Matrix> UnitRows(absl::string_view field, const Matrix& rows);
+
+// The check that UnitRows makes, for one row: OK, or why it cannot be scaled to length 1.
+absl::Status CheckUnitScalable(absl::string_view field, const float* values, int64_t count);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_VALIDATE_H_

@@ -1,0 +1,41 @@
+// The Laplacian L_Y of a graph over labels, as something that multiplies.
+#ifndef PRIVATEMAIL_COMMON_NUMERICS_LABEL_GRAPH_H_
+#define PRIVATEMAIL_COMMON_NUMERICS_LABEL_GRAPH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+enum class LabelGraphKind {
+  kDistance,  // A = -1/2 J |y_i - y_j| J, J = I - 11'/n: the authors' released code. The default.
+  kKernel,    // Gaussian kernel over the integer labels: the second paper's text
+  kOneHotKernel,  // Gaussian kernel over one-hot labels: the first paper
+};
+
+// L_Y = Diag(A 1) - A. A_ij depends on the classes of i and j alone, so a product needs only the
+// sum of every class: O(n k + C^2 k) time for C classes, O(n + C^2) memory, exact up to rounding.
+// (What stands on A's diagonal cancels in the Laplacian.) Immutable and thread-safe. Labels by slot
+// are public, so a client's graph is, too.
+class LabelGraph {
+ public:
+  // labels: n values, one a row; kernel_denominator: c > 0, used by the two kernel graphs.
+  LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind, double kernel_denominator);
+
+  Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
+
+  // L_Y v. v: n x k.
+  Matrix MultiplyLaplacian(const Matrix& v) const;
+
+ private:
+  std::vector<int32_t> class_of_row_;  // n, index into the distinct labels in ascending order
+  Matrix affinity_;                    // C x C: A between rows of two classes
+  Vector class_degree_;  // C: row sum of A, its diagonal counted like any entry of the class
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_NUMERICS_LABEL_GRAPH_H_

@@ -1,0 +1,258 @@
+#include "common/protocol/public_parameters.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "digests and files are little-endian; a big-endian port swaps bytes here");
+
+std::string Sha256(absl::string_view bytes) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+void AppendString(absl::string_view name, absl::string_view value, std::string* text) {
+  absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
+}
+
+absl::StatusOr<KernelConvention> FromProto(v1::Kernel kernel) {
+  switch (kernel) {
+    case v1::KERNEL_TWO_SIGMA_SQUARED:
+      return KernelConvention::kTwoSigmaSquared;
+    case v1::KERNEL_SIGMA:
+      return KernelConvention::kSigma;
+    case v1::KERNEL_SIGMA_SQUARED:
+      return KernelConvention::kSigmaSquared;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "settings.kernel must be 1 (two_sigma_squared), 2 (sigma) or 3 (sigma_squared), but is ",
+          static_cast<int>(kernel)));
+  }
+}
+
+absl::StatusOr<LabelGraphKind> FromProto(v1::LabelGraph graph) {
+  switch (graph) {
+    case v1::LABEL_GRAPH_DISTANCE:
+      return LabelGraphKind::kDistance;
+    case v1::LABEL_GRAPH_KERNEL:
+      return LabelGraphKind::kKernel;
+    case v1::LABEL_GRAPH_ONE_HOT_KERNEL:
+      return LabelGraphKind::kOneHotKernel;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "settings.label_graph must be 1 (distance), 2 (kernel) or 3 (one_hot_kernel), but is ",
+          static_cast<int>(graph)));
+  }
+}
+
+v1::Kernel ToProto(KernelConvention kernel) {
+  switch (kernel) {
+    case KernelConvention::kTwoSigmaSquared:
+      return v1::KERNEL_TWO_SIGMA_SQUARED;
+    case KernelConvention::kSigma:
+      return v1::KERNEL_SIGMA;
+    case KernelConvention::kSigmaSquared:
+      return v1::KERNEL_SIGMA_SQUARED;
+  }
+  __builtin_unreachable();
+}
+
+v1::LabelGraph ToProto(LabelGraphKind graph) {
+  switch (graph) {
+    case LabelGraphKind::kDistance:
+      return v1::LABEL_GRAPH_DISTANCE;
+    case LabelGraphKind::kKernel:
+      return v1::LABEL_GRAPH_KERNEL;
+    case LabelGraphKind::kOneHotKernel:
+      return v1::LABEL_GRAPH_ONE_HOT_KERNEL;
+  }
+  __builtin_unreachable();
+}
+
+std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
+  std::vector<int32_t> distinct = labels;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  return distinct;
+}
+
+absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
+  if (!names.empty() && names.size() != classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("class_names must hold no name or one for each of the ", classes,
+                     " classes, but holds ", names.size()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string PublicParameters::ClassName(int64_t slot) const {
+  return class_names.empty() ? absl::StrCat(slot_labels[slot]) : class_names[slot];
+}
+
+absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
+  const auto at = std::lower_bound(slot_labels.begin(), slot_labels.end(), label);
+  if (at == slot_labels.end() || *at != label) {
+    return absl::NotFoundError(absl::StrCat("label must be one of the collection's ",
+                                            slot_labels.size(), " classes (", slot_labels.front(),
+                                            " to ", slot_labels.back(), "), but is ", label));
+  }
+  return at - slot_labels.begin();
+}
+
+std::string DigestOf(const Anchors& anchors) {
+  std::string bytes;
+  for (Eigen::Index i = 0; i < anchors.features.rows(); ++i) {
+    bytes.append(reinterpret_cast<const char*>(anchors.features.row(i).data()),
+                 static_cast<size_t>(anchors.features.cols()) * sizeof(float));
+    bytes.append(reinterpret_cast<const char*>(&anchors.labels[static_cast<size_t>(i)]),
+                 sizeof(int32_t));
+  }
+  return Sha256(bytes);
+}
+
+absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
+                                                      const EmbeddingSettings& settings,
+                                                      const Anchors& anchors,
+                                                      std::vector<std::string> class_names,
+                                                      std::string extractor) {
+  PM_RETURN_IF_ERROR(Validate(settings));
+  const auto rows = static_cast<int64_t>(anchors.features.rows());
+  if (static_cast<int64_t>(anchors.labels.size()) != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("anchor_labels must hold one label for each of the ", rows,
+                     " anchors, but holds ", anchors.labels.size()));
+  }
+  if (rows < settings.embedding_dim + 1) {
+    return absl::InvalidArgumentError(absl::StrCat("anchors must be at least embedding_dim + 1 = ",
+                                                   settings.embedding_dim + 1, ", but are ", rows));
+  }
+  PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
+  if (extractor.empty()) {
+    return absl::InvalidArgumentError(
+        "extractor must name how features are made (\"vectors\" for your own), but is empty");
+  }
+  PublicParameters parameters;
+  parameters.slot_labels = DistinctLabels(anchors.labels);
+  if (parameters.slot_labels.size() < 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
+  }
+  PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
+  parameters.collection_uuid = std::move(collection_uuid);
+  parameters.settings = settings;
+  parameters.feature_dim = anchors.features.cols();
+  parameters.extractor = std::move(extractor);
+  parameters.class_names = std::move(class_names);
+  parameters.anchor_count = rows;
+  parameters.anchor_digest = DigestOf(anchors);
+  return parameters;
+}
+
+std::string Fingerprint(const PublicParameters& p) {
+  std::string text = "privatemail public parameters 1\n";
+  AppendString("collection_uuid", p.collection_uuid, &text);
+  const EmbeddingSettings& s = p.settings;
+  absl::StrAppendFormat(&text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
+                        s.kernel_bandwidth, s.alpha, static_cast<int>(ToProto(s.kernel)),
+                        static_cast<int>(ToProto(s.label_graph)));
+  absl::StrAppendFormat(&text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
+                        s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
+  absl::StrAppend(&text, "feature_dim ", p.feature_dim, "\n");
+  AppendString("extractor", p.extractor, &text);
+  absl::StrAppend(&text, "slot_labels ", p.slot_labels.size(), "\n");
+  for (const int32_t label : p.slot_labels) absl::StrAppend(&text, label, "\n");
+  absl::StrAppend(&text, "class_names ", p.class_names.size(), "\n");
+  for (const std::string& name : p.class_names) AppendString("name", name, &text);
+  absl::StrAppend(&text, "anchor_count ", p.anchor_count, "\n");
+  AppendString("anchor_digest", p.anchor_digest, &text);
+  return Sha256(text);
+}
+
+std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
+
+void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
+  proto->set_kernel_bandwidth(settings.kernel_bandwidth);
+  proto->set_alpha(settings.alpha);
+  proto->set_kernel(ToProto(settings.kernel));
+  proto->set_label_graph(ToProto(settings.label_graph));
+  proto->set_embedding_dim(static_cast<uint32_t>(settings.embedding_dim));
+  proto->set_steps(static_cast<uint32_t>(settings.steps));
+  proto->set_normalise(settings.normalise);
+  proto->set_start_stddev(settings.start_stddev);
+}
+
+void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
+  proto->set_collection_uuid(parameters.collection_uuid);
+  ToProto(parameters.settings, proto->mutable_settings());
+  proto->set_feature_dim(static_cast<uint32_t>(parameters.feature_dim));
+  proto->set_extractor(parameters.extractor);
+  proto->mutable_slot_labels()->Assign(parameters.slot_labels.begin(),
+                                       parameters.slot_labels.end());
+  proto->mutable_class_names()->Assign(parameters.class_names.begin(),
+                                       parameters.class_names.end());
+  proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
+  proto->set_anchor_digest(parameters.anchor_digest);
+}
+
+absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
+  EmbeddingSettings settings;
+  settings.kernel_bandwidth = proto.kernel_bandwidth();
+  settings.alpha = proto.alpha();
+  PM_ASSIGN_OR_RETURN(settings.kernel, FromProto(proto.kernel()));
+  PM_ASSIGN_OR_RETURN(settings.label_graph, FromProto(proto.label_graph()));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", proto.embedding_dim(), 1, 1024));
+  settings.embedding_dim = static_cast<int>(proto.embedding_dim());
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", proto.steps(), 1, 10000));
+  settings.steps = static_cast<int>(proto.steps());
+  settings.normalise = proto.normalise();
+  settings.start_stddev = proto.start_stddev();
+  PM_RETURN_IF_ERROR(Validate(settings));
+  return settings;
+}
+
+absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
+  PublicParameters parameters;
+  parameters.collection_uuid = proto.collection_uuid();
+  PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), 1, int64_t{1} << 20));
+  parameters.feature_dim = proto.feature_dim();
+  parameters.extractor = proto.extractor();
+  parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
+  if (parameters.slot_labels.size() < 2 ||
+      DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
+    return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
+  }
+  parameters.class_names.assign(proto.class_names().begin(), proto.class_names().end());
+  PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
+  parameters.anchor_count = proto.anchor_count();
+  parameters.anchor_digest = proto.anchor_digest();
+  return parameters;
+}
+
+absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
+  if (ours == theirs) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("fingerprint mismatch: the collection's public parameters are ", ToHex(ours),
+                   ", the request was prepared for ", theirs.empty() ? "none" : ToHex(theirs),
+                   "; fetch the collection again"));
+}
+
+}  // namespace privatemail

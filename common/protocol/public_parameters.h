@@ -1,0 +1,77 @@
+// What both sides must agree on, and its fingerprint.
+#ifndef PRIVATEMAIL_COMMON_PROTOCOL_PUBLIC_PARAMETERS_H_
+#define PRIVATEMAIL_COMMON_PROTOCOL_PUBLIC_PARAMETERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/matrix.h"
+#include "common/numerics/smlq.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+
+// Public feature vectors that client and server share. Public.
+struct Anchors {
+  FloatMatrix features;  // n x d, as the operator gave them; both sides scale rows to length 1
+  std::vector<int32_t> labels;  // n
+};
+
+// Mirrors v1.PublicParameters, checked.
+struct PublicParameters {
+  std::string collection_uuid;
+  EmbeddingSettings settings;
+  int64_t feature_dim = 0;
+  std::string extractor;
+  std::vector<int32_t> slot_labels;      // C, ascending: the distinct labels of the anchors
+  std::vector<std::string> class_names;  // C or none
+  int64_t anchor_count = 0;
+  std::string anchor_digest;  // 32 bytes
+
+  // "heron", or "3" where classes have no names. slot < C.
+  std::string ClassName(int64_t slot) const;
+  // Slot of a label, NOT_FOUND when no class of the collection has it; the message names the range.
+  absl::StatusOr<int64_t> SlotOf(int32_t label) const;
+};
+
+// SHA-256 over each row's features as little-endian float32 and its label as little-endian int32.
+std::string DigestOf(const Anchors& anchors);
+
+// Parameters of a new collection. INVALID_ARGUMENT naming the field: bad settings, a label count
+// other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
+// fewer than two classes, class names that are neither none nor one for each distinct label, an
+// empty extractor.
+absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
+                                                      const EmbeddingSettings& settings,
+                                                      const Anchors& anchors,
+                                                      std::vector<std::string> class_names,
+                                                      std::string extractor);
+
+// SHA-256 of the canonical text: the line "privatemail public parameters 1", then for every field
+// of the struct, in its order and settings spelled out in theirs, a line "name value". Doubles are
+// written with C's %a, lists as a count and one line an element, strings as their byte length, a
+// space and their bytes. Two collections have equal fingerprints only if they agree in everything.
+std::string Fingerprint(const PublicParameters& parameters);
+
+// Lower-case hex, for messages and people.
+std::string ToHex(absl::string_view bytes);
+
+void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
+void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);
+
+// INVALID_ARGUMENT naming the field when a value is missing, out of range or an enum is
+// unspecified.
+absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
+absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
+
+// OK when `theirs` (from a request) is the fingerprint `ours`; otherwise FAILED_PRECONDITION naming
+// both.
+absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_PROTOCOL_PUBLIC_PARAMETERS_H_

@@ -1,0 +1,85 @@
+#include "common/numerics/alignment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/LU>
+#include <cmath>
+#include <random>
+
+namespace privatemail {
+namespace {
+
+using ::testing::HasSubstr;
+
+Matrix Cloud(int n, int k, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(n, k, [&] { return normal(bits); });
+}
+
+Matrix RotationByRadians(double angle) {
+  Matrix r(2, 2);
+  r << std::cos(angle), std::sin(angle), -std::sin(angle), std::cos(angle);
+  return r;
+}
+
+TEST(Alignment, RecoversAKnownSimilarityExactly) {
+  const Matrix source = Cloud(9, 2, 1);
+  const Matrix target =
+      (2.5 * source * RotationByRadians(.7)).rowwise() + Eigen::RowVector2d(3, -4);
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 2.5, 1e-12);
+  EXPECT_LT((map->rotation - RotationByRadians(.7)).norm(), 1e-12);
+  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+}
+
+TEST(Alignment, WithoutScaleKeepsScaleOne) {
+  const Matrix source = Cloud(9, 2, 2);
+  const auto map = KabschUmeyama(source, 7 * source, false);
+  ASSERT_TRUE(map.ok());
+  EXPECT_EQ(map->scale, 1);
+  EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-12);
+}
+
+TEST(Alignment, RecoversAReflectedCloudWithDeterminantPlusOne) {
+  const Matrix source = Cloud(7, 3, 3);
+  Matrix target = source;
+  target.col(2) *= -1;
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok());
+  EXPECT_NEAR(map->rotation.determinant(), 1, 1e-12);
+}
+
+TEST(Alignment, KeepsItsDigitsAtTheMagnitudeOfARelease) {
+  const Matrix source = 1e-160 * Cloud(9, 2, 4);
+  const Matrix target = Cloud(9, 2, 4) * RotationByRadians(2);
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 1e160, 1e148);
+  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+}
+
+TEST(Alignment, RefusesCollinearAnchorsWithTheResidual) {
+  Matrix line(5, 2);
+  line << 0, 0, 1, 2, 2, 4, 3, 6, 4, 8;
+  const auto map = KabschUmeyama(line, Cloud(5, 2, 5), true);
+  EXPECT_EQ(map.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(map.status().message(), HasSubstr("residual"));
+  EXPECT_FALSE(KabschUmeyama(Cloud(5, 2, 5), line, true).ok());
+  EXPECT_FALSE(KabschUmeyama(Matrix::Zero(5, 2), Cloud(5, 2, 5), true).ok());
+}
+
+TEST(Alignment, RefusesFewerThanDimensionPlusOnePoints) {
+  EXPECT_EQ(KabschUmeyama(Cloud(2, 2, 6), Cloud(2, 2, 7), true).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Alignment, RefusesShapesThatDiffer) {
+  EXPECT_EQ(KabschUmeyama(Cloud(4, 2, 6), Cloud(5, 2, 7), true).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace privatemail

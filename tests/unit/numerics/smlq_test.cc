@@ -1,0 +1,150 @@
+#include "common/numerics/smlq.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace privatemail {
+namespace {
+
+Matrix Normal(int n, int d, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(n, d, [&] { return normal(bits); });
+}
+
+std::vector<int32_t> Labels(int n, int classes) {
+  std::vector<int32_t> labels(n);
+  for (int i = 0; i < n; ++i) labels[i] = (i * i + i / 3) % classes * 3 - 5;
+  return labels;
+}
+
+// The definition, n x n and element by element.
+Matrix DenseLaplacian(const Matrix& affinity) {
+  Matrix laplacian = -affinity;
+  laplacian.diagonal() += affinity.rowwise().sum();
+  return laplacian;
+}
+
+Matrix DenseLabelAffinity(const std::vector<int32_t>& labels, LabelGraphKind kind, double c) {
+  const auto n = static_cast<Eigen::Index>(labels.size());
+  Matrix distance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) distance(i, j) = std::abs(labels[i] - labels[j]);
+  }
+  Matrix affinity(n, n);
+  if (kind == LabelGraphKind::kDistance) {
+    const Matrix centring = Matrix::Identity(n, n) - Matrix::Constant(n, n, 1.0 / n);
+    return -0.5 * centring * distance * centring;
+  }
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      const double squared = kind == LabelGraphKind::kKernel ? distance(i, j) * distance(i, j)
+                                                             : (distance(i, j) > 0 ? 2.0 : 0.0);
+      affinity(i, j) = i == j ? 0 : std::exp(-squared / c);
+    }
+  }
+  return affinity;
+}
+
+TEST(AffinityOperator, EqualsTheDenseMatrixAcrossTileBorders) {
+  for (const int n : {2, 127, 128, 129, 300}) {
+    const Matrix points = Normal(n, 5, n);
+    const Matrix v = Normal(n, 3, n + 1);
+    const Matrix w = GaussianAffinity(points, 2.5);
+    const AffinityOperator::Product product = AffinityOperator(points, 2.5).Multiply(v);
+    EXPECT_LT((product.product - w * v).norm(), 1e-12 * (1 + (w * v).norm())) << n;
+    EXPECT_LT((product.degrees - w.rowwise().sum()).norm(), 1e-12 * (1 + w.sum())) << n;
+  }
+}
+
+TEST(AffinityOperator, DuplicatePointsHaveAffinityOneEvenWhenDistancesRound) {
+  const Matrix points = Normal(1, 64, 3).colwise().replicate(3) * 1e3;
+  const AffinityOperator::Product product =
+      AffinityOperator(points, 1e-6).Multiply(Matrix::Ones(3, 1));
+  EXPECT_LE(product.degrees.maxCoeff(), 2.0);
+}
+
+TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
+  const std::vector<int32_t> labels = Labels(60, 7);
+  const Matrix v = Normal(60, 4, 9);
+  for (const auto kind :
+       {LabelGraphKind::kDistance, LabelGraphKind::kKernel, LabelGraphKind::kOneHotKernel}) {
+    const Matrix dense = DenseLaplacian(DenseLabelAffinity(labels, kind, 4.5)) * v;
+    const Matrix fast = LabelGraph(labels, kind, 4.5).MultiplyLaplacian(v);
+    EXPECT_LT((fast - dense).norm(), 1e-12 * dense.norm());
+  }
+}
+
+TEST(LabelGraph, AcceptsLabelsFarApart) {
+  const std::vector<int32_t> labels = {INT32_MIN, INT32_MAX, 0};
+  EXPECT_TRUE(LabelGraph(labels, LabelGraphKind::kKernel, 72)
+                  .MultiplyLaplacian(Matrix::Ones(3, 1))
+                  .allFinite());
+}
+
+TEST(Smlq, ARowOfDegreeZeroStaysAsItIs) {
+  Matrix points(3, 1);
+  points << 0, 1e20, -1e20;  // every kernel value underflows to zero
+  const Matrix x = Normal(3, 2, 4);
+  const LabelGraph labels(std::vector<int32_t>{0, 1, 2}, LabelGraphKind::kDistance, 2);
+  EXPECT_EQ(SmlqUpdate(x, AffinityOperator(points, 2), labels, .6), x);
+}
+
+TEST(Smlq, NormalisedStepsHaveFrobeniusNormSqrtN) {
+  const std::vector<int32_t> labels = Labels(20, 4);
+  const AffinityOperator graph(Normal(20, 3, 5), 2);
+  const auto z = SmlqIterate(1e-8 * Normal(20, 2, 6), graph,
+                             LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 3, true);
+  ASSERT_TRUE(z.ok()) << z.status();
+  EXPECT_NEAR(z->norm(), std::sqrt(20.0), 1e-12);
+}
+
+TEST(Smlq, AnObserverCanStopTheIteration) {
+  const std::vector<int32_t> labels = Labels(20, 4);
+  const AffinityOperator graph(Normal(20, 3, 5), 2);
+  int calls = 0;
+  const auto z =
+      SmlqIterate(Normal(20, 2, 6), graph, LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 9,
+                  true, [&](int done, int steps) {
+                    ++calls;
+                    EXPECT_EQ(steps, 9);
+                    return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+                  });
+  EXPECT_EQ(z.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Smlq, ObjectiveEqualsItsTraces) {
+  const std::vector<int32_t> labels = Labels(30, 5);
+  const Matrix points = Normal(30, 4, 7);
+  const Matrix z = Normal(30, 2, 8);
+  const Matrix l_x = DenseLaplacian(GaussianAffinity(points, 3));
+  const Matrix l_y = DenseLaplacian(DenseLabelAffinity(labels, LabelGraphKind::kKernel, 3));
+  const double expected =
+      (z.transpose() * l_x * z).trace() - .6 * (z.transpose() * l_y * z).trace();
+  EXPECT_NEAR(SmlqObjective(z, AffinityOperator(points, 3),
+                            LabelGraph(labels, LabelGraphKind::kKernel, 3), .6),
+              expected, 1e-10 * std::abs(expected));
+}
+
+TEST(Smlq, ZeroCannotBeNormalisedAndIsRefused) {
+  const std::vector<int32_t> labels = Labels(6, 2);
+  const auto z = SmlqIterate(Matrix::Zero(6, 2), AffinityOperator(Normal(6, 3, 1), 2),
+                             LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 1, true);
+  EXPECT_EQ(z.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(EmbeddingSettings, EachBadFieldIsNamed) {
+  EmbeddingSettings settings;
+  EXPECT_TRUE(Validate(settings).ok());
+  settings.alpha = std::nan("");
+  EXPECT_EQ(Validate(settings).message(), "alpha must be finite and not negative, but is nan");
+  settings = {};
+  settings.embedding_dim = 0;
+  EXPECT_EQ(Validate(settings).message(), "embedding_dim must be between 1 and 1024, but is 0");
+}
+
+}  // namespace
+}  // namespace privatemail
