@@ -9,6 +9,9 @@ namespace {
 // A tile of this many rows squared fits the second-level cache in double.
 constexpr Eigen::Index kTile = 128;
 
+// Below this the exponential is no normal number any more.
+constexpr double kLnSmallest = -708;
+
 }  // namespace
 
 AffinityOperator::AffinityOperator(Matrix points, double kernel_denominator)
@@ -31,7 +34,9 @@ AffinityOperator::Product AffinityOperator::Multiply(const Matrix& v) const {
       tile.noalias() = 2 * points_.middleRows(i, rows) * points_.middleRows(j, cols).transpose();
       tile.colwise() -= squared_norms_.segment(i, rows);
       tile.rowwise() -= squared_norms_.segment(j, cols).transpose();
-      tile = (tile.array().min(0.0) / kernel_denominator_).exp();
+      tile = tile.array().min(0.0) / kernel_denominator_;
+      // The vectorised exp never returns zero, so a row far from all others would have neighbours.
+      tile = (tile.array() > kLnSmallest).select(tile.array().exp(), 0.0);
       if (i == j) tile.diagonal().setZero();
       sums.middleRows(i, rows).noalias() += tile * extended.middleRows(j, cols);
       if (i != j) {
