@@ -1,0 +1,148 @@
+#include "client/privacy/sensitivity.h"
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status CheckInputs(const IterationInputs& in) {
+  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", in.alpha));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
+  const auto n = static_cast<int64_t>(in.start.rows());
+  if (n < 2)
+    return absl::InvalidArgumentError(
+        absl::StrCat("the iteration needs at least 2 rows, but has ", n));
+  if (in.label_graph.size() != n) {
+    return absl::InvalidArgumentError(absl::StrCat("labels must be as many as the start's ", n,
+                                                   " rows, but are ", in.label_graph.size()));
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
+  if (!in.start.allFinite())
+    return absl::InvalidArgumentError("the start must be finite, but is not");
+  return absl::OkStatus();
+}
+
+// m = exp(-4/c) and the smallest degree (n-1) m, or why the kernel cannot be bounded.
+absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
+  const double m = std::exp(-4 / in.kernel_denominator);
+  if (!std::isnormal(m)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel_bandwidth is too small: opposite unit vectors have affinity exp(-4 / ",
+                     in.kernel_denominator, ") = ", m, ", so no sensitivity can be proven"));
+  }
+  return m;
+}
+
+absl::StatusOr<double> FiniteBound(double bound) {
+  if (!std::isfinite(bound)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the sensitivity bound is ", bound,
+                     ", expected a finite number: alpha or start_stddev is "
+                     "extreme, or kernel_bandwidth too small"));
+  }
+  // One part in 10^12 covers the rounding of the bound's own evaluation.
+  return bound * (1 + 1e-12);
+}
+
+// g_i = |alpha (L_Y Q)_i|
+Vector LabelPull(const IterationInputs& in) {
+  return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
+}
+
+}  // namespace
+
+absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
+  PM_RETURN_IF_ERROR(CheckInputs(in));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("changed_rows", changed_rows, 1, 2));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  const double c = in.kernel_denominator;
+  const auto others = static_cast<double>(in.start.rows() - 1);  // n - 1
+  const double t = changed_rows;
+  const Vector g = LabelPull(in);
+  const double rho = in.start.rowwise().norm().maxCoeff();
+
+  const Vector stays =
+      (t * -std::expm1(-4 / c) * (2 * rho + g.array() / (others * m)) / (others * m)).matrix();
+
+  const Matrix centred = in.start.rowwise() - in.start.colwise().mean();
+  const double spread = Eigen::BDCSVD<Matrix>(centred).singularValues()[0];
+  const double u =
+      (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
+  const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);
+  const double largest_pull = g.head(in.slots).maxCoeff();
+  const double changed = largest_pull * std::expm1(4 / c) / others + averages;
+
+  return FiniteBound(0.5 * std::sqrt(stays.squaredNorm() + t * changed * changed));
+}
+
+absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {
+  PM_RETURN_IF_ERROR(CheckInputs(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  const Vector length = in.start.rowwise().norm();
+  const double smallest_degree = static_cast<double>(in.start.rows() - 1) * m;
+  return FiniteBound(
+      0.5 *
+      (length.maxCoeff() + length.array() + LabelPull(in).array() / smallest_degree).maxCoeff());
+}
+
+absl::StatusOr<double> IterationRoundingError(const IterationInputs& in, int64_t feature_dim) {
+  PM_RETURN_IF_ERROR(CheckInputs(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
+  const auto n = static_cast<double>(in.start.rows());
+  const double affinity_error =
+      4 * static_cast<double>(feature_dim + 4) * kUnit / in.kernel_denominator + 8 * kUnit;
+  const double rho = in.start.rowwise().norm().maxCoeff();
+  const Vector size = (rho + LabelPull(in).array() / ((n - 1) * m)).matrix();
+  return FiniteBound((2 * affinity_error + 4 * n * kUnit) * size.norm());
+}
+
+absl::StatusOr<PublishedGaussianBound> PublishedGaussianSensitivity(int64_t n, double alpha,
+                                                                    double bandwidth,
+                                                                    int64_t largest_label,
+                                                                    double frobenius_norm) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("n", n, 1, int64_t{1} << 40));
+  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", alpha));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("bandwidth", bandwidth));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("largest_label", largest_label, 0, int64_t{1} << 31));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("start's Frobenius norm", frobenius_norm));
+  const double s2 = bandwidth * bandwidth;
+  const auto rows = static_cast<double>(n);
+  const auto c2 = static_cast<double>(largest_label) * static_cast<double>(largest_label);
+  const double alpha2 = alpha * alpha;
+  // The printed abbreviations: smallest degrees before and after a row is added, and the largest
+  // after.
+  const double a = rows * std::exp(-2 / s2) + std::expm1(-1 / (2 * s2));
+  const double b = (rows + 1) * std::exp(-2 / s2) - 1;
+  const double t = rows + std::expm1(-1 / (2 * s2));
+  const double label_floor =
+      (rows + 1) * std::exp(-c2 / (2 * s2)) - 1;  // negative for many classes
+  const double label_edge = std::exp(-(c2 + 4) / (2 * s2));
+
+  PublishedGaussianBound bound;
+  bound.m_ii = alpha2 * (std::pow(rows / a, 2) + std::pow(rows / b, 2) -
+                         2 * label_floor * label_floor / (rows * t));
+  bound.m_ij = (alpha2 + 1) / (a * a) - 2 * alpha * label_edge / (t * t) + (alpha2 + 1) / (b * b) -
+               2 * alpha * label_edge / (rows * rows) -
+               2 * (alpha2 * std::exp(-c2 / s2) + std::exp(-4 / s2)) / (rows * t) +
+               4 * alpha / (a * b);
+  bound.m = rows * bound.m_ij + bound.m_ii;
+  bound.sensitivity_as_printed = bound.m * std::sqrt(rows + 1) / 2 * frobenius_norm;
+  bound.sensitivity_its_proof_supports = std::sqrt(bound.m * (rows + 1)) / 2 * frobenius_norm;
+  if (!(bound.sensitivity_as_printed > 0) || !std::isfinite(bound.sensitivity_as_printed)) {
+    return absl::FailedPreconditionError(absl::StrCat("the printed formula gives a sensitivity of ",
+                                                      bound.sensitivity_as_printed,
+                                                      ", expected a positive finite number"));
+  }
+  return bound;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,123 @@
+#include "client/release/joint_scheme.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/release/joint_steps.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors) {
+  PM_RETURN_IF_ERROR(CheckColumns("anchors", parameters.feature_dim, anchors.features.cols()));
+  const auto rows = static_cast<int64_t>(anchors.features.rows());
+  if (rows != parameters.anchor_count || static_cast<int64_t>(anchors.labels.size()) != rows) {
+    return absl::InvalidArgumentError(absl::StrCat("anchors must be ", parameters.anchor_count,
+                                                   " rows with a label each, but are ", rows,
+                                                   " rows and ", anchors.labels.size(), " labels"));
+  }
+  if (DigestOf(anchors) != parameters.anchor_digest) {
+    return absl::DataLossError(absl::StrCat("anchors have the digest ", ToHex(DigestOf(anchors)),
+                                            ", but the collection published ",
+                                            ToHex(parameters.anchor_digest)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(const PublicParameters& parameters,
+                                                             const std::vector<int32_t>& labels) {
+  std::vector<std::vector<int64_t>> rows(parameters.slot_labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const absl::StatusOr<int64_t> slot = parameters.SlotOf(labels[i]);
+    if (!slot.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dummies row ", i, ": ", slot.status().message()));
+    }
+    rows[static_cast<size_t>(*slot)].push_back(static_cast<int64_t>(i));
+  }
+  for (size_t slot = 0; slot < rows.size(); ++slot) {
+    if (rows[slot].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dummies must hold at least one vector of every class, but hold none of ",
+                       parameters.ClassName(static_cast<int64_t>(slot))));
+    }
+  }
+  return rows;
+}
+
+Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
+                  const std::vector<int32_t>& labels) {
+  Matrix means =
+      Matrix::Zero(static_cast<Eigen::Index>(parameters.slot_labels.size()), unit_anchors.cols());
+  for (Eigen::Index i = 0; i < unit_anchors.rows(); ++i) {
+    means.row(*parameters.SlotOf(labels[static_cast<size_t>(i)])) += unit_anchors.row(i);
+  }
+  means.rowwise().normalize();  // a mean of length zero stays zero: no direction is nearest to it
+  return means;
+}
+
+}  // namespace
+
+absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
+                                                const std::optional<Anchors>& dummies) {
+  PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  Matrix pool = unit_anchors;
+  if (dummies.has_value()) {
+    PM_RETURN_IF_ERROR(CheckColumns("dummies", parameters.feature_dim, dummies->features.cols()));
+    if (static_cast<Eigen::Index>(dummies->labels.size()) != dummies->features.rows()) {
+      return absl::InvalidArgumentError(absl::StrCat("dummies must have one label a row, but have ",
+                                                     dummies->features.rows(), " rows and ",
+                                                     dummies->labels.size(), " labels"));
+    }
+    PM_ASSIGN_OR_RETURN(pool, UnitRows("dummies", dummies->features));
+  }
+  PM_ASSIGN_OR_RETURN(
+      std::vector<std::vector<int64_t>> of_slot,
+      RowsBySlot(parameters, dummies.has_value() ? dummies->labels : anchors.labels));
+  std::vector<int32_t> labels = parameters.slot_labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  LabelGraph label_graph(labels, parameters.settings.label_graph,
+                         parameters.settings.KernelDenominator());
+  Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
+  return JointScheme(std::make_shared<const JointSetting>(
+      JointSetting{std::move(parameters), std::move(unit_anchors), std::move(pool),
+                   std::move(of_slot), std::move(label_graph), std::move(class_means)}));
+}
+
+const PublicParameters& JointScheme::parameters() const { return setting_->parameters; }
+
+const LabelGraph& JointScheme::label_graph() const { return setting_->label_graph; }
+
+absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
+  PM_RETURN_IF_ERROR(CheckColumns("query", parameters().feature_dim, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  Eigen::Index nearest = 0;
+  (setting_->class_means * unit.transpose()).col(0).maxCoeff(&nearest);
+  return parameters().slot_labels[static_cast<size_t>(nearest)];
+}
+
+absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
+                                                  Ledger& ledger, BitSource& bits) const {
+  PM_RETURN_IF_ERROR(CheckColumns("query", parameters().feature_dim, target.features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
+  const absl::StatusOr<int64_t> slot = parameters().SlotOf(target.label);
+  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
+
+  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
+  const Matrix rows = AssembleRows(*setting_, part, *slot, unit.row(0));
+  PM_ASSIGN_OR_RETURN(FloatMatrix released,
+                      part.mechanism.Release(PrivateIteration(*setting_, part, rows), bits));
+  return JointRelease{.rows = std::move(released),
+                      .guarantee = part.guarantee,
+                      .l2_sensitivity = part.l2_sensitivity,
+                      .noise_stddev = part.mechanism.noise_stddev()};
+}
+
+}  // namespace privatemail

@@ -1,0 +1,84 @@
+// The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): one target
+// hidden in its class's slot among dummies, embedded together with the public anchors by one
+// private iteration.
+#ifndef PRIVATEMAIL_CLIENT_RELEASE_JOINT_SCHEME_H_
+#define PRIVATEMAIL_CLIENT_RELEASE_JOINT_SCHEME_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "client/privacy/bit_source.h"
+#include "client/privacy/gaussian_mechanism.h"
+#include "client/privacy/guarantee.h"
+#include "client/privacy/ledger.h"
+#include "common/base/matrix.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// What a searcher keeps secret. Never leaves the client.
+struct Target {
+  Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
+  int32_t label = 0;            // one of the collection's slot labels
+};
+
+// What one release may cost. Neither number has a default: unset is refused.
+struct PrivacyCost {
+  double epsilon = std::numeric_limits<double>::quiet_NaN();
+  double delta = std::numeric_limits<double>::quiet_NaN();
+  Mechanism mechanism = Mechanism::kGaussian;
+};
+
+// What leaves the machine, and what it promises. Safe to publish as a whole.
+struct JointRelease {
+  // (C slots + anchors) x embedding_dim: slot rows in the order of slot_labels, then the anchors.
+  FloatMatrix rows;
+  Guarantee guarantee;
+  double l2_sensitivity =
+      0;  // of the noise-free iteration; depends on public values and the start alone
+  double noise_stddev = 0;  // of the noise in every entry
+};
+
+struct JointSetting;
+
+// The public side of a collection, prepared for any number of releases. Immutable and thread-safe.
+class JointScheme {
+ public:
+  // anchors must be those that the parameters were published with. `dummies` is a pool of the
+  // client's own in the shape of anchors; without one, dummies are drawn among the anchors of each
+  // class. INVALID_ARGUMENT: shapes differ, a row is zero or not finite, a pool's label is none of
+  // the collection's, or a class has no dummy. DATA_LOSS: the anchors do not have the published
+  // digest.
+  static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
+                                            const std::optional<Anchors>& dummies = std::nullopt);
+
+  const PublicParameters& parameters() const;
+  const LabelGraph& label_graph() const;  // over the slots, then the anchors; for post-processing
+
+  // Label of the class whose anchors' mean direction is nearest to the features, computed here and
+  // told to nobody. INVALID_ARGUMENT: wrong dimension, zero or not finite.
+  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const;
+
+  // One release, in this order: start and one dummy for every slot, drawn without regard to the
+  // target; the bound; the charge, durable before anything is sampled that hides the target; the
+  // private iteration; the noise. Spends (epsilon, delta) of the ledger's budget for this
+  // collection; nothing is spent when a check fails first. INVALID_ARGUMENT: features or label as
+  // above, epsilon or delta out of range. FAILED_PRECONDITION: no bound can be proven for these
+  // parameters, or no budget is granted. RESOURCE_EXHAUSTED: the budget does not suffice.
+  // UNAVAILABLE: no bits, or no durable charge.
+  absl::StatusOr<JointRelease> Release(const Target& target, const PrivacyCost& cost,
+                                       Ledger& ledger, BitSource& bits) const;
+
+ private:
+  explicit JointScheme(std::shared_ptr<const JointSetting> setting)
+      : setting_(std::move(setting)) {}
+
+  std::shared_ptr<const JointSetting> setting_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RELEASE_JOINT_SCHEME_H_

@@ -1,0 +1,55 @@
+// The steps of a joint release, apart, so that tests can look between them. Not installed: a caller
+// of these could let a noise-free iteration out.
+#ifndef PRIVATEMAIL_CLIENT_RELEASE_JOINT_STEPS_H_
+#define PRIVATEMAIL_CLIENT_RELEASE_JOINT_STEPS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/privacy/bit_source.h"
+#include "client/privacy/gaussian_mechanism.h"
+#include "client/privacy/sensitivity.h"
+#include "client/release/joint_scheme.h"
+#include "common/base/matrix.h"
+#include "common/numerics/label_graph.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// Public, the same for every release on a collection (and pool of dummies).
+struct JointSetting {
+  PublicParameters parameters;
+  Matrix anchors;                             // unit rows
+  Matrix pool;                                // unit rows, the candidates for dummies
+  std::vector<std::vector<int64_t>> of_slot;  // rows of the pool that belong to each slot
+  LabelGraph label_graph;                     // over slot labels, then anchor labels
+  Matrix class_means;  // slots x d: sum of each class's unit anchors, scaled to length 1
+
+  int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
+};
+
+// All of a release that does not depend on the target. Drawn before the target is looked at.
+struct TargetFreePart {
+  Matrix start;  // Q, (slots + anchors) x embedding_dim
+  std::vector<int64_t>
+      dummies;  // slots, rows of the pool: one for every slot, the target's included
+  double l2_sensitivity = 0;
+  Guarantee guarantee;
+  GaussianMechanism mechanism;
+};
+absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
+                                                  const PrivacyCost& cost, BitSource& bits);
+
+// The rows of the iteration: every slot's dummy, the target written over the one in `slot`, the
+// anchors. target: unit row. Private.
+Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+                    const RowVector& target);
+
+// One iteration from the start, without noise. Private.
+Matrix PrivateIteration(const JointSetting& setting, const TargetFreePart& part,
+                        const Matrix& rows);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RELEASE_JOINT_STEPS_H_

@@ -1,0 +1,61 @@
+#include "client/privacy/calibration.h"
+#include "client/privacy/sensitivity.h"
+#include "tests/golden/golden.h"
+
+namespace privatemail {
+namespace {
+
+using nlohmann::json;
+
+TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
+  ASSERT_EQ(Golden().at("published_gaussian_sensitivity").size(), 5u);
+  for (const json& golden : Golden().at("published_gaussian_sensitivity")) {
+    const auto bound = PublishedGaussianSensitivity(golden.at("n"), golden.at("alpha"), golden.at("sigma"),
+                                                    golden.at("c"), golden.at("frobenius_norm_of_q"));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ExpectSame(bound->m_ij, golden.at("M_ij"));
+    ExpectSame(bound->m_ii, golden.at("M_ii"));
+    ExpectSame(bound->m, golden.at("M"));
+    ExpectSame(bound->sensitivity_as_printed, golden.at("delta_as_printed"));
+    ExpectSame(bound->sensitivity_its_proof_supports, golden.at("delta_its_proof_supports"));
+  }
+}
+
+TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
+  ASSERT_EQ(Golden().at("replace_target_sensitivity").size(), 4u);
+  for (const json& golden : Golden().at("replace_target_sensitivity")) {
+    const double bandwidth = golden.at("sigma");
+    const double c = 2 * bandwidth * bandwidth;
+    const std::string graph = golden.at("label_graph");
+    const LabelGraphKind kind = graph == "distance" ? LabelGraphKind::kDistance
+                                : graph == "kernel" ? LabelGraphKind::kKernel
+                                                    : LabelGraphKind::kOneHotKernel;
+    const LabelGraph label_graph(golden.at("labels").get<std::vector<int32_t>>(), kind, c);
+    const Matrix start = MatrixFrom(golden.at("start"));
+    const auto bound = ReplaceTargetSensitivity(
+        {.start = start, .label_graph = label_graph, .alpha = golden.at("alpha"), .kernel_denominator = c,
+         .slots = golden.at("n_targets")},
+        golden.at("changed_rows"));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ExpectSame(*bound, golden.at("bound"));
+    EXPECT_GE(*bound, golden.at("largest_change_seen_by_search").get<double>());
+  }
+}
+
+// Below by no more than 1e-12, above by no more than 1e-6.
+TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
+  ASSERT_EQ(Golden().at("gaussian_stddev_per_unit_l2").size(), 18u);
+  for (const json& golden : Golden().at("gaussian_stddev_per_unit_l2")) {
+    const auto analytic = AnalyticGaussianStddev(golden.at("epsilon"), golden.at("delta"));
+    ASSERT_TRUE(analytic.ok()) << analytic.status();
+    const double expected = golden.at("analytic");
+    EXPECT_GE(*analytic, expected * (1 - 1e-12)) << golden;
+    EXPECT_LE(*analytic, expected * (1 + 1e-6)) << golden;
+    const auto classical = PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta"));
+    ASSERT_TRUE(classical.ok()) << classical.status();
+    ExpectSame(*classical, golden.at("classical"));
+  }
+}
+
+}  // namespace
+}  // namespace privatemail

@@ -1,0 +1,63 @@
+// What tests say about statuses and temporary files.
+#ifndef PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
+#define PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace privatemail {
+
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& status_or) {
+  return status_or.status();
+}
+
+// EXPECT_THAT(call, FailsWith(absl::StatusCode::kInvalidArgument, "part of the message"));
+MATCHER_P2(FailsWith, code, part, "fails with the given code and part of a message") {
+  const absl::Status& status = StatusOf(arg);
+  *result_listener << status.ToString();
+  return status.code() == code && std::string(status.message()).find(part) != std::string::npos;
+}
+
+MATCHER(IsOk, "is OK") {
+  *result_listener << StatusOf(arg).ToString();
+  return StatusOf(arg).ok();
+}
+
+// ASSERT_OK_AND_ASSIGN(auto value, call returning StatusOr);
+#define ASSERT_OK_AND_ASSIGN(left, expression) \
+  ASSERT_OK_AND_ASSIGN_INNER(PM_TEST_CONCAT(ok_or_, __LINE__), left, expression)
+#define PM_TEST_CONCAT(a, b) PM_TEST_CONCAT_INNER(a, b)
+#define PM_TEST_CONCAT_INNER(a, b) a##b
+#define ASSERT_OK_AND_ASSIGN_INNER(status_or, left, expression) \
+  auto status_or = (expression);                                \
+  ASSERT_TRUE(status_or.ok()) << status_or.status();            \
+  left = *std::move(status_or)
+
+// A fresh folder of this test's own, removed at the end of its scope.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "privatemail_test_XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
