@@ -13,7 +13,8 @@
 namespace privatemail {
 
 inline const nlohmann::json& Golden() {
-  static const nlohmann::json values = nlohmann::json::parse(std::ifstream(PRIVATEMAIL_GOLDEN_JSON));
+  static const nlohmann::json values =
+      nlohmann::json::parse(std::ifstream(PRIVATEMAIL_GOLDEN_JSON));
   return values;
 }
 
@@ -29,11 +30,13 @@ inline Matrix MatrixFrom(const nlohmann::json& rows) {
 inline void ExpectSame(const Matrix& actual, const Matrix& expected) {
   ASSERT_EQ(actual.rows(), expected.rows());
   ASSERT_EQ(actual.cols(), expected.cols());
-  EXPECT_LE((actual - expected).norm(), 1e-9 * expected.norm()) << actual << "\nexpected\n" << expected;
+  EXPECT_LE((actual - expected).norm(), 1e-9 * expected.norm()) << actual << "\nexpected\n"
+                                                                << expected;
 }
 
 inline void ExpectSame(double actual, double expected) {
-  EXPECT_LE(std::abs(actual - expected), 1e-9 * std::abs(expected)) << actual << " expected " << expected;
+  EXPECT_LE(std::abs(actual - expected), 1e-9 * std::abs(expected))
+      << actual << " expected " << expected;
 }
 
 }  // namespace privatemail

@@ -38,8 +38,9 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   const auto client_labels = scheme.at("client_labels").get<std::vector<int32_t>>();
   const Matrix client_features = MatrixFrom(scheme.at("client_features"));
   const LabelGraph client_graph(client_labels, settings.label_graph, c);
-  const Matrix first = SmlqUpdate(MatrixFrom(scheme.at("client_start")), AffinityOperator(client_features, c),
-                                  client_graph, settings.alpha);
+  const Matrix first =
+      SmlqUpdate(MatrixFrom(scheme.at("client_start")), AffinityOperator(client_features, c),
+                 client_graph, settings.alpha);
   ExpectSame(first, MatrixFrom(run.at("first_iteration")));
   const auto client = PostProcess(first, client_graph, settings);
   ASSERT_TRUE(client.ok()) << client.status();
@@ -51,9 +52,10 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   server_features << gallery, client_features.bottomRows(client_features.rows() - targets);
   auto server_labels = scheme.at("gallery_labels").get<std::vector<int32_t>>();
   server_labels.insert(server_labels.end(), client_labels.begin() + targets, client_labels.end());
-  const auto server = SmlqIterate(MatrixFrom(scheme.at("server_start")), AffinityOperator(server_features, c),
-                                  LabelGraph(server_labels, settings.label_graph, c), settings.alpha,
-                                  settings.steps, settings.normalise);
+  const auto server =
+      SmlqIterate(MatrixFrom(scheme.at("server_start")), AffinityOperator(server_features, c),
+                  LabelGraph(server_labels, settings.label_graph, c), settings.alpha,
+                  settings.steps, settings.normalise);
   ASSERT_TRUE(server.ok()) << server.status();
   ExpectSame(*server, MatrixFrom(run.at("server")));
 
@@ -67,7 +69,8 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
 
   const auto nearest = NearestRows(aligned, server->topRows(gallery.rows()), 4);
   for (int slot = 0; slot < targets; ++slot) {
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(nearest[slot][i].row, run.at("nearest")[slot][i].get<int64_t>());
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(nearest[slot][i].row, run.at("nearest")[slot][i].get<int64_t>());
   }
 }
 
@@ -76,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(EveryGraphAndKernel, JointSchemeGolden, ::testing::Rang
 TEST(UmeyamaGolden, EqualsTheReferenceForASimilarityAndForAReflection) {
   ASSERT_EQ(Golden().at("umeyama").size(), 2u);
   for (const json& golden : Golden().at("umeyama")) {
-    const auto map = KabschUmeyama(MatrixFrom(golden.at("source")), MatrixFrom(golden.at("target")), true);
+    const auto map =
+        KabschUmeyama(MatrixFrom(golden.at("source")), MatrixFrom(golden.at("target")), true);
     ASSERT_TRUE(map.ok()) << map.status();
     ExpectSame(map->scale, golden.at("scale"));
     ExpectSame(map->rotation, MatrixFrom(golden.at("rotation")));

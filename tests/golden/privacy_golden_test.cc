@@ -10,8 +10,9 @@ using nlohmann::json;
 TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
   ASSERT_EQ(Golden().at("published_gaussian_sensitivity").size(), 5u);
   for (const json& golden : Golden().at("published_gaussian_sensitivity")) {
-    const auto bound = PublishedGaussianSensitivity(golden.at("n"), golden.at("alpha"), golden.at("sigma"),
-                                                    golden.at("c"), golden.at("frobenius_norm_of_q"));
+    const auto bound =
+        PublishedGaussianSensitivity(golden.at("n"), golden.at("alpha"), golden.at("sigma"),
+                                     golden.at("c"), golden.at("frobenius_norm_of_q"));
     ASSERT_TRUE(bound.ok()) << bound.status();
     ExpectSame(bound->m_ij, golden.at("M_ij"));
     ExpectSame(bound->m_ii, golden.at("M_ii"));
@@ -32,10 +33,12 @@ TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
                                                     : LabelGraphKind::kOneHotKernel;
     const LabelGraph label_graph(golden.at("labels").get<std::vector<int32_t>>(), kind, c);
     const Matrix start = MatrixFrom(golden.at("start"));
-    const auto bound = ReplaceTargetSensitivity(
-        {.start = start, .label_graph = label_graph, .alpha = golden.at("alpha"), .kernel_denominator = c,
-         .slots = golden.at("n_targets")},
-        golden.at("changed_rows"));
+    const auto bound = ReplaceTargetSensitivity({.start = start,
+                                                 .label_graph = label_graph,
+                                                 .alpha = golden.at("alpha"),
+                                                 .kernel_denominator = c,
+                                                 .slots = golden.at("n_targets")},
+                                                golden.at("changed_rows"));
     ASSERT_TRUE(bound.ok()) << bound.status();
     ExpectSame(*bound, golden.at("bound"));
     EXPECT_GE(*bound, golden.at("largest_change_seen_by_search").get<double>());

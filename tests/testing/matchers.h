@@ -45,7 +45,8 @@ MATCHER(IsOk, "is OK") {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "privatemail_test_XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "privatemail_test_XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }

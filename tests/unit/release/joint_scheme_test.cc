@@ -1,0 +1,210 @@
+#include "client/release/joint_scheme.h"
+
+#include <cmath>
+#include <random>
+
+#include "client/release/joint_steps.h"
+#include "common/base/validate.h"
+#include "common/numerics/affinity.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int kClasses = 4;
+constexpr int kAnchors = 24;
+constexpr int kDim = 6;
+constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
+
+FloatMatrix Normal(int n, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal;
+  return FloatMatrix::NullaryExpr(n, kDim, [&] { return normal(bits); });
+}
+
+Anchors MakeAnchors(int n = kAnchors, unsigned seed = 1) {
+  Anchors anchors{Normal(n, seed), {}};
+  for (int i = 0; i < n; ++i) {
+    anchors.labels.push_back(10 * (i % kClasses));
+    anchors.features(i, i % kClasses) += 4;  // a class leans towards an axis of its own
+  }
+  return anchors;
+}
+
+PublicParameters Parameters(const Anchors& anchors) {
+  return *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
+}
+
+Target TargetOf(int32_t label, unsigned seed) { return {Normal(1, seed), label}; }
+
+struct Funded {
+  TemporaryFolder folder;
+  std::unique_ptr<Ledger> ledger = *Ledger::Open(folder / "ledger");
+
+  Funded() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
+};
+
+TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnotherClass) {
+  const Anchors anchors = MakeAnchors();
+  std::vector<int32_t> labels = {0, 10, 20, 30};
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  const EmbeddingSettings settings;
+  Matrix class_means = Matrix::Zero(kClasses, kDim);
+  const JointSetting setting{Parameters(anchors),
+                             *UnitRows("anchors", anchors.features),
+                             *UnitRows("anchors", anchors.features),
+                             {{0, 4, 8}, {1, 5}, {2, 6}, {3, 7}},
+                             LabelGraph(labels, settings.label_graph, settings.KernelDenominator()),
+                             class_means};
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+
+  // Two runs under the same bits, with targets of the classes in slots 0 and 2.
+  SeededBits one_bits(9);
+  SeededBits two_bits(9);
+  ASSERT_OK_AND_ASSIGN(const TargetFreePart one, DrawTargetFreePart(setting, cost, one_bits));
+  ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
+  EXPECT_EQ(one.start, two.start);
+  EXPECT_EQ(one.dummies, two.dummies);
+  EXPECT_EQ(one.l2_sensitivity, two.l2_sensitivity);
+  EXPECT_EQ(one.mechanism.noise_stddev(), two.mechanism.noise_stddev());
+
+  const Matrix target = *UnitRows("target", Normal(2, 77));
+  const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
+  const Matrix two_rows = AssembleRows(setting, two, 2, target.row(1));
+  for (int row = 0; row < one_rows.rows(); ++row) {
+    EXPECT_EQ(one_rows.row(row) == two_rows.row(row), row != 0 && row != 2) << "row " << row;
+  }
+  EXPECT_EQ(two_rows.row(0), setting.pool.row(one.dummies[0]));
+  EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
+
+  // The iterations differ, the noise does not.
+  const Matrix one_iteration = PrivateIteration(setting, one, one_rows);
+  const Matrix two_iteration = PrivateIteration(setting, two, two_rows);
+  EXPECT_NE(one_iteration, two_iteration);
+  EXPECT_LE((one_iteration - two_iteration).norm(), one.l2_sensitivity);
+  ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
+                       one.mechanism.Release(one_iteration, one_bits));
+  ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
+                       two.mechanism.Release(two_iteration, two_bits));
+  const Matrix one_noise = one_released.cast<double>() - one_iteration;
+  const Matrix two_noise = two_released.cast<double>() - two_iteration;
+  EXPECT_LE((one_noise - two_noise).cwiseAbs().maxCoeff(),
+            1e-6 * one.mechanism.noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
+  EXPECT_GT(one_noise.norm(), one.mechanism.noise_stddev());
+}
+
+// The same through the public function: what is charged, and how many bits are drawn.
+TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
+  const Funded funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  ASSERT_OK_AND_ASSIGN(const JointRelease one,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  ASSERT_OK_AND_ASSIGN(const JointRelease two,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  EXPECT_NE(one.rows, two.rows);
+  EXPECT_EQ(one.rows.rows(), kClasses + kAnchors);
+  EXPECT_EQ(one.rows.cols(), 2);
+  EXPECT_TRUE(one.guarantee.proven);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 2);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent.epsilon, 2);
+}
+
+TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
+  const Funded funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  // Find how many reads the whole release takes, then fail at the last one: in the middle of the
+  // noise.
+  for (int calls = 0;; ++calls) {
+    const int64_t before = funded.ledger->Show(kUuid)->releases;
+    FailingBits bits(calls);
+    const auto release =
+        scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6}, *funded.ledger, bits);
+    if (release.ok()) {
+      EXPECT_GE(before, 1) << "a release that failed while noise was drawn must stay charged";
+      break;
+    }
+    ASSERT_LT(calls, 100);
+  }
+}
+
+TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
+  const Funded funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const auto release = [&](const Target& target, const PrivacyCost& cost) {
+    return scheme.Release(target, cost, *funded.ledger, bits);
+  };
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  Target target = TargetOf(10, 3);
+  EXPECT_THAT(release(target, {}), FailsWith(absl::StatusCode::kInvalidArgument,
+                                             "epsilon must be finite and positive, but is nan"));
+  EXPECT_THAT(release(target, {.epsilon = 1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  target.label = 11;
+  EXPECT_THAT(release(target, cost),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "label must be one of the collection's 4 classes (0 to 30), but is 11"));
+  target = {Eigen::RowVectorXf::Ones(5), 10};
+  EXPECT_THAT(release(target, cost),
+              FailsWith(absl::StatusCode::kInvalidArgument, "expected 6, got 5"));
+  target = {Eigen::RowVectorXf::Zero(kDim), 10};
+  EXPECT_THAT(release(target, cost), FailsWith(absl::StatusCode::kInvalidArgument, "zero"));
+  target.features[2] = std::nanf("");
+  EXPECT_THAT(release(target, cost), FailsWith(absl::StatusCode::kInvalidArgument, "nan"));
+  EXPECT_THAT(release(TargetOf(10, 3), {.epsilon = 101, .delta = 1e-5}),
+              FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 101"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
+  const Funded funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .mechanism = Mechanism::kPublishedGaussian};
+  ASSERT_OK_AND_ASSIGN(const JointRelease release,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  EXPECT_FALSE(release.guarantee.proven);
+  EXPECT_THAT(release.guarantee.source, ::testing::HasSubstr("not a proven guarantee"));
+}
+
+TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  for (int c = 0; c < kClasses; ++c) {
+    Eigen::RowVectorXf features = Eigen::RowVectorXf::Constant(kDim, .1f);
+    features[c] = 3;
+    EXPECT_EQ(*scheme.GuessLabel(features), 10 * c);
+  }
+}
+
+TEST(JointScheme, RefusesAnchorsThatAreNotThePublishedOnes) {
+  const PublicParameters parameters = Parameters(MakeAnchors());
+  Anchors other = MakeAnchors();
+  other.features(3, 3) += 1;
+  EXPECT_THAT(JointScheme::Create(parameters, other),
+              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(20)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "24 rows"));
+}
+
+TEST(JointScheme, AnOwnPoolNeedsADummyOfEveryClass) {
+  const PublicParameters parameters = Parameters(MakeAnchors());
+  Anchors pool = MakeAnchors(8, 5);
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool), IsOk());
+  pool.labels = {0, 0, 10, 10, 20, 20, 20, 0};
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+              FailsWith(absl::StatusCode::kInvalidArgument, "none of 30"));
+  pool.labels[7] = 31;
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+              FailsWith(absl::StatusCode::kInvalidArgument, "dummies row 7"));
+}
+
+}  // namespace
+}  // namespace privatemail
