@@ -30,6 +30,8 @@ void GrowNeck(const Build& build, const Pose& pose, Point shoulder, Anatomy* bir
         {shoulder + along * (.5f * length), (build.neck_thickness + build.head) * .5f});
   }
   bird->trunk.push_back({bird->head, build.head});
+  // Without it the crown would have a corner where the widening stops.
+  bird->trunk.push_back({bird->head + along * (.2f * build.head), .88f * build.head});
 }
 
 void GrowUnderside(size_t body_knots, Anatomy* bird) {
@@ -87,19 +89,20 @@ std::vector<Point> Reach(const Build& build, const Anatomy& bird) {
 
 Pose StrikePose(const Build& build, float picture_side, Random* random) {
   Pose pose;
+  pose.picture_side = picture_side;
   pose.faces_left = random->Chance(.5f);
   pose.looks_back = !build.faces_viewer && random->Chance(.1f);
-  pose.posture = random->Bell(build.habitat == Habitat::kSwimming ? 2.f : 7.f);
+  pose.posture = random->Bell(build.habitat == Habitat::kSwimming ? 2.f : 6.f);
   pose.neck = random->Bell(build.neck_length > .25f ? 9.f : 6.f);
   pose.head = random->Bell(9) + (build.faces_viewer ? 0 : 3.f);
   pose.tail = random->Bell(8);
   pose.neck_stretch = random->Uniform(.82f, 1.12f);
   pose.plumpness = random->Uniform(.92f, 1.1f);
-  const float drift = .055f * picture_side;
+  const float drift = .045f * picture_side;
   pose.centre = Point(.5f * picture_side + random->Bell(drift),
                       (build.habitat == Habitat::kSwimming ? .5f : .53f) * picture_side +
                           random->Bell(.6f * drift));
-  pose.extent = picture_side * random->Uniform(.62f, .84f);
+  pose.extent = picture_side * random->Uniform(.68f, .88f);
   return pose;
 }
 
@@ -113,8 +116,15 @@ Anatomy PoseBird(const Build& build, const Pose& pose) {
   const Point middle = (low + high) * .5f;
   const float scale = pose.extent / std::max(high.x - low.x, high.y - low.y);
   const float side = pose.faces_left ? -1.f : 1.f;
+  // However it drifted, the whole bird stays in the picture.
+  const auto inside = [&](float at, float extent) {
+    const float half = .5f * extent * scale + .02f * pose.picture_side;
+    return half > .5f * pose.picture_side ? .5f * pose.picture_side
+                                          : std::clamp(at, half, pose.picture_side - half);
+  };
+  const Point centre(inside(pose.centre.x, high.x - low.x), inside(pose.centre.y, high.y - low.y));
   const auto place = [&](Point* p) {
-    *p = pose.centre + Point(side * (p->x - middle.x), middle.y - p->y) * scale;
+    *p = centre + Point(side * (p->x - middle.x), middle.y - p->y) * scale;
   };
   const auto turn = [&](Point* p) { *p = {side * p->x, -p->y}; };
   for (Point* point : {&bird.centre, &bird.head, &bird.tail, &bird.hip}) place(point);
@@ -127,7 +137,7 @@ Anatomy PoseBird(const Build& build, const Pose& pose) {
       knot.radius *= scale;
     }
   }
-  bird.ground_y = pose.centre.y + (middle.y - bird.ground_y) * scale;
+  bird.ground_y = centre.y + (middle.y - bird.ground_y) * scale;
   bird.unit = scale;
   bird.depth *= scale;
   bird.head_radius *= scale;

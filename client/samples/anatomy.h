@@ -16,8 +16,9 @@ struct Pose {
   float posture = 0, neck = 0, head = 0, tail = 0;
   float neck_stretch = 1;  // factors
   float plumpness = 1;
-  Point centre;      // of the bird, pixels
-  float extent = 0;  // the longer side of its bounding box, pixels
+  float picture_side = 0;  // pixels
+  Point centre;            // of the bird, pixels; moved if part of it would be outside
+  float extent = 0;        // the longer side of its bounding box, pixels
 };
 
 Pose StrikePose(const Build& build, float picture_side, Random* random);

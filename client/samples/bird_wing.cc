@@ -57,9 +57,9 @@ void PaintWingMarks(const Species& species, const Anatomy& bird, const Mask& win
   Mask marks = Mask::zeros(picture->size());
   for (int bar = 0; bar < species.markings.wing_bars; ++bar) {
     const float t = .04f - .13f * static_cast<float>(bar);
-    for (int i = 0; i < 9; ++i) {
-      const float o = (-.55f + .15f * static_cast<float>(i)) * d;
-      AddDisc(bird.On(t - .05f * (o / d) * (o / d), o), .024f * bird.unit, &marks);
+    for (int i = 0; i < 12; ++i) {
+      const float o = (-.55f + .11f * static_cast<float>(i)) * d;
+      AddDisc(bird.On(t - .05f * (o / d) * (o / d), o), .029f * bird.unit, &marks);
     }
   }
   if (species.markings.wing_spots) {

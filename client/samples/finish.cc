@@ -115,7 +115,7 @@ void PaintInFront(const Scene& scene, Habitat habitat, const Anatomy& bird,
   } else if (habitat == Habitat::kGround) {
     PaintGrassInFront(scene, bird.ground_y, random, picture);
   }
-  if (random->Chance(.45f)) PaintOccluder(scene.season, random, picture);
+  if (random->Chance(.38f)) PaintOccluder(scene.season, random, picture);
   if (scene.season.snow && random->Chance(.7f)) PaintSnowfall(random, picture);
 }
 

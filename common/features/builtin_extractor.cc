@@ -21,8 +21,10 @@ constexpr int kGrid = 8;          // the colour layout is kGrid x kGrid
 constexpr int kLightBins = 2;     // of the palette
 constexpr int kChromaBins = 4;    // along each of the two chroma axes of the palette
 constexpr float kShapeWeight = 1.f;
-constexpr float kLayoutWeight = 1.6f;
-constexpr float kPaletteWeight = 1.f;
+constexpr float kLayoutWeight = 2.5f;
+constexpr float kPaletteWeight = .5f;
+constexpr float kMiddle =
+    .5f;  // stddev of the layout's weight, from 0 in the middle to 1 at an edge
 
 constexpr int kBlocks = (kSide / kCell - 1) * (kSide / kCell - 1);  // 2 x 2 cells, one cell apart
 constexpr int kShapeDim = kBlocks * 4 * kOrientations;
@@ -79,11 +81,17 @@ class BuiltInExtractor final : public FeatureExtractor {
            std::sqrt(static_cast<float>(kBlocks));
   }
 
-  // Length 1 would be a picture that is black, white or of full chroma everywhere.
+  // The middle counts more: there a photograph shows its subject. Without the weight, length 1
+  // would be a picture that is black, white or of full chroma everywhere.
   static Eigen::RowVectorXf Layout(const cv::Mat& lab) {
     cv::Mat grid;
     cv::resize(lab, grid, cv::Size(kGrid, kGrid), 0, 0, cv::INTER_AREA);
     grid -= cv::Scalar(50, 0, 0);
+    for (int i = 0; i < kGrid * kGrid; ++i) {
+      const float x = (2 * (i % kGrid) + 1.f) / kGrid - 1, y = (2 * (i / kGrid) + 1.f) / kGrid - 1;
+      grid.at<cv::Vec3f>(i / kGrid, i % kGrid) *=
+          std::exp(-(x * x + y * y) / (2 * kMiddle * kMiddle));
+    }
     return Eigen::Map<const Eigen::RowVectorXf>(grid.ptr<float>(), kLayoutDim) / (50.f * kGrid);
   }
 

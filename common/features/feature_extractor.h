@@ -43,7 +43,7 @@ class FeatureExtractor {
 // Identity "builtin:hog-colour/1", 548 values of joint length 1, about a millisecond an image, no
 // file needed. Three parts, so that neither shape nor colour decides alone:
 //   shape    histograms of oriented gradients (Dalal and Triggs 2005) of the grey image at 64 x 64
-//   layout   mean CIELAB colour of an 8 x 8 grid; mid-grey is the origin
+//   layout   mean CIELAB colour of an 8 x 8 grid, the middle counting more; mid-grey is the origin
 //   palette  square roots of a histogram over CIELAB lightness and chroma, each pixel shared
 //   between
 //            neighbouring bins
