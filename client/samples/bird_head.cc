@@ -13,10 +13,11 @@ Point At(const Anatomy& bird, float ahead, float above) {
          bird.crown * (above * bird.head_radius);
 }
 
+// The head with its way into the neck.
 Mask HeadMask(const Anatomy& bird, const Picture& picture) {
-  Mask head = Mask::zeros(picture.size());
-  AddDisc(bird.head, bird.head_radius, &head);
-  return head;
+  Mask around = Mask::zeros(picture.size());
+  AddDisc(bird.head, 1.22f * bird.head_radius, &around);
+  return Both(around, TubeMask(picture, bird.trunk));
 }
 
 void PaintMarkingsOfHead(const Species& species, const Anatomy& bird, Picture* picture) {
@@ -33,9 +34,9 @@ void PaintMarkingsOfHead(const Species& species, const Anatomy& bird, Picture* p
     lay(cheek, Mix(plumage.belly, kWhite, .4f), .9f);
   }
   if (markings.cap) {
-    lay(TubeMask(*picture, {{At(bird, .7f, .62f), .3f * r},
-                            {At(bird, 0, .85f), .5f * r},
-                            {At(bird, -.85f, .45f), .5f * r}}),
+    lay(TubeMask(*picture, {{At(bird, .75f, .75f), .34f * r},
+                            {At(bird, 0, 1), .62f * r},
+                            {At(bird, -.95f, .5f), .56f * r}}),
         plumage.accent, .92f);
   }
   if (markings.bib) {

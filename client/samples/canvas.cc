@@ -72,7 +72,10 @@ void AddPolygon(const std::vector<Point>& corners, Mask* mask) {
 void AddTube(const std::vector<Knot>& knots, Mask* mask) {
   const std::vector<Knot> curve = Smooth(knots);
   for (size_t i = 0; i < curve.size(); ++i) {
-    AddDisc(curve[i].at, curve[i].radius, mask);
+    // Between the ends of a thin tube the quads leave no gap that could be seen.
+    constexpr float kThin = 2.5f;
+    const bool end = i == 0 || i + 1 == curve.size();
+    if (end || curve[i].radius > kThin) AddDisc(curve[i].at, curve[i].radius, mask);
     if (i == 0) continue;
     const Point step = curve[i].at - curve[i - 1].at;
     const float length = std::hypot(step.x, step.y);
@@ -93,15 +96,24 @@ Mask TubeMask(const Picture& picture, const std::vector<Knot>& knots) {
 }
 
 Mask Soft(const Mask& mask, float stddev) {
-  Mask soft;
+  Mask soft = Mask::zeros(mask.size());
+  const int reach = static_cast<int>(3 * stddev) + 4;
+  const cv::Rect shape = BoundsOf(mask);
+  const cv::Rect around = cv::Rect(shape.x - reach, shape.y - reach, shape.width + 2 * reach,
+                                   shape.height + 2 * reach) &
+                          cv::Rect({}, mask.size());
+  if (shape.empty()) return soft;
+  const cv::Mat sharp = mask(around);
+  cv::Mat blurred = soft(around);
   if (stddev < 4) {
-    cv::GaussianBlur(mask, soft, cv::Size(), stddev);
+    cv::GaussianBlur(sharp, blurred, cv::Size(), stddev);
     return soft;
   }
-  Mask small;  // a wide blur has no detail that a quarter of the size could lose
-  cv::resize(mask, small, cv::Size(), .25, .25, cv::INTER_AREA);
+  cv::Mat small;  // a wide blur has no detail that a quarter of the size could lose
+  const cv::Size quarter(std::max(1, around.width / 4), std::max(1, around.height / 4));
+  cv::resize(sharp, small, quarter, 0, 0, cv::INTER_AREA);
   cv::GaussianBlur(small, small, cv::Size(), stddev / 4);
-  cv::resize(small, soft, mask.size(), 0, 0, cv::INTER_LINEAR);
+  cv::resize(small, blurred, around.size(), 0, 0, cv::INTER_LINEAR);
   return soft;
 }
 
