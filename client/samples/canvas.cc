@@ -65,6 +65,7 @@ void AddEllipse(Point centre, float across, float along, float degrees, Mask* ma
 
 void AddPolygon(const std::vector<Point>& corners, Mask* mask) {
   std::vector<cv::Point> fixed;
+  fixed.reserve(corners.size());
   for (const Point& corner : corners) fixed.push_back(Fixed(corner));
   cv::fillPoly(*mask, std::vector<std::vector<cv::Point>>{fixed}, 255, cv::LINE_AA, kFractionBits);
 }

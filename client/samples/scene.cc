@@ -153,8 +153,8 @@ void PaintGround(const Scene& scene, const Anatomy& bird, Random* random, Pictur
   std::vector<Point> outline = {{side + 9, side + 9}, {-9, side + 9}};
   for (int i = 0; i <= 12; ++i) {
     const float u = static_cast<float>(i) / 12;
-    outline.push_back(
-        {-9 + u * (side + 18), bird.ground_y - .015f * side + rise * std::sin(5 * u + rise) * .5f});
+    outline.emplace_back(-9 + u * (side + 18),
+                         bird.ground_y - .015f * side + rise * std::sin(5 * u + rise) * .5f);
   }
   AddPolygon(outline, &ground);
   const bool snow = scene.season.snow;

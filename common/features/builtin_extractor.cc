@@ -87,10 +87,12 @@ class BuiltInExtractor final : public FeatureExtractor {
     cv::Mat grid;
     cv::resize(lab, grid, cv::Size(kGrid, kGrid), 0, 0, cv::INTER_AREA);
     grid -= cv::Scalar(50, 0, 0);
-    for (int i = 0; i < kGrid * kGrid; ++i) {
-      const float x = (2 * (i % kGrid) + 1.f) / kGrid - 1, y = (2 * (i / kGrid) + 1.f) / kGrid - 1;
-      grid.at<cv::Vec3f>(i / kGrid, i % kGrid) *=
-          std::exp(-(x * x + y * y) / (2 * kMiddle * kMiddle));
+    const auto from_middle = [](int cell) { return (2 * cell + 1.f) / kGrid - 1; };
+    for (int row = 0; row < kGrid; ++row) {
+      for (int column = 0; column < kGrid; ++column) {
+        const float x = from_middle(column), y = from_middle(row);
+        grid.at<cv::Vec3f>(row, column) *= std::exp(-(x * x + y * y) / (2 * kMiddle * kMiddle));
+      }
     }
     return Eigen::Map<const Eigen::RowVectorXf>(grid.ptr<float>(), kLayoutDim) / (50.f * kGrid);
   }

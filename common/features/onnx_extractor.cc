@@ -50,8 +50,8 @@ std::string IdentityText(const OnnxOptions& options, absl::string_view sha256) {
 
 class OnnxExtractor final : public FeatureExtractor {
  public:
-  OnnxExtractor(OnnxOptions options, std::string identity, cv::dnn::Net net)
-      : options_(std::move(options)), identity_(std::move(identity)), net_(std::move(net)) {}
+  OnnxExtractor(OnnxOptions options, std::string identity, const cv::dnn::Net& net)
+      : options_(std::move(options)), identity_(std::move(identity)), net_(net) {}
 
   // Runs the network on a grey image; the other methods need its answer.
   absl::Status LearnDim() {

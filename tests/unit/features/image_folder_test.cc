@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 template <typename Entries>
 std::vector<std::string> Ids(const Entries& entries) {
   std::vector<std::string> ids;
+  ids.reserve(entries.size());
   for (const auto& entry : entries) ids.push_back(entry.id);
   return ids;
 }
