@@ -1,0 +1,226 @@
+// numpy's .npy: magic, version, length of the header, header (a Python dict), values.
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "common/base/status_macros.h"
+#include "common/features/vector_formats.h"
+
+namespace privatemail {
+namespace {
+
+struct Header {
+  std::string descr;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+  size_t values_at = 0;  // offset of the first value
+};
+
+// Reads the dict that numpy writes: three known keys in any order, no nesting.
+class HeaderText {
+ public:
+  HeaderText(absl::string_view name, absl::string_view text) : name_(name), rest_(text) {}
+
+  absl::StatusOr<Header> Parse() {
+    Header header;
+    bool descr = false, order = false, shape = false;
+    if (!Take("{")) return Unexpected("'{'");
+    while (!Take("}")) {
+      PM_ASSIGN_OR_RETURN(const std::string key, String());
+      if (!Take(":")) return Unexpected("':'");
+      if (key == "descr" && !std::exchange(descr, true)) {
+        PM_ASSIGN_OR_RETURN(header.descr, String());
+      } else if (key == "fortran_order" && !std::exchange(order, true)) {
+        PM_ASSIGN_OR_RETURN(header.fortran_order, Bool());
+      } else if (key == "shape" && !std::exchange(shape, true)) {
+        PM_ASSIGN_OR_RETURN(header.shape, Shape());
+      } else {
+        return BadFile(name_,
+                       "header: expected the keys descr, fortran_order and shape once, got '",
+                       absl::CHexEscape(key.substr(0, 40)), "'");
+      }
+      if (!Take(",") && !absl::StartsWith(rest_, "}")) return Unexpected("',' or '}'");
+    }
+    if (!absl::StripAsciiWhitespace(rest_).empty()) return Unexpected("the end");
+    if (!descr || !order || !shape) {
+      return BadFile(name_,
+                     "header: expected the keys descr, fortran_order and shape, one is missing");
+    }
+    return header;
+  }
+
+ private:
+  absl::Status Unexpected(absl::string_view expected) const {
+    return BadFile(name_, "header: expected ", expected, ", got '",
+                   absl::CHexEscape(rest_.substr(0, 20)), "'");
+  }
+
+  // Whether the next word is `token`; it and the blanks around it are consumed.
+  bool Take(absl::string_view token) {
+    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
+    if (!absl::ConsumePrefix(&rest_, token)) return false;
+    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
+    return true;
+  }
+
+  absl::StatusOr<std::string> String() {
+    const absl::string_view quote = absl::StartsWith(rest_, "\"") ? "\"" : "'";
+    if (!absl::StartsWith(rest_, quote)) return Unexpected("a quoted string");
+    const size_t end = rest_.find(quote, 1);
+    if (end == absl::string_view::npos) return Unexpected("a closing quote");
+    std::string text(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+
+  absl::StatusOr<bool> Bool() {
+    if (Take("True")) return true;
+    if (Take("False")) return false;
+    return Unexpected("True or False");
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Shape() {
+    if (!Take("(")) return Unexpected("'('");
+    std::vector<int64_t> shape;
+    while (!Take(")")) {
+      size_t digits = 0;
+      while (digits < rest_.size() && absl::ascii_isdigit(rest_[digits])) ++digits;
+      int64_t length;
+      if (!absl::SimpleAtoi(rest_.substr(0, digits), &length)) {
+        return Unexpected("a length below 2^63");
+      }
+      rest_.remove_prefix(digits);
+      shape.push_back(length);
+      if (!Take(",") && !absl::StartsWith(rest_, ")")) return Unexpected("',' or ')'");
+    }
+    return shape;
+  }
+
+  absl::string_view name_;
+  absl::string_view rest_;
+};
+
+absl::StatusOr<Header> ParseHeader(absl::string_view name, absl::string_view bytes) {
+  constexpr absl::string_view kMagic("\x93NUMPY", 6);
+  if (!absl::StartsWith(bytes, kMagic)) {
+    return BadFile(name, "expected an .npy file, which begins with \\x93NUMPY, got '",
+                   absl::CHexEscape(bytes.substr(0, kMagic.size())), "'");
+  }
+  if (bytes.size() < 12)
+    return BadFile(name, "the header is cut off after ", bytes.size(), " bytes");
+  const int version = static_cast<unsigned char>(bytes[6]);
+  if (version < 1 || version > 3) {
+    return BadFile(name, "expected version 1, 2 or 3 of .npy, got ", version);
+  }
+  const size_t text_at = version == 1 ? 10 : 12;
+  const size_t length = version == 1 ? Load<uint16_t>(bytes, 8) : Load<uint32_t>(bytes, 8);
+  if (length > bytes.size() - text_at) {
+    return BadFile(name, "the header says it has ", length, " bytes, but only ",
+                   bytes.size() - text_at, " follow");
+  }
+  PM_ASSIGN_OR_RETURN(Header header, HeaderText(name, bytes.substr(text_at, length)).Parse());
+  if (header.fortran_order) {
+    return BadFile(name, "expected C order (row after row), got Fortran order");
+  }
+  header.values_at = text_at + length;
+  return header;
+}
+
+std::string ShapeText(const Header& header) {
+  return absl::StrCat("(", absl::StrJoin(header.shape, ", "), ")");
+}
+
+// That exactly rows * columns values of `width` bytes follow the header. Divides where a product
+// could overflow.
+absl::Status CheckSize(absl::string_view name, absl::string_view bytes, const Header& header,
+                       int64_t rows, int64_t columns, size_t width) {
+  if (rows < 1 || columns < 1) {
+    return BadFile(name, "expected at least one row and one column, got shape ", ShapeText(header));
+  }
+  const size_t present = bytes.size() - header.values_at;
+  const auto n = static_cast<uint64_t>(rows), d = static_cast<uint64_t>(columns);
+  if (n > present / width / d) {
+    return BadFile(name, "shape ", ShapeText(header), " of '", header.descr,
+                   "' needs more values than the ", present, " bytes after the header hold");
+  }
+  const uint64_t needed = n * d * width;
+  if (needed != present) {
+    return BadFile(name, "shape ", ShapeText(header), " of '", header.descr, "' needs ", needed,
+                   " bytes, but ", present, " follow the header");
+  }
+  return absl::OkStatus();
+}
+
+template <typename Integer>
+absl::StatusOr<std::vector<int32_t>> CopyLabels(absl::string_view name, absl::string_view bytes,
+                                                const Header& header) {
+  using Wide = std::conditional_t<std::is_signed_v<Integer>, int64_t, uint64_t>;
+  const int64_t rows = header.shape[0];
+  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, 1, sizeof(Integer)));
+  std::vector<int32_t> labels(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    const Wide value = Load<Integer>(bytes, header.values_at + row * sizeof(Integer));
+    if (!std::in_range<int32_t>(value)) {
+      return BadFile(name, "row ", row, ": label ", value,
+                     " is beyond what a 32-bit integer holds");
+    }
+    labels[row] = static_cast<int32_t>(value);
+  }
+  return labels;
+}
+
+}  // namespace
+
+absl::StatusOr<FloatMatrix> ParseNpyVectors(absl::string_view name, absl::string_view bytes) {
+  PM_ASSIGN_OR_RETURN(const Header header, ParseHeader(name, bytes));
+  if (header.descr != "<f4" && header.descr != "<f8") {
+    return BadFile(name, "expected float32 '<f4' or float64 '<f8', got dtype '",
+                   absl::CHexEscape(header.descr.substr(0, 40)), "'");
+  }
+  if (header.shape.size() != 2) {
+    return BadFile(name, "expected an array of 2 dimensions, got ", header.shape.size());
+  }
+  const size_t width = header.descr == "<f4" ? sizeof(float) : sizeof(double);
+  const int64_t rows = header.shape[0], columns = header.shape[1];
+  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, columns, width));
+  FloatMatrix vectors(rows, columns);
+  size_t offset = header.values_at;
+  for (float& value : absl::MakeSpan(vectors.data(), vectors.size())) {
+    value = width == sizeof(float) ? Load<float>(bytes, offset)
+                                   : static_cast<float>(Load<double>(bytes, offset));
+    offset += width;
+  }
+  return vectors;
+}
+
+absl::StatusOr<std::vector<int32_t>> ParseNpyLabels(absl::string_view name,
+                                                    absl::string_view bytes) {
+  PM_ASSIGN_OR_RETURN(const Header header, ParseHeader(name, bytes));
+  const bool one_column = header.shape.size() == 2 && header.shape[1] == 1;
+  if (header.shape.size() != 1 && !one_column) {
+    return BadFile(name, "expected labels of shape (n,) or (n, 1), got ", header.shape.size(),
+                   " dimensions",
+                   header.shape.size() == 2 ? absl::StrCat(", shape ", ShapeText(header)) : "");
+  }
+  const std::string& descr = header.descr;
+  if (descr == "|i1") return CopyLabels<int8_t>(name, bytes, header);
+  if (descr == "|u1") return CopyLabels<uint8_t>(name, bytes, header);
+  if (descr == "<i2") return CopyLabels<int16_t>(name, bytes, header);
+  if (descr == "<u2") return CopyLabels<uint16_t>(name, bytes, header);
+  if (descr == "<i4") return CopyLabels<int32_t>(name, bytes, header);
+  if (descr == "<u4") return CopyLabels<uint32_t>(name, bytes, header);
+  if (descr == "<i8") return CopyLabels<int64_t>(name, bytes, header);
+  if (descr == "<u8") return CopyLabels<uint64_t>(name, bytes, header);
+  return BadFile(name, "expected labels of an integer type such as '<i4', got dtype '",
+                 absl::CHexEscape(descr.substr(0, 40)), "'");
+}
+
+}  // namespace privatemail

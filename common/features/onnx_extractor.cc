@@ -1,0 +1,132 @@
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <opencv2/dnn.hpp>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/features/feature_extractor.h"
+#include "common/features/file_bytes.h"
+#include "common/features/image_decoder.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status CheckOptions(const OnnxOptions& options) {
+  constexpr int kLargestSide = 4096;
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_width", options.input_width, 1, kLargestSide));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_height", options.input_height, 1, kLargestSide));
+  for (const float mean : options.mean) {
+    PM_RETURN_IF_ERROR(CheckFiniteNonNegative("mean", mean));
+  }
+  return CheckFinitePositive("scale", options.scale);
+}
+
+absl::StatusOr<std::string> Sha256Hex(const std::string& path, const std::string& bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) != 1) {
+    return absl::InternalError(absl::StrCat(path, ": SHA-256 is not available"));
+  }
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<char*>(digest), size));
+}
+
+// The shortest text that reads back as the same number, so that different options never look alike.
+std::string Exact(float value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+std::string IdentityText(const OnnxOptions& options, absl::string_view sha256) {
+  return absl::StrCat(
+      "onnx:sha256=", sha256, ";input=", options.input_width, "x", options.input_height,
+      ";mean=", Exact(options.mean[0]), ",", Exact(options.mean[1]), ",", Exact(options.mean[2]),
+      ";scale=", Exact(options.scale), ";channels=", options.swap_rb ? "rgb" : "bgr",
+      ";layer=", absl::CHexEscape(options.layer));
+}
+
+class OnnxExtractor final : public FeatureExtractor {
+ public:
+  OnnxExtractor(OnnxOptions options, std::string identity, const cv::dnn::Net& net)
+      : options_(std::move(options)), identity_(std::move(identity)), net_(net) {}
+
+  // Runs the network on a grey image; the other methods need its answer.
+  absl::Status LearnDim() {
+    const cv::Mat grey(options_.input_height, options_.input_width, CV_8UC3, cv::Scalar::all(128));
+    PM_ASSIGN_OR_RETURN(const Eigen::RowVectorXf feature, Run(options_.path, grey));
+    if (feature.size() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(options_.path, ": the layer has no values"));
+    }
+    dim_ = static_cast<int>(feature.size());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
+    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
+    PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(image_path, image));
+    return UsableFeature(image_path, std::move(feature));
+  }
+
+  int dim() const override { return dim_; }
+  const std::string& identity() const override { return identity_; }
+
+ private:
+  absl::StatusOr<Eigen::RowVectorXf> Run(const std::string& path, const cv::Mat& image) {
+    using Row = absl::StatusOr<Eigen::RowVectorXf>;
+    return CatchOpenCv(path, "the network cannot be run", [&]() -> Row {
+      const cv::Scalar mean(options_.mean[0], options_.mean[1], options_.mean[2]);
+      net_.setInput(cv::dnn::blobFromImage(image, options_.scale,
+                                           cv::Size(options_.input_width, options_.input_height),
+                                           mean, options_.swap_rb, /*crop=*/false, CV_32F));
+      const cv::Mat values = net_.forward(options_.layer);
+      if (values.type() != CV_32F) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": expected float features, got ", cv::typeToString(values.type())));
+      }
+      return Eigen::RowVectorXf(Eigen::Map<const Eigen::RowVectorXf>(
+          values.ptr<float>(), static_cast<Eigen::Index>(values.total())));
+    });
+  }
+
+  const OnnxOptions options_;
+  const std::string identity_;
+  cv::dnn::Net net_;
+  int dim_ = 0;
+};
+
+absl::Status CheckLayer(const OnnxOptions& options, const cv::dnn::Net& net) {
+  if (options.layer.empty()) return absl::OkStatus();
+  const std::vector<cv::String> names = net.getLayerNames();
+  if (std::find(names.begin(), names.end(), options.layer) != names.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.path, ": there is no layer '", absl::CHexEscape(options.layer), "'; the last of its ",
+      names.size(), " layers is '", names.empty() ? "" : absl::CHexEscape(names.back()), "'"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
+  // Read once: the bytes that are hashed are the bytes that are run.
+  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(options.path));
+  PM_ASSIGN_OR_RETURN(const std::string sha256, Sha256Hex(options.path, bytes));
+  using Loaded = absl::StatusOr<cv::dnn::Net>;
+  PM_ASSIGN_OR_RETURN(
+      cv::dnn::Net net, CatchOpenCv(options.path, "cannot be loaded as ONNX", [&]() -> Loaded {
+        cv::dnn::Net loaded = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());
+        if (loaded.empty()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(options.path, ": expected an ONNX model, found no layer in it"));
+        }
+        return loaded;
+      }));
+  PM_RETURN_IF_ERROR(CheckLayer(options, net));
+  auto extractor = std::make_unique<OnnxExtractor>(options, IdentityText(options, sha256), net);
+  PM_RETURN_IF_ERROR(extractor->LearnDim());
+  return extractor;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,165 @@
+#include "common/features/feature_extractor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/unit/features/temporary_folder.h"
+
+namespace privatemail {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Protocol buffers by hand: https://protobuf.dev/programming-guides/encoding. Lengths below 128.
+std::string Number(int field, int value) {
+  return {static_cast<char>(field << 3), static_cast<char>(value)};
+}
+std::string Text(int field, const std::string& bytes) {
+  return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+
+std::string TensorInfo(const std::string& name, std::initializer_list<int> shape) {
+  std::string dims;
+  for (const int dim : shape) dims += Text(1, Number(1, dim));
+  return Text(1, name) + Text(2, Text(1, Number(1, /*float*/ 1) + Text(2, dims)));
+}
+
+// An ONNX model (onnx.proto: ModelProto) that averages each channel of a 1 x 3 x 2 x 4 input.
+std::string ChannelMeansModel() {
+  const std::string node =
+      Text(1, "x") + Text(2, "y") + Text(3, "pool") + Text(4, "GlobalAveragePool");
+  const std::string graph = Text(1, node) + Text(2, "g") + Text(11, TensorInfo("x", {1, 3, 2, 4})) +
+                            Text(12, TensorInfo("y", {1, 3, 1, 1}));
+  return Number(1, /*ir_version*/ 6) + Text(8, Text(1, "") + Number(2, /*opset*/ 11)) +
+         Text(7, graph);
+}
+
+OnnxOptions SmallOptions(const std::string& path) {
+  OnnxOptions options;
+  options.path = path;
+  options.input_width = 4;
+  options.input_height = 2;
+  return options;
+}
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(OnnxExtractor, SubtractsTheMeanThenScalesInTheChannelOrderOfTheNetwork) {
+  const TemporaryFolder folder;
+  const std::string image = folder.Write("red.ppm", PpmOfOneColour(9, 5, 200, 100, 50));
+  OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  options.mean = {10, 20, 30};
+  options.scale = .5f;
+  auto rgb = MakeOnnxExtractor(options);
+  ASSERT_TRUE(rgb.ok()) << rgb.status();
+  EXPECT_EQ((*rgb)->dim(), 3);
+  EXPECT_TRUE((*rgb)->Extract(image).value().isApprox(Eigen::RowVector3f(95, 40, 10)));
+  options.swap_rb = false;
+  auto bgr = MakeOnnxExtractor(options);
+  ASSERT_TRUE(bgr.ok()) << bgr.status();
+  EXPECT_TRUE((*bgr)->Extract(image).value().isApprox(Eigen::RowVector3f(20, 40, 85)));
+}
+
+TEST(OnnxExtractor, TheIdentityHoldsTheDigestOfTheModelAndEveryOption) {
+  const TemporaryFolder folder;
+  // SHA-256 of the model's bytes by sha256sum.
+  OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  EXPECT_EQ((*MakeOnnxExtractor(options))->identity(),
+            "onnx:sha256=d69defd94e8049c923ab50bdf4134bd7da68de7fb09d50191576423c2e47558f"
+            ";input=4x2;mean=127.5,127.5,127.5;scale=0.007843138;channels=rgb;layer=");
+  options.swap_rb = false;
+  options.mean = {1, 2, 3.25};
+  EXPECT_THAT((*MakeOnnxExtractor(options))->identity(),
+              HasSubstr(";mean=1,2,3.25;scale=0.007843138;channels=bgr;layer="));
+}
+
+TEST(OnnxExtractor, BadOptionsModelsAndLayersAreNamed) {
+  const TemporaryFolder folder;
+  const std::string model = folder.Write("m.onnx", ChannelMeansModel());
+  OnnxOptions options = SmallOptions(model);
+  options.input_width = 0;
+  EXPECT_EQ(Message(MakeOnnxExtractor(options).status()),
+            "input_width must be between 1 and 4096, but is 0");
+  options = SmallOptions(model);
+  options.scale = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(Message(MakeOnnxExtractor(options).status()), StartsWith("scale must be finite"));
+  options = SmallOptions(model);
+  options.layer = "none";
+  EXPECT_THAT(Message(MakeOnnxExtractor(options).status()),
+              HasSubstr("m.onnx: there is no layer 'none'"));
+  EXPECT_EQ(MakeOnnxExtractor(SmallOptions(folder.path("none.onnx"))).status().code(),
+            absl::StatusCode::kNotFound);
+  const auto damaged =
+      MakeOnnxExtractor(SmallOptions(folder.Write("half.onnx", ChannelMeansModel().substr(0, 40))));
+  EXPECT_EQ(damaged.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(damaged.status()), HasSubstr("half.onnx: "));
+}
+
+TEST(OnnxExtractor, AFeatureOfZerosIsRefusedWithTheNameOfTheImage) {
+  const TemporaryFolder folder;
+  OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  options.mean = {7, 7, 7};
+  auto extractor = MakeOnnxExtractor(options);
+  ASSERT_TRUE(extractor.ok()) << extractor.status();
+  EXPECT_THAT(
+      Message((*extractor)->Extract(folder.Write("7.ppm", PpmOfOneColour(2, 2, 7, 7, 7))).status()),
+      HasSubstr("7.ppm: feature: all 3 values are zero"));
+}
+
+class BuiltIn : public ::testing::Test {
+ protected:
+  Eigen::RowVectorXf Feature(const std::string& image) {
+    return extractor_->Extract(folder_.Write("image.ppm", image)).value();
+  }
+
+  const TemporaryFolder folder_;
+  const std::unique_ptr<FeatureExtractor> extractor_ = MakeBuiltInExtractor().value();
+};
+
+TEST_F(BuiltIn, EveryUniformImageHasAFeatureOfLengthOne) {
+  for (const unsigned char grey : {0, 119, 128, 255}) {
+    const Eigen::RowVectorXf feature = Feature(PpmOfOneColour(3, 200, grey, grey, grey));
+    EXPECT_EQ(feature.size(), extractor_->dim());
+    EXPECT_NEAR(feature.norm(), 1, 1e-5);
+  }
+}
+
+TEST_F(BuiltIn, ColourCountsWhereShapeIsTheSame) {
+  const Eigen::RowVectorXf red = Feature(PpmOfOneColour(64, 64, 200, 30, 30));
+  const Eigen::RowVectorXf dark_red = Feature(PpmOfOneColour(64, 64, 180, 30, 30));
+  const Eigen::RowVectorXf blue = Feature(PpmOfOneColour(64, 64, 30, 30, 200));
+  EXPECT_GT(red.dot(dark_red), red.dot(blue) + .2f);
+}
+
+// Black and white bars of 8 pixels: same colours everywhere, other gradients.
+std::string Bars(bool vertical, int shift) {
+  std::string bytes = "P6\n64 64\n255\n";
+  for (int i = 0; i < 64 * 64; ++i) {
+    const int position = (vertical ? i % 64 : i / 64) + shift;
+    bytes.append(3, position / 8 % 2 ? '\xff' : '\0');
+  }
+  return bytes;
+}
+
+TEST_F(BuiltIn, ShapeCountsWhereColourIsTheSame) {
+  const Eigen::RowVectorXf vertical = Feature(Bars(true, 0));
+  EXPECT_GT(vertical.dot(Feature(Bars(true, 2))), vertical.dot(Feature(Bars(false, 0))) + .2f);
+}
+
+TEST_F(BuiltIn, TheIdentityIsFixed) { EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1"); }
+
+TEST_F(BuiltIn, FilesThatAreNoImagesAreNamed) {
+  EXPECT_EQ(extractor_->Extract(folder_.path("none.png")).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(extractor_->Extract(folder_.path()).status()), HasSubstr("it is a folder"));
+  EXPECT_THAT(Message(extractor_->Extract(folder_.Write("empty.png", "")).status()),
+              HasSubstr("empty.png: the file is empty"));
+  EXPECT_THAT(Message(extractor_->Extract(folder_.Write("text.png", "hello")).status()),
+              HasSubstr("text.png: expected an image, but no known format fits its 5 bytes"));
+}
+
+}  // namespace
+}  // namespace privatemail
