@@ -30,19 +30,23 @@ int BindError(const addrinfo& address) {
 
 }  // namespace
 
-std::string WhyNotListening(const ListenAddress& address) {
+absl::Status CheckCanListen(const ListenAddress& address) {
+  const auto failed = [&](const char* reason) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot listen on ", address.ToString(), ": ", reason));
+  };
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   const int failure =
       ::getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
-  if (failure != 0) return ::gai_strerror(failure);
+  if (failure != 0) return failed(::gai_strerror(failure));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
-    if (const int error = BindError(*one); error != 0) return std::strerror(error);
+    if (const int error = BindError(*one); error != 0) return failed(std::strerror(error));
   }
-  return "the address is free again; try once more";
+  return absl::OkStatus();
 }
 
 }  // namespace privatemail

@@ -2,15 +2,14 @@
 #ifndef PRIVATEMAIL_SERVER_DAEMON_PROBE_H_
 #define PRIVATEMAIL_SERVER_DAEMON_PROBE_H_
 
-#include <string>
-
+#include "absl/status/status.h"
 #include "server/daemon/options.h"
 
 namespace privatemail {
 
-// Tries to bind the address and returns the system's reason: "Address already in use", "Permission
-// denied", "Name or service not known". Blocks while a host name is resolved.
-std::string WhyNotListening(const ListenAddress& address);
+// Binds the address for a moment. FAILED_PRECONDITION with the system's reason when that fails:
+// "cannot listen on 127.0.0.1:50051: Address already in use". Blocks while a host name is resolved.
+absl::Status CheckCanListen(const ListenAddress& address);
 
 }  // namespace privatemail
 

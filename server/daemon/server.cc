@@ -6,6 +6,7 @@
 #include <grpcpp/impl/server_builder_plugin.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,8 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {
   if (options.insecure) return std::nullopt;
   if (options.tls_certificate.empty()) {
-    return SelfSignedIdentity(absl::StrCat(options.data_directory, "/tls"));
+    // Absolute, because the path is printed for clients, who run elsewhere.
+    return SelfSignedIdentity(std::filesystem::absolute(options.data_directory) / "tls");
   }
   return LoadIdentity(options.tls_certificate, options.tls_key);
 }
@@ -85,6 +87,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                       Credentials(options, identity_));
+  PM_RETURN_IF_ERROR(CheckCanListen(address_));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   int port = 0;
@@ -98,8 +101,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.RegisterService(&collections_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot listen on ", address_.ToString(), ": ", WhyNotListening(address_)));
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address_.ToString()));
   }
   address_.port = port;
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -15,7 +16,7 @@
 namespace privatemail {
 namespace {
 
-// Names of peers are as long as they like.
+// A peer may send a name of any length and content; escaped, it cannot pass for another field.
 constexpr size_t kLoggedNameBytes = 64;
 constexpr size_t kLoggedMessageBytes = 300;
 
@@ -38,8 +39,8 @@ grpc::Status Serve(absl::string_view rpc, const std::string& collection,
   const double milliseconds = absl::ToDoubleMilliseconds(absl::Now() - start);
   const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
   Log(faulty ? LogLevel::kError : LogLevel::kInfo,
-      absl::StrFormat("rpc=%s collection=%s code=%s ms=%.1f%s%s", rpc,
-                      collection.empty() ? "-" : collection.substr(0, kLoggedNameBytes),
+      absl::StrFormat("rpc=%s collection=\"%s\" code=%s ms=%.1f%s%s", rpc,
+                      absl::CHexEscape(collection.substr(0, kLoggedNameBytes)),
                       absl::StatusCodeToString(status.code()), milliseconds, status.ok() ? "" : " ",
                       status.message().substr(0, kLoggedMessageBytes)));
   return ToGrpc(status);
