@@ -1,0 +1,39 @@
+// The daemon's TLS identity.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_CERTIFICATE_H_
+#define PRIVATEMAIL_SERVER_DAEMON_CERTIFICATE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace privatemail {
+
+struct TlsIdentity {
+  std::string certificate_path;
+  std::string certificate_pem;  // chain, leaf first
+  std::string key_pem;          // private: never logged
+  std::string fingerprint;      // SHA-256 of the leaf's DER, 64 lower-case hex digits
+  absl::Time not_after;
+  bool made_now = false;
+};
+
+// Reads and checks certificate and key, which gRPC would only find unusable when the first client
+// comes. FAILED_PRECONDITION naming the flag and the file: not readable, no PEM certificate or key,
+// or a key of another certificate. An expired certificate is returned: see not_after.
+absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
+                                         const std::string& key_path);
+
+// The self-signed identity in `directory` (server.crt, server.key), made there on first use: EC
+// P-256, valid ten years, for localhost, 127.0.0.1, ::1 and this machine's name. The key file is
+// readable by its owner alone. FAILED_PRECONDITION: the files cannot be made or read, or the key of
+// an existing certificate is gone; making another silently would break every client's trust.
+absl::StatusOr<TlsIdentity> SelfSignedIdentity(const std::string& directory);
+
+// Reads a PEM file of authorities. FAILED_PRECONDITION naming `flag` when it holds no certificate.
+absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::string& path);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_CERTIFICATE_H_

@@ -1,0 +1,79 @@
+#include "server/daemon/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status Failed(absl::string_view doing, const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(errno)));
+}
+
+// Closes on every way out.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+absl::Status WriteAndSync(int file, const std::string& path, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0) return Failed("write", path);
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return ::fsync(file) == 0 ? absl::OkStatus() : Failed("sync", path);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path) {
+  const std::string doing = absl::StrCat("read ", what);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Failed(doing, path);
+  std::string content;
+  char buffer[4096];
+  while (true) {
+    const ssize_t size = ::read(file.get(), buffer, sizeof(buffer));
+    if (size < 0) return Failed(doing, path);
+    if (size == 0) return content;
+    content.append(buffer, static_cast<size_t>(size));
+  }
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
+  const std::string temporary = absl::StrCat(path, ".new");
+  // What a crash left behind may have other permissions.
+  ::unlink(temporary.c_str());
+  {
+    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.get() < 0) return Failed("create", temporary);
+    PM_RETURN_IF_ERROR(WriteAndSync(file.get(), temporary, content));
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) return Failed("rename to", path);
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const Descriptor parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.get() < 0 || ::fsync(parent.get()) != 0) return Failed("sync directory", directory);
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,24 @@
+// Small files, whole.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_FILES_H_
+#define PRIVATEMAIL_SERVER_DAEMON_FILES_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace privatemail {
+
+// FAILED_PRECONDITION: "cannot read --tls-cert /x/y.crt: No such file or directory".
+absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path);
+
+// Writes under another name, syncs and renames: at any moment `path` holds the old content or the
+// new. The file never has wider permissions than `mode`. FAILED_PRECONDITION with the reason.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_FILES_H_

@@ -1,0 +1,71 @@
+#include "server/daemon/options.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+constexpr uint32_t kLoopbackNetwork = 127;  // 127.0.0.0/8, RFC 1122
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;  // RFC 6761 keeps the name for loopback
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNetwork;
+  in6_addr v6;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+}  // namespace
+
+std::string ListenAddress::ToString() const {
+  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
+                                      : absl::StrCat(host, ":", port);
+}
+
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
+  ListenAddress address;
+  const size_t colon = text.rfind(':');
+  absl::string_view host = colon == absl::string_view::npos ? "" : text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  // Without brackets the last colon of an IPv6 address would pass for the port's.
+  const bool usable = !host.empty() && (bracketed || !absl::StrContains(host, ':'));
+  if (!usable || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
+      address.port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen must be HOST:PORT with a port from 0 to 65535, but is '", text, "'"));
+  }
+  address.host = std::string(host);
+  address.loopback = IsLoopback(address.host);
+  return address;
+}
+
+absl::Status Validate(const DaemonOptions& options) {
+  PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tls-cert and --tls-key must be given together, but only ",
+                     options.tls_key.empty() ? "--tls-cert" : "--tls-key", " is"));
+  }
+  if (!options.insecure) return absl::OkStatus();
+  if (!options.tls_certificate.empty() || !options.client_ca.empty()) {
+    return absl::InvalidArgumentError(
+        "--insecure turns TLS off, so --tls-cert, --tls-key and --client-ca must not be given "
+        "beside it");
+  }
+  if (!address.loopback) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--insecure serves plaintext, which anyone on the way could read and change, so --listen "
+        "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
+        options.listen, "'"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,22 @@
+// A certificate that vouches for itself.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_
+#define PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace privatemail {
+
+struct SelfSigned {
+  std::string certificate_pem;
+  std::string key_pem;  // private
+};
+
+// EC P-256, valid from now for ten years, as a TLS server named localhost, 127.0.0.1, ::1 and the
+// machine's host name; it cannot sign other certificates. INTERNAL when OpenSSL fails.
+absl::StatusOr<SelfSigned> MakeSelfSigned();
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_

@@ -1,0 +1,91 @@
+#include "server/engine/retriever.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+std::vector<int32_t> ReleaseLabels(const PublicParameters& parameters,
+                                   const std::vector<int32_t>& anchor_labels) {
+  std::vector<int32_t> labels = parameters.slot_labels;
+  labels.insert(labels.end(), anchor_labels.begin(), anchor_labels.end());
+  return labels;
+}
+
+absl::Status CheckNotCancelled(const RetrievalQuery& query) {
+  if (query.cancelled && query.cancelled()) {
+    return absl::CancelledError("the caller no longer waits for an answer");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
+                     Embedding embedding)
+    : settings_(parameters.settings),
+      slots_(static_cast<Eigen::Index>(parameters.slot_labels.size())),
+      release_label_graph_(ReleaseLabels(parameters, anchor_labels), settings_.label_graph,
+                           settings_.KernelDenominator()),
+      version_(embedding.version),
+      objective_(embedding.objective),
+      ids_(std::move(embedding.ids)),
+      labels_(std::move(embedding.labels)),
+      payloads_(std::move(embedding.payloads)),
+      anchor_coordinates_(std::move(embedding.anchor_coordinates)),
+      index_(std::move(embedding.coordinates)) {}
+
+absl::Status Retriever::Check(const RetrievalQuery& query) const {
+  if (query.k > kMaxNeighbors) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("k is ", query.k, ", more than the limit of ", kMaxNeighbors));
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", query.k, 1, kMaxNeighbors));
+  if (query.post_processing_steps != 0 && query.post_processing_steps != settings_.steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("post_processing_steps must be 0 or the collection's steps ", settings_.steps,
+                     ", but is ", query.post_processing_steps));
+  }
+  const Eigen::Index rows = slots_ + anchor_coordinates_.rows();
+  if (query.release.rows() != rows || query.release.cols() != settings_.embedding_dim) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "release has the wrong dimension: expected ", rows, " x ", settings_.embedding_dim,
+        ", got ", query.release.rows(), " x ", query.release.cols()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query) const {
+  PM_RETURN_IF_ERROR(Check(query));
+  PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+  Matrix release = query.release;
+  if (query.post_processing_steps != 0) {
+    PM_ASSIGN_OR_RETURN(release, PostProcess(query.release, release_label_graph_, settings_));
+    PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+  }
+  const Matrix anchors = release.bottomRows(anchor_coordinates_.rows());
+  RetrievalAnswer answer;
+  PM_ASSIGN_OR_RETURN(answer.alignment,
+                      KabschUmeyama(anchors, anchor_coordinates_, /*with_scale=*/true));
+  answer.relative_residual = RelativeResidual(answer.alignment, anchors, anchor_coordinates_);
+  const Matrix targets = answer.alignment.Apply(release.topRows(slots_));
+  if (!targets.allFinite()) {
+    // Neighbours of a point at infinity have no order.
+    return absl::FailedPreconditionError(
+        "the release's slots cannot be mapped: their coordinates overflow under the alignment");
+  }
+  answer.truncated = query.k > index_.size();
+  answer.slots.reserve(static_cast<size_t>(slots_));
+  for (Eigen::Index slot = 0; slot < slots_; ++slot) {
+    PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+    answer.slots.push_back(index_.Search(targets.row(slot), query.k));
+  }
+  return answer;
+}
+
+}  // namespace privatemail

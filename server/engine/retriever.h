@@ -1,0 +1,83 @@
+// Align a release with an embedding and retrieve.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
+#define PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/matrix.h"
+#include "common/numerics/alignment.h"
+#include "common/numerics/label_graph.h"
+#include "common/numerics/neighbors.h"
+#include "common/protocol/public_parameters.h"
+#include "server/index/exact_index.h"
+#include "server/store/types.h"
+
+namespace privatemail {
+
+inline constexpr int64_t kMaxNeighbors = 10000;
+
+// What a searcher asks. The server sees all of it; none of it is raw (retrieval.proto).
+struct RetrievalQuery {
+  Matrix release;                     // (slots + anchors) x embedding_dim, finite
+  int64_t post_processing_steps = 0;  // 0, or the settings' steps: run them here
+  int64_t k = 0;                      // 1 to kMaxNeighbors
+  // Asked between the parts of the work; true ends it with CANCELLED. May be empty.
+  std::function<bool()> cancelled;
+};
+
+struct RetrievalAnswer {
+  // For every slot min(k, gallery) neighbours, nearest first; rows of the embedding's items.
+  std::vector<std::vector<Neighbor>> slots;
+  Similarity alignment;          // from release to server coordinates
+  double relative_residual = 0;  // of the anchors under it
+  bool truncated = false;        // the gallery holds fewer than k items
+};
+
+// One finished embedding, ready to answer. Immutable, so any number of threads may search it while
+// the next one is being built. Holds nothing private of a searcher.
+class Retriever {
+ public:
+  // anchor_labels: one an anchor, in the published order.
+  Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
+            Embedding embedding);
+
+  // PRIVACY.md section 1, steps 4 to 6: optionally the post-processing iterations, Kabsch-Umeyama
+  // with scale from the release's anchor rows to the embedding's, and for every slot its nearest
+  // items. INVALID_ARGUMENT: k or post_processing_steps out of range, or "release has the wrong
+  // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
+  // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
+  // post-processing. CANCELLED. O(slots * n) time beside the alignment, O((slots + anchors)^2) a
+  // post-processing step.
+  absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
+
+  const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
+  int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
+  const std::string& PayloadOf(int64_t row) const { return payloads_[static_cast<size_t>(row)]; }
+
+  const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
+  Eigen::Index items() const { return index_.size(); }
+  uint64_t version() const { return version_; }
+  double objective() const { return objective_; }
+
+ private:
+  absl::Status Check(const RetrievalQuery& query) const;
+
+  EmbeddingSettings settings_;
+  Eigen::Index slots_;
+  LabelGraph release_label_graph_;  // over slot labels, then anchor labels
+  uint64_t version_;
+  double objective_;
+  std::vector<std::string> ids_;
+  std::vector<int32_t> labels_;
+  std::vector<std::string> payloads_;
+  Matrix anchor_coordinates_;
+  ExactIndex index_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_

@@ -1,0 +1,167 @@
+#include "server/services/collections_service.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/codec.h"
+#include "server/services/request.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int kMaxRejectionsListed = 100;
+
+// Moves the items out of a message that is about to be overwritten.
+std::vector<Item> TakeItems(v1::UpsertItemsRequest* message) {
+  std::vector<Item> items;
+  items.reserve(static_cast<size_t>(message->items_size()));
+  for (v1::Item& from : *message->mutable_items()) {
+    Item& item = items.emplace_back();
+    item.id = std::move(*from.mutable_id());
+    item.label = from.label();
+    item.features.assign(from.features().begin(), from.features().end());
+    item.payload = std::move(*from.mutable_payload());
+  }
+  return items;
+}
+
+// Adds the result of one message whose first item is number `offset` of the stream.
+void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint64_t offset,
+               v1::UpsertItemsResponse* totals) {
+  totals->set_inserted(totals->inserted() + result.inserted);
+  totals->set_updated(totals->updated() + result.updated);
+  totals->set_unchanged(totals->unchanged() + result.unchanged);
+  totals->set_rejected(totals->rejected() + result.rejected.size());
+  for (const UpsertResult::Rejection& rejection : result.rejected) {
+    if (totals->first_rejected_size() == kMaxRejectionsListed) return;
+    v1::RejectedItem* listed = totals->add_first_rejected();
+    listed->set_position(offset + rejection.position);
+    const std::string& id = items[rejection.position].id;
+    // An oversized id is what the reason is about; repeating it could exceed the message limit.
+    if (id.size() <= kMaxItemIdBytes) listed->set_id(id);
+    listed->set_reason(rejection.reason);
+  }
+}
+
+absl::Status CheckSameCollection(const std::string& expected, const std::string& actual,
+                                 int64_t message) {
+  if (expected == actual) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("collection must be the same in every message of the stream: expected '",
+                   expected, "', got '", absl::CHexEscape(actual.substr(0, 64)), "' in message ",
+                   message, " (from 0); earlier messages are stored"));
+}
+
+absl::Status Upsert(Catalog* catalog, grpc::ServerContext* context,
+                    grpc::ServerReader<v1::UpsertItemsRequest>* reader, std::string* name,
+                    v1::UpsertItemsResponse* totals) {
+  v1::UpsertItemsRequest message;
+  CollectionView collection;
+  uint64_t offset = 0;
+  for (int64_t number = 0; reader->Read(&message); ++number) {
+    if (number == 0) {
+      *name = message.collection();
+      PM_RETURN_IF_ERROR(CheckGiven("collection", *name));
+      PM_ASSIGN_OR_RETURN(collection, catalog->Find(*name));
+    }
+    PM_RETURN_IF_ERROR(CheckSameCollection(*name, message.collection(), number));
+    const std::vector<Item> items = TakeItems(&message);
+    PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
+    AddResult(result, items, offset, totals);
+    offset += items.size();
+  }
+  // A stream that broke ends like one that is complete.
+  if (context->IsCancelled()) return absl::CancelledError("the caller broke the stream off");
+  return CheckGiven("collection", *name);
+}
+
+absl::Status Build(Catalog* catalog, grpc::ServerContext* context, const std::string& name,
+                   grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
+  PM_RETURN_IF_ERROR(CheckGiven("collection", name));
+  const absl::Time start = absl::Now();
+  v1::BuildEmbeddingResponse progress;
+  const StepObserver report = [&](int done, int steps) -> absl::Status {
+    progress.set_steps_done(static_cast<uint32_t>(done));
+    progress.set_steps(static_cast<uint32_t>(steps));
+    progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    if (context->IsCancelled() || !writer->Write(progress)) {
+      return absl::CancelledError("the caller cancelled the build; the former embedding stays");
+    }
+    return absl::OkStatus();
+  };
+  PM_ASSIGN_OR_RETURN(const CollectionView built, catalog->Build(name, report));
+  progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  ToProto(built, progress.mutable_collection());
+  progress.set_objective(built.retriever->objective());
+  writer->Write(progress);  // the embedding is in place whether or not anybody still listens
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request) {
+  NewCollection collection;
+  collection.name = request.name();
+  PM_ASSIGN_OR_RETURN(collection.settings, FromProto(request.settings()));
+  PM_ASSIGN_OR_RETURN(collection.anchors.features, FromProto("anchors", request.anchors()));
+  collection.anchors.labels.assign(request.anchor_labels().begin(), request.anchor_labels().end());
+  collection.class_names.assign(request.class_names().begin(), request.class_names().end());
+  collection.extractor = request.extractor();
+  return collection;
+}
+
+}  // namespace
+
+grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* /*context*/,
+                                                  const v1::CreateCollectionRequest* request,
+                                                  v1::CreateCollectionResponse* response) {
+  return Serve("CreateCollection", request->name(), [&]() -> absl::Status {
+    PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
+    ToProto(view, response->mutable_collection());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::ListCollections(grpc::ServerContext* /*context*/,
+                                                 const v1::ListCollectionsRequest* /*request*/,
+                                                 v1::ListCollectionsResponse* response) {
+  return Serve("ListCollections", "", [&] {
+    for (const CollectionView& view : catalog_->List()) {
+      ToProto(view, response->add_collections());
+    }
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::DeleteCollection(grpc::ServerContext* /*context*/,
+                                                  const v1::DeleteCollectionRequest* request,
+                                                  v1::DeleteCollectionResponse* response) {
+  return Serve("DeleteCollection", request->name(), [&]() -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckGiven("name", request->name()));
+    PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request->name()));
+    response->set_deleted_items(items);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::UpsertItems(grpc::ServerContext* context,
+                                             grpc::ServerReader<v1::UpsertItemsRequest>* reader,
+                                             v1::UpsertItemsResponse* response) {
+  std::string name;
+  return Serve("UpsertItems", name,
+               [&] { return Upsert(catalog_, context, reader, &name, response); });
+}
+
+grpc::Status CollectionsService::BuildEmbedding(
+    grpc::ServerContext* context, const v1::BuildEmbeddingRequest* request,
+    grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
+  return Serve("BuildEmbedding", request->collection(),
+               [&] { return Build(catalog_, context, request->collection(), writer); });
+}
+
+}  // namespace privatemail

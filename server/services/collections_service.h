@@ -1,0 +1,40 @@
+// What an operator calls.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
+
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "server/engine/catalog.h"
+
+namespace privatemail {
+
+// Adapter from v1.CollectionsService to a catalog; statuses as collections.proto lists them.
+// Thread-safe. Sees the operator's gallery, which the server holds in the clear, and logs none of
+// it.
+class CollectionsService final : public v1::CollectionsService::Service {
+ public:
+  // The catalog must outlive the service.
+  explicit CollectionsService(Catalog* catalog) : catalog_(catalog) {}
+
+  grpc::Status CreateCollection(grpc::ServerContext* context,
+                                const v1::CreateCollectionRequest* request,
+                                v1::CreateCollectionResponse* response) override;
+  grpc::Status ListCollections(grpc::ServerContext* context,
+                               const v1::ListCollectionsRequest* request,
+                               v1::ListCollectionsResponse* response) override;
+  grpc::Status DeleteCollection(grpc::ServerContext* context,
+                                const v1::DeleteCollectionRequest* request,
+                                v1::DeleteCollectionResponse* response) override;
+  grpc::Status UpsertItems(grpc::ServerContext* context,
+                           grpc::ServerReader<v1::UpsertItemsRequest>* reader,
+                           v1::UpsertItemsResponse* response) override;
+  grpc::Status BuildEmbedding(grpc::ServerContext* context,
+                              const v1::BuildEmbeddingRequest* request,
+                              grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) override;
+
+ private:
+  Catalog* const catalog_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_

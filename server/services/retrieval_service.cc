@@ -1,0 +1,131 @@
+#include "server/services/retrieval_service.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/codec.h"
+#include "common/protocol/public_parameters.h"
+#include "common/rpc/status.h"
+#include "server/services/request.h"
+
+namespace privatemail {
+namespace {
+
+// Large enough for little overhead, small enough to show progress and to bound memory.
+constexpr int64_t kAnchorChunkBytes = 1 << 20;
+
+absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
+                                            const std::string& fingerprint) {
+  PM_RETURN_IF_ERROR(CheckGiven("collection", name));
+  PM_ASSIGN_OR_RETURN(CollectionView view, catalog.Find(name));
+  PM_RETURN_IF_ERROR(CheckFingerprint(view.published->fingerprint, fingerprint));
+  return view;
+}
+
+absl::Status SendAnchors(const Anchors& anchors,
+                         grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
+  const Eigen::Index rows = anchors.features.rows();
+  const int64_t row_bytes = anchors.features.cols() * static_cast<int64_t>(sizeof(float));
+  const int64_t chunk = std::max<int64_t>(1, kAnchorChunkBytes / row_bytes);
+  for (Eigen::Index first = 0; first < rows; first += chunk) {
+    const Eigen::Index count = std::min<Eigen::Index>(chunk, rows - first);
+    v1::GetAnchorsResponse response;
+    ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
+    response.mutable_labels()->Assign(anchors.labels.begin() + first,
+                                      anchors.labels.begin() + first + count);
+    if (!writer->Write(response)) return absl::CancelledError("the caller stopped reading");
+  }
+  return absl::OkStatus();
+}
+
+void EncodeAlignment(const RetrievalAnswer& answer, const Retriever& retriever,
+                     bool with_server_anchors, v1::Alignment* proto) {
+  const Similarity& map = answer.alignment;
+  proto->set_scale(map.scale);
+  proto->mutable_rotation()->Assign(map.rotation.data(), map.rotation.data() + map.rotation.size());
+  proto->mutable_translation()->Assign(map.translation.data(),
+                                       map.translation.data() + map.translation.size());
+  proto->set_relative_residual(answer.relative_residual);
+  if (with_server_anchors) {
+    ToProto(retriever.anchor_coordinates(), proto->mutable_server_anchors());
+  }
+}
+
+// Fails before a response is built that no client would accept.
+absl::Status EncodeSlots(const RetrievalAnswer& answer, const Retriever& retriever,
+                         bool with_payloads, v1::RetrieveResponse* response) {
+  constexpr int64_t kFixedMatchBytes = 24;  // label, distance and tags, about
+  int64_t bytes = 0;
+  for (const std::vector<Neighbor>& neighbors : answer.slots) {
+    v1::SlotMatches* slot = response->add_slots();
+    for (const Neighbor& neighbor : neighbors) {
+      v1::Match* match = slot->add_matches();
+      match->set_id(retriever.IdOf(neighbor.row));
+      match->set_label(retriever.LabelOf(neighbor.row));
+      match->set_squared_distance(neighbor.squared_distance);
+      if (with_payloads) match->set_payload(retriever.PayloadOf(neighbor.row));
+      bytes += kFixedMatchBytes + static_cast<int64_t>(match->id().size()) +
+               static_cast<int64_t>(match->payload().size());
+      if (bytes > kMaxMessageBytes) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("the response would exceed the limit of ", kMaxMessageBytes,
+                         " bytes: ask for a smaller k or for no payloads"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+grpc::Status RetrievalService::GetCollection(grpc::ServerContext* /*context*/,
+                                             const v1::GetCollectionRequest* request,
+                                             v1::GetCollectionResponse* response) {
+  return Serve("GetCollection", request->collection(), [&]() -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckGiven("collection", request->collection()));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+    ToProto(view, response);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* /*context*/,
+                                          const v1::GetAnchorsRequest* request,
+                                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
+  return Serve("GetAnchors", request->collection(), [&]() -> absl::Status {
+    PM_ASSIGN_OR_RETURN(const CollectionView view,
+                        FindMatching(*catalog_, request->collection(), request->fingerprint()));
+    return SendAnchors(view.published->anchors, writer);
+  });
+}
+
+grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
+                                        const v1::RetrieveRequest* request,
+                                        v1::RetrieveResponse* response) {
+  return Serve("Retrieve", request->collection(), [&]() -> absl::Status {
+    const absl::Time start = absl::Now();
+    PM_ASSIGN_OR_RETURN(const CollectionView view,
+                        FindMatching(*catalog_, request->collection(), request->fingerprint()));
+    PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+    RetrievalQuery query;
+    query.release = release.cast<double>();
+    query.post_processing_steps = request->post_processing_steps();
+    query.k = request->k();
+    query.cancelled = [context] { return context->IsCancelled(); };
+    PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
+    PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(), response));
+    EncodeAlignment(answer, *retriever, request->with_alignment(), response->mutable_alignment());
+    response->set_embedding_version(retriever->version());
+    response->set_truncated(answer.truncated);
+    response->set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace privatemail

@@ -1,0 +1,30 @@
+// What a searcher calls.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_RETRIEVAL_SERVICE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_RETRIEVAL_SERVICE_H_
+
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "server/engine/catalog.h"
+
+namespace privatemail {
+
+// Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
+// Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
+class RetrievalService final : public v1::RetrievalService::Service {
+ public:
+  // The catalog must outlive the service.
+  explicit RetrievalService(const Catalog* catalog) : catalog_(catalog) {}
+
+  grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
+                             v1::GetCollectionResponse* response) override;
+  grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override;
+  grpc::Status Retrieve(grpc::ServerContext* context, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse* response) override;
+
+ private:
+  const Catalog* const catalog_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_RETRIEVAL_SERVICE_H_

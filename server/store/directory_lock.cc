@@ -1,0 +1,73 @@
+#include "server/store/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status Failed(absl::string_view what, const std::string& path, int error) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(error)));
+}
+
+absl::Status MakeDirectory(const std::string& directory) {
+  if (directory.empty()) {
+    return absl::FailedPreconditionError("the data directory must have a name, but it is empty");
+  }
+  std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "D/" is D
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return Failed("create directory", path.parent_path().string(), error.value());
+  // Galleries are in the clear on disk: their owner alone may read them.
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Failed("create directory", path.string(), errno);
+  }
+  return absl::OkStatus();
+}
+
+std::string HolderOf(int file) {
+  char text[32] = {};
+  const ssize_t size = ::pread(file, text, sizeof(text) - 1, 0);
+  return size > 0 ? std::string(absl::StripSuffix(text, "\n")) : "unknown";
+}
+
+}  // namespace
+
+absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& directory) {
+  PM_RETURN_IF_ERROR(MakeDirectory(directory));
+  const std::string path = absl::StrCat(directory, "/privatemail.lock");
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return Failed("open lock file", path, errno);
+  DirectoryLock lock(file);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Failed("lock", path, errno);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "data directory ", directory, " is locked by another daemon (pid ", HolderOf(file), ")"));
+  }
+  const std::string pid = absl::StrCat(::getpid(), "\n");
+  if (::ftruncate(file, 0) != 0 ||
+      ::pwrite(file, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return Failed("write lock file", path, errno);
+  }
+  return lock;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+}  // namespace privatemail

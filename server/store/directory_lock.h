@@ -1,0 +1,32 @@
+// One daemon per data directory.
+#ifndef PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_
+#define PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace privatemail {
+
+// Holds the lock file `privatemail.lock` of a directory (flock, so the kernel lets go of it however
+// the process ends). Move-only; released on destruction.
+class DirectoryLock {
+ public:
+  // Creates the directory, readable by its owner alone, where there is none. FAILED_PRECONDITION:
+  // "data directory D is locked by another daemon (pid N)", or the directory or its lock file
+  // cannot be made, with the system's reason.
+  static absl::StatusOr<DirectoryLock> Acquire(const std::string& directory);
+
+  DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  DirectoryLock& operator=(DirectoryLock&&) = delete;
+  ~DirectoryLock();
+
+ private:
+  explicit DirectoryLock(int file) : file_(file) {}
+  int file_;  // descriptor, -1 once moved from
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_

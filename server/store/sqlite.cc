@@ -1,0 +1,132 @@
+#include "server/store/sqlite.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::sqlite {
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path) {
+  auto database = std::unique_ptr<Database>(new Database(path));
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(
+      path.c_str(), &handle,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+      nullptr);
+  database->handle_.reset(handle);  // there to be closed even when opening failed
+  if (code != SQLITE_OK) return database->ErrorOf(code);
+  return database;
+}
+
+absl::Status Database::ErrorOf(int code) const {
+  const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  switch (code & 0xff) {  // the low byte of an extended code is the class
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(absl::StrCat("database file ", path_, " is damaged (", reason,
+                                              "): restore it from a backup"));
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no space left for database file ", path_, " (", reason, ")"));
+    case SQLITE_TOOBIG:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a value is too big for database file ", path_, " (", reason, ")"));
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot open database file ", path_, " for writing (", reason, ")"));
+    default:
+      return absl::InternalError(
+          absl::StrCat("database file ", path_, ": ", reason, " (code ", code, ")"));
+  }
+}
+
+absl::Status Database::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : ErrorOf(code);
+}
+
+absl::StatusOr<Statement> Database::Prepare(absl::string_view sql) {
+  sqlite3_stmt* handle = nullptr;
+  const int code =
+      sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &handle, nullptr);
+  if (code != SQLITE_OK) return ErrorOf(code);
+  return Statement(this, handle);
+}
+
+absl::StatusOr<std::string> Database::Query(absl::string_view sql) {
+  PM_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  PM_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  return found ? std::string(statement.Bytes(0)) : std::string();
+}
+
+Statement& Statement::Bind(int parameter, int64_t value) {
+  Remember(sqlite3_bind_int64(handle_.get(), parameter, value));
+  return *this;
+}
+
+Statement& Statement::Bind(int parameter, double value) {
+  Remember(sqlite3_bind_double(handle_.get(), parameter, value));
+  return *this;
+}
+
+Statement& Statement::BindText(int parameter, absl::string_view value) {
+  // A null pointer would bind NULL, and an empty view may hold one.
+  const char* text = value.empty() ? "" : value.data();
+  Remember(sqlite3_bind_text64(handle_.get(), parameter, text, value.size(), SQLITE_STATIC,
+                               SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::BindBlob(int parameter, const void* bytes, size_t size) {
+  Remember(
+      sqlite3_bind_blob64(handle_.get(), parameter, size == 0 ? "" : bytes, size, SQLITE_STATIC));
+  return *this;
+}
+
+absl::StatusOr<bool> Statement::Step() {
+  if (bind_error_ != SQLITE_OK) return database_->ErrorOf(bind_error_);
+  const int code = sqlite3_step(handle_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->ErrorOf(code);
+}
+
+absl::Status Statement::Run() {
+  absl::StatusOr<bool> more = true;
+  while (more.ok() && *more) more = Step();
+  Reset();
+  return more.status();
+}
+
+void Statement::Reset() {
+  // The code it returns repeats what Step has reported.
+  sqlite3_reset(handle_.get());
+  bind_error_ = SQLITE_OK;
+}
+
+absl::string_view Statement::Bytes(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
+  return {bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column))};
+}
+
+absl::StatusOr<Transaction> Transaction::Begin(Database* database) {
+  PM_RETURN_IF_ERROR(database->Execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+
+Transaction::~Transaction() {
+  // Fails only when SQLite has rolled back by itself.
+  if (database_ != nullptr) database_->Execute("ROLLBACK").IgnoreError();
+}
+
+absl::Status Transaction::Commit() {
+  PM_RETURN_IF_ERROR(database_->Execute("COMMIT"));
+  database_ = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail::sqlite

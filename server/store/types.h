@@ -1,0 +1,73 @@
+// What a collection store keeps, apart from how it keeps it. Server side; all of it is in the
+// clear.
+#ifndef PRIVATEMAIL_SERVER_STORE_TYPES_H_
+#define PRIVATEMAIL_SERVER_STORE_TYPES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/matrix.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// One gallery item as the operator gave it.
+struct Item {
+  std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8
+  int32_t label = 0;
+  std::vector<float> features;  // feature_dim values, not all zero
+  std::string payload;          // a JSON text, or empty
+};
+
+inline constexpr size_t kMaxItemIdBytes = 512;
+
+// OK when `item` may enter a collection with these parameters; otherwise INVALID_ARGUMENT naming
+// the field, what was expected and what came. Never repeats features or payload.
+absl::Status CheckItem(const Item& item, const PublicParameters& parameters);
+
+// What became of a batch of items.
+struct UpsertResult {
+  struct Rejection {
+    size_t position = 0;  // within the batch
+    std::string reason;
+  };
+  uint64_t inserted = 0;
+  uint64_t updated = 0;
+  uint64_t unchanged = 0;
+  std::vector<Rejection> rejected;  // by position
+};
+
+// A stored collection without its items.
+struct StoredCollection {
+  std::string name;
+  PublicParameters parameters;
+  Anchors anchors;
+  uint64_t items = 0;
+};
+
+// All items of a collection, ordered by the bytes of their ids.
+struct Gallery {
+  std::vector<std::string> ids;       // n
+  std::vector<int32_t> labels;        // n
+  std::vector<std::string> payloads;  // n
+  FloatMatrix features;               // n x feature_dim
+};
+
+// A finished embedding with everything that an answer is made of, so that writes to items after the
+// build show only after the next one.
+struct Embedding {
+  uint64_t version = 0;               // given by the store when it is saved, from 1
+  double objective = 0;               // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
+  std::vector<std::string> ids;       // n, ascending by bytes
+  std::vector<int32_t> labels;        // n
+  std::vector<std::string> payloads;  // n
+  Matrix coordinates;                 // n x embedding_dim
+  Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_TYPES_H_
