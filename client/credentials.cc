@@ -1,0 +1,106 @@
+#include "client/credentials.h"
+
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+using grpc::experimental::TlsCustomVerificationCheckRequest;
+
+// Lower-case hex SHA-256 of the DER of a PEM certificate; empty when it is none.
+std::string CertificateFingerprint(const std::string& pem) {
+  std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), &X509_free);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (certificate == nullptr || X509_digest(certificate.get(), EVP_sha256(), digest, &size) != 1) {
+    return "";
+  }
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
+}
+
+// Accepts one certificate, whoever signed it and whatever name it carries. TLS itself proves that
+// the server holds its key.
+class PinnedCertificate final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  explicit PinnedCertificate(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
+
+  bool Verify(TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)> /*done*/, grpc::Status* sync_status) override {
+    const grpc::string_ref pem = request->peer_cert();
+    const std::string actual = CertificateFingerprint(std::string(pem.data(), pem.size()));
+    *sync_status = actual == fingerprint_
+                       ? grpc::Status::OK
+                       : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                                      absl::StrCat("the server's certificate has the fingerprint ",
+                                                   actual, ", but --trust names ", fingerprint_));
+    return true;  // decided at once
+  }
+
+  void Cancel(TlsCustomVerificationCheckRequest* /*request*/) override {}
+
+ private:
+  std::string fingerprint_;
+};
+
+absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
+  const std::string hex = absl::AsciiStrToLower(absl::StrReplaceAll(text, {{":", ""}}));
+  if (hex.size() != 64 || !std::all_of(hex.begin(), hex.end(), absl::ascii_isxdigit)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--trust must be a SHA-256 fingerprint of 64 hex digits, but is \"", text, "\""));
+  }
+  return hex;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& fingerprint) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_verify_server_certs(false);  // the chain does not matter, the certificate does
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<PinnedCertificate>(fingerprint));
+  return grpc::experimental::TlsCredentials(options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
+    const ConnectionOptions& options) {
+  if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
+    return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+  }
+  if (options.insecure) return grpc::InsecureChannelCredentials();
+  if (!options.trust_fingerprint.empty()) {
+    PM_ASSIGN_OR_RETURN(const std::string fingerprint, ParseFingerprint(options.trust_fingerprint));
+    return PinnedCredentials(fingerprint);
+  }
+  grpc::SslCredentialsOptions ssl;
+  if (!options.ca_file.empty()) {
+    std::ifstream file(options.ca_file);
+    ssl.pem_root_certs.assign(std::istreambuf_iterator<char>(file), {});
+    if (CertificateFingerprint(ssl.pem_root_certs).empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--ca must be a readable PEM file with certificates, but is ", options.ca_file));
+    }
+  }
+  return grpc::SslCredentials(ssl);
+}
+
+}  // namespace privatemail

@@ -1,0 +1,131 @@
+#include "client/retrieval_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/numerics/smlq.h"
+#include "common/protocol/codec.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int64_t kMostMatches = 1'000'000;
+
+absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
+                                    int64_t columns) {
+  std::vector<FloatMatrix> parts;
+  Anchors anchors;
+  int64_t rows = 0;
+  for (const v1::GetAnchorsResponse& chunk : chunks) {
+    PM_ASSIGN_OR_RETURN(FloatMatrix part, FromProto("anchors", chunk.features()));
+    PM_RETURN_IF_ERROR(CheckColumns("anchors", columns, part.cols()));
+    rows += part.rows();
+    parts.push_back(std::move(part));
+    anchors.labels.insert(anchors.labels.end(), chunk.labels().begin(), chunk.labels().end());
+  }
+  anchors.features.resize(rows, columns);
+  int64_t row = 0;
+  for (const FloatMatrix& part : parts) {
+    anchors.features.middleRows(row, part.rows()) = part;
+    row += part.rows();
+  }
+  return anchors;
+}
+
+absl::StatusOr<Similarity> SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
+  if (proto.rotation_size() != dim * dim || proto.translation_size() != dim) {
+    return absl::DataLossError(absl::StrCat("alignment must have ", dim * dim, " and ", dim,
+                                            " values, but the server sent ", proto.rotation_size(),
+                                            " and ", proto.translation_size()));
+  }
+  return Similarity{proto.scale(), Eigen::Map<const Matrix>(proto.rotation().data(), dim, dim),
+                    Eigen::Map<const RowVector>(proto.translation().data(), dim)};
+}
+
+}  // namespace
+
+absl::StatusOr<RetrievalClient> RetrievalClient::Create(
+    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
+    const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
+  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(parameters), collection.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(JointScheme scheme,
+                      JointScheme::Create(std::move(parameters), joined, dummies));
+  return RetrievalClient(collection.name(), std::move(scheme));
+}
+
+absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
+  if (identity == parameters().extractor) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "extractor: the collection's features come from ", parameters().extractor,
+      ", but the query's from ", identity, "; features of different extractors do not compare"));
+}
+
+absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
+                                                const JointScheme& scheme,
+                                                const FloatMatrix& release,
+                                                const QueryOptions& options) {
+  const EmbeddingSettings& settings = scheme.parameters().settings;
+  v1::RetrieveRequest request;
+  request.set_collection(collection);
+  request.set_fingerprint(Fingerprint(scheme.parameters()));
+  request.set_k(static_cast<uint32_t>(options.k));
+  request.set_with_payloads(options.with_payloads);
+  request.set_with_alignment(options.with_alignment);
+  if (options.post_processing == PostProcessing::kServer) {
+    request.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
+    ToProto(release, request.mutable_release());
+    return request;
+  }
+  PM_ASSIGN_OR_RETURN(const Matrix coordinates,
+                      PostProcess(release.cast<double>(), scheme.label_graph(), settings));
+  ToProto(coordinates, request.mutable_release());
+  return request;
+}
+
+absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
+                                                       const QueryOptions& options, Ledger& ledger,
+                                                       BitSource& bits) const {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMostMatches));
+  PM_ASSIGN_OR_RETURN(const JointRelease release,
+                      scheme_.Release(target, options.cost, ledger, bits));
+  PreparedQuery prepared;
+  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(name_, scheme_, release.rows, options));
+  prepared.state.slot = *parameters().SlotOf(target.label);
+  prepared.state.k = options.k;
+  prepared.state.guarantee = release.guarantee;
+  prepared.state.l2_sensitivity = release.l2_sensitivity;
+  prepared.state.noise_stddev = release.noise_stddev;
+  return prepared;
+}
+
+absl::StatusOr<QueryResult> RetrievalClient::Finish(const QueryState& state,
+                                                    const v1::RetrieveResponse& response) const {
+  const auto slots = static_cast<int>(parameters().slot_labels.size());
+  if (response.slots_size() != slots) {
+    return absl::DataLossError(
+        absl::StrCat("the response must have ", slots, " slots, but has ", response.slots_size()));
+  }
+  QueryResult result;
+  PM_ASSIGN_OR_RETURN(result.alignment,
+                      SimilarityFrom(response.alignment(), parameters().settings.embedding_dim));
+  for (const v1::Match& match : response.slots(static_cast<int>(state.slot)).matches()) {
+    result.matches.push_back(
+        {match.id(), match.label(), match.squared_distance(), match.payload()});
+  }
+  if (static_cast<int64_t>(result.matches.size()) > state.k) {
+    return absl::DataLossError(absl::StrCat("the response must have at most ", state.k,
+                                            " matches a slot, but has ", result.matches.size()));
+  }
+  result.truncated = response.truncated();
+  result.relative_residual = response.alignment().relative_residual();
+  result.embedding_version = response.embedding_version();
+  return result;
+}
+
+}  // namespace privatemail

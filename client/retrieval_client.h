@@ -1,0 +1,110 @@
+// The SDK: a request and a secret state out of a query, a result out of a response. No network
+// inside.
+#ifndef PRIVATEMAIL_CLIENT_RETRIEVAL_CLIENT_H_
+#define PRIVATEMAIL_CLIENT_RETRIEVAL_CLIENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/privacy/bit_source.h"
+#include "client/privacy/ledger.h"
+#include "client/release/joint_scheme.h"
+#include "common/base/matrix.h"
+#include "common/numerics/alignment.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+
+// Where the iterations after the noise run. They read nothing private; both ways give the same
+// matches.
+enum class PostProcessing {
+  kClient,  // the server gets finished coordinates
+  kServer,  // the client's work ends with the noise
+};
+
+struct QueryOptions {
+  PrivacyCost cost;  // no default: epsilon and delta must be set
+  int64_t k = 8;     // matches wanted
+  PostProcessing post_processing = PostProcessing::kClient;
+  bool with_payloads = false;   // fetched for every slot, so asking names none of them
+  bool with_alignment = false;  // also fetch the server's anchor coordinates, for plots
+};
+
+// What the client keeps while the request travels. Private: it names the slot.
+struct QueryState {
+  int64_t slot = 0;
+  int64_t k = 0;
+  Guarantee guarantee;
+  double l2_sensitivity = 0;
+  double noise_stddev = 0;
+};
+
+struct PreparedQuery {
+  v1::RetrieveRequest request;  // all that leaves the machine; sending it again costs nothing
+  QueryState state;
+};
+
+struct QueryMatch {
+  std::string id;
+  int32_t label = 0;
+  double squared_distance = 0;  // in the server's embedding coordinates
+  std::string payload;          // JSON text; empty unless asked for
+};
+
+struct QueryResult {
+  std::vector<QueryMatch> matches;  // of the target's own slot, nearest first
+  bool truncated = false;           // the gallery holds fewer than k items
+  Similarity alignment;             // release to server coordinates
+  double relative_residual = 0;     // of the anchors: 0 perfect, 1 no better than their mean
+  uint64_t embedding_version = 0;
+};
+
+// One collection, ready for private queries. Lives on the client; immutable and thread-safe. Sees
+// targets only while Prepare runs.
+class RetrievalClient {
+ public:
+  // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
+  // malformed or do not belong together (JointScheme::Create).
+  static absl::StatusOr<RetrievalClient> Create(
+      const v1::GetCollectionResponse& collection,
+      const std::vector<v1::GetAnchorsResponse>& anchors,
+      const std::optional<Anchors>& dummies = std::nullopt);
+
+  const JointScheme& scheme() const { return scheme_; }
+  const PublicParameters& parameters() const { return scheme_.parameters(); }
+
+  // FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
+  // with.
+  absl::Status CheckExtractor(absl::string_view identity) const;
+
+  // Charges the ledger, releases, and packs what the server shall see: JointScheme::Release, then
+  // the post-processing if it runs here. Errors: those of JointScheme::Release and PostProcess;
+  // INVALID_ARGUMENT for k < 1. Nothing is charged when a check fails first.
+  absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
+                                        Ledger& ledger, BitSource& bits) const;
+
+  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request.
+  absl::StatusOr<QueryResult> Finish(const QueryState& state,
+                                     const v1::RetrieveResponse& response) const;
+
+ private:
+  RetrievalClient(std::string name, JointScheme scheme)
+      : name_(std::move(name)), scheme_(std::move(scheme)) {}
+
+  std::string name_;
+  JointScheme scheme_;
+};
+
+// The message that carries a release: a function of the release and public values alone. Errors:
+// those of PostProcess.
+absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
+                                                const JointScheme& scheme,
+                                                const FloatMatrix& release,
+                                                const QueryOptions& options);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RETRIEVAL_CLIENT_H_

@@ -1,0 +1,151 @@
+#include "client/transport.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/credentials.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/status.h"
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+
+namespace privatemail {
+namespace {
+
+void SetDeadline(const ConnectionOptions& options, grpc::ClientContext* context) {
+  context->set_deadline(absl::ToChronoTime(absl::Now() + options.deadline));
+}
+
+}  // namespace
+
+absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                      MakeChannelCredentials(options));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return Transport(options, grpc::CreateCustomChannel(options.server, credentials, arguments));
+}
+
+absl::Status Transport::Explain(const absl::Status& status) const {
+  if (status.code() == absl::StatusCode::kUnavailable) {
+    return absl::UnavailableError(
+        absl::StrCat("server ", options_.server, " cannot be reached: ", status.message()));
+  }
+  if (status.code() == absl::StatusCode::kDeadlineExceeded) {
+    return absl::DeadlineExceededError(absl::StrCat("server ", options_.server,
+                                                    " did not answer within ",
+                                                    absl::FormatDuration(options_.deadline)));
+  }
+  return status;
+}
+
+absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::GetCollectionRequest request;
+  request.set_collection(name);
+  v1::GetCollectionResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::RetrievalService::NewStub(channel_)->GetCollection(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
+    const std::string& name, const std::string& fingerprint) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::GetAnchorsRequest request;
+  request.set_collection(name);
+  request.set_fingerprint(fingerprint);
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  const auto reader = stub->GetAnchors(&context, request);
+  std::vector<v1::GetAnchorsResponse> chunks;
+  v1::GetAnchorsResponse chunk;
+  while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  return chunks;
+}
+
+absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
+  constexpr int kTries = 3;
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  for (int attempt = 1;; ++attempt) {
+    grpc::ClientContext context;
+    SetDeadline(options_, &context);
+    v1::RetrieveResponse response;
+    const absl::Status status = FromGrpc(stub->Retrieve(&context, request, &response));
+    if (status.ok()) return response;
+    if (status.code() != absl::StatusCode::kUnavailable || attempt == kTries)
+      return Explain(status);
+    absl::SleepFor(absl::Milliseconds(200) * attempt);
+  }
+}
+
+absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
+    const v1::CreateCollectionRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::CreateCollectionResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->CreateCollection(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::ListCollectionsResponse> Transport::ListCollections() const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::ListCollectionsResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->ListCollections(&context, {}, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::DeleteCollectionResponse> Transport::DeleteCollection(
+    const std::string& name) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::DeleteCollectionRequest request;
+  request.set_name(name);
+  v1::DeleteCollectionResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->DeleteCollection(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
+    const std::function<bool(v1::UpsertItemsRequest*)>& next) const {
+  grpc::ClientContext context;
+  v1::UpsertItemsResponse response;
+  const auto stub = v1::CollectionsService::NewStub(channel_);
+  const auto writer = stub->UpsertItems(&context, &response);
+  v1::UpsertItemsRequest request;
+  while (next(&request)) {
+    if (!writer->Write(request)) break;  // the server has ended the call: Finish says why
+    request.Clear();
+  }
+  writer->WritesDone();
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
+  return response;
+}
+
+absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
+    const std::string& name,
+    const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const {
+  grpc::ClientContext context;
+  v1::BuildEmbeddingRequest request;
+  request.set_collection(name);
+  const auto stub = v1::CollectionsService::NewStub(channel_);
+  const auto reader = stub->BuildEmbedding(&context, request);
+  v1::BuildEmbeddingResponse response;
+  while (reader->Read(&response)) progress(response);
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  return response;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,74 @@
+// The network of the client: channels and calls. Everything it carries may be seen by the server.
+#ifndef PRIVATEMAIL_CLIENT_TRANSPORT_H_
+#define PRIVATEMAIL_CLIENT_TRANSPORT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace privatemail {
+
+// How to reach a server. At most one of ca_file, trust_fingerprint and insecure; none: the system's
+// certificate authorities.
+struct ConnectionOptions {
+  std::string server = "127.0.0.1:50051";  // HOST:PORT
+  std::string ca_file;                     // PEM, trusted authorities
+  // SHA-256 of the server certificate's DER, 64 hex digits: trust this certificate and no other.
+  std::string trust_fingerprint;
+  bool insecure = false;  // plaintext: everyone on the way reads and changes the traffic
+  absl::Duration deadline = absl::Seconds(30);  // of one call that is not a build or an upload
+};
+
+// How the SDK sends: anything that carries a request to a server and brings the response back.
+using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::RetrieveRequest&)>;
+
+// Calls over one gRPC channel. Thread-safe. Each call returns the server's status unchanged;
+// UNAVAILABLE (the message names the server) when it cannot be reached, DEADLINE_EXCEEDED in time.
+class Transport {
+ public:
+  // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint is malformed,
+  // or a file cannot be read.
+  static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
+
+  absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name) const;
+  absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
+      const std::string& name, const std::string& fingerprint) const;
+  // Sends the same bytes again, up to three times in all, when the server was unavailable: a
+  // release once sampled may be sent any number of times at no further cost.
+  absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
+
+  absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
+      const v1::CreateCollectionRequest& request) const;
+  absl::StatusOr<v1::ListCollectionsResponse> ListCollections() const;
+  absl::StatusOr<v1::DeleteCollectionResponse> DeleteCollection(const std::string& name) const;
+  // `next` fills a message and returns true, or returns false at the end. No deadline.
+  absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(
+      const std::function<bool(v1::UpsertItemsRequest*)>& next) const;
+  // `progress` sees every message; returns the last. No deadline.
+  absl::StatusOr<v1::BuildEmbeddingResponse> BuildEmbedding(
+      const std::string& name,
+      const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const;
+
+ private:
+  Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)), channel_(std::move(channel)) {}
+
+  absl::Status Explain(const absl::Status& status) const;
+
+  ConnectionOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_TRANSPORT_H_
