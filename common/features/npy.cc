@@ -1,7 +1,6 @@
 // numpy's .npy: magic, version, length of the header, header (a Python dict), values.
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -162,16 +161,16 @@ absl::Status CheckSize(absl::string_view name, absl::string_view bytes, const He
 template <typename Integer>
 absl::StatusOr<std::vector<int32_t>> CopyLabels(absl::string_view name, absl::string_view bytes,
                                                 const Header& header) {
-  using Wide = std::conditional_t<std::is_signed_v<Integer>, int64_t, uint64_t>;
   const int64_t rows = header.shape[0];
   PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, 1, sizeof(Integer)));
   std::vector<int32_t> labels(rows);
   for (int64_t row = 0; row < rows; ++row) {
-    const Wide value = Load<Integer>(bytes, header.values_at + row * sizeof(Integer));
+    const auto value = Load<Integer>(bytes, header.values_at + row * sizeof(Integer));
     if (!std::in_range<int32_t>(value)) {
       return BadFile(name, "row ", row, ": label ", value,
                      " is beyond what a 32-bit integer holds");
     }
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8_t is a number here, not a character.
     labels[row] = static_cast<int32_t>(value);
   }
   return labels;

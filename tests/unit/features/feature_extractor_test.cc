@@ -127,6 +127,14 @@ TEST_F(BuiltIn, EveryUniformImageHasAFeatureOfLengthOne) {
   }
 }
 
+// Around mid-grey the other parts are all but zero and point anywhere.
+TEST_F(BuiltIn, GreysThatNobodyCanTellApartHaveNearFeatures) {
+  const Eigen::RowVectorXf mid = Feature(PpmOfOneColour(64, 64, 119, 119, 119));
+  for (const unsigned char grey : {117, 118, 120, 121}) {
+    EXPECT_GT(mid.dot(Feature(PpmOfOneColour(64, 64, grey, grey, grey))), .99f);
+  }
+}
+
 TEST_F(BuiltIn, ColourCountsWhereShapeIsTheSame) {
   const Eigen::RowVectorXf red = Feature(PpmOfOneColour(64, 64, 200, 30, 30));
   const Eigen::RowVectorXf dark_red = Feature(PpmOfOneColour(64, 64, 180, 30, 30));
@@ -134,19 +142,33 @@ TEST_F(BuiltIn, ColourCountsWhereShapeIsTheSame) {
   EXPECT_GT(red.dot(dark_red), red.dot(blue) + .2f);
 }
 
-// Black and white bars of 8 pixels: same colours everywhere, other gradients.
+// Black and white bars of 2 pixels: same mean colour everywhere, other gradients.
 std::string Bars(bool vertical, int shift) {
   std::string bytes = "P6\n64 64\n255\n";
   for (int i = 0; i < 64 * 64; ++i) {
     const int position = (vertical ? i % 64 : i / 64) + shift;
-    bytes.append(3, position / 8 % 2 ? '\xff' : '\0');
+    bytes.append(3, position / 2 % 2 ? '\xff' : '\0');
   }
   return bytes;
 }
 
 TEST_F(BuiltIn, ShapeCountsWhereColourIsTheSame) {
   const Eigen::RowVectorXf vertical = Feature(Bars(true, 0));
-  EXPECT_GT(vertical.dot(Feature(Bars(true, 2))), vertical.dot(Feature(Bars(false, 0))) + .2f);
+  EXPECT_GT(vertical.dot(Feature(Bars(true, 1))), vertical.dot(Feature(Bars(false, 0))) + .2f);
+}
+
+// The upper half red and the lower half blue, or the other way round.
+std::string Halves(bool red_above) {
+  std::string bytes = "P6\n64 64\n255\n";
+  for (int i = 0; i < 64 * 64; ++i) {
+    bytes += (i < 32 * 64) == red_above ? std::string("\xc8\x1e\x1e", 3)
+                                        : std::string("\x1e\x1e\xc8", 3);
+  }
+  return bytes;
+}
+
+TEST_F(BuiltIn, WhereAColourIsCounts) {
+  EXPECT_LT(Feature(Halves(true)).dot(Feature(Halves(false))), .8f);
 }
 
 TEST_F(BuiltIn, TheIdentityIsFixed) { EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1"); }

@@ -72,8 +72,8 @@ TEST(SampleImages, TheSeedDecidesEveryByte) {
 
 TEST(SampleImages, APictureDoesNotDependOnHowManyAreAskedFor) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(WriteSampleImages(Options(folder.path("few"), 2, 1, 7), nullptr).ok());
-  ASSERT_TRUE(WriteSampleImages(Options(folder.path("more"), 4, 2, 7), nullptr).ok());
+  ASSERT_TRUE(WriteSampleImages(Options(folder.path("few"), 2, 2, 7), nullptr).ok());
+  ASSERT_TRUE(WriteSampleImages(Options(folder.path("more"), 4, 3, 7), nullptr).ok());
   const ImageFolder few = ListImageFolder(folder.path("few")).value();
   for (const FolderImage& image : few.images) {
     EXPECT_EQ(FileBytes(image.path), FileBytes(folder.path("more/" + image.id)));
