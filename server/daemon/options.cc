@@ -35,7 +35,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   // Without brackets the last colon of an IPv6 address would pass for the port's.
-  const bool usable = !host.empty() && (bracketed || !absl::StrContains(host, ':'));
+  const bool usable = !host.empty() && (bracketed || host.find_first_of(":[]") == host.npos);
   if (!usable || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
       address.port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat(

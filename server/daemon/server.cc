@@ -96,6 +96,8 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Named here, the library is linked whatever the flag says.
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
   builder.RegisterService(&collections_);

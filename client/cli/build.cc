@@ -1,0 +1,42 @@
+#include <iostream>
+
+#include "client/cli/command.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::cli {
+namespace {
+
+absl::Status Build(const Context& context, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  ProgressBar bar("embedding");
+  PM_ASSIGN_OR_RETURN(
+      const v1::BuildEmbeddingResponse done,
+      transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
+        bar.Show(message.steps_done(), message.steps());
+      }));
+  const v1::GetCollectionResponse& c = done.collection();
+  Answer(context,
+         {{"embedded", c.embedded_items()},
+          {"version", c.embedding_version()},
+          {"seconds", done.elapsed_seconds()},
+          {"objective", done.objective()}},
+         [&] {
+           std::cout << "embedded " << c.embedded_items() << " items as version "
+                     << c.embedding_version() << " in " << done.elapsed_seconds()
+                     << " s, objective " << done.objective() << "\n";
+         });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddBuildCommand(CLI::App& app, Context& context) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* build =
+      AddCommand(app, "build", "Embed gallery and anchors, so that searches are answered");
+  build->add_option("NAME", *name)->required();
+  build->callback(
+      [&context, name] { context.run = [&context, name] { return Build(context, *name); }; });
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,178 @@
+#include <iostream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/inputs.h"
+#include "client/cli/names.h"
+#include "common/base/status_macros.h"
+#include "common/features/vector_file.h"
+#include "common/protocol/codec.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail::cli {
+namespace {
+
+struct CreateOptions {
+  std::string name;
+  std::string anchors_file;
+  std::string labels_file;
+  std::string anchor_images;
+  std::string extractor_name = "vectors";
+  ExtractorOptions extractor;
+  EmbeddingSettings settings;
+};
+
+nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  return {
+      {"name", c.name()},
+      {"uuid", p.collection_uuid()},
+      {"fingerprint", absl::BytesToHexString(c.fingerprint())},
+      {"items", c.items()},
+      {"embedded", c.embedded_items()},
+      {"version", c.embedding_version()},
+      {"classes", p.slot_labels_size()},
+      {"anchors", p.anchor_count()},
+      {"feature_dim", p.feature_dim()},
+      {"embedding_dim", p.settings().embedding_dim()},
+      {"kernel_bandwidth", p.settings().kernel_bandwidth()},
+      {"alpha", p.settings().alpha()},
+      {"kernel", v1::Kernel_Name(p.settings().kernel())},
+      {"label_graph", v1::LabelGraph_Name(p.settings().label_graph())},
+      {"steps", p.settings().steps()},
+      {"extractor", p.extractor()},
+      {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
+}
+
+void Print(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  std::cout << c.name() << "  " << c.items() << " items, " << c.embedded_items()
+            << " embedded (version " << c.embedding_version() << "), " << p.slot_labels_size()
+            << " classes, " << p.anchor_count() << " anchors, " << p.feature_dim() << " -> "
+            << p.settings().embedding_dim() << " dimensions\n"
+            << "  uuid " << p.collection_uuid() << "\n  fingerprint "
+            << absl::BytesToHexString(c.fingerprint()) << "\n  extractor " << p.extractor() << "\n";
+}
+
+absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
+  if (options.anchor_images.empty()) {
+    PM_ASSIGN_OR_RETURN(const FloatMatrix anchors, ReadVectors(options.anchors_file));
+    PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
+    ToProto(anchors, request->mutable_anchors());
+    request->mutable_anchor_labels()->Assign(labels.begin(), labels.end());
+    request->set_extractor(options.extractor_name);
+    return absl::OkStatus();
+  }
+  PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.anchor_images));
+  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  PM_ASSIGN_OR_RETURN(const FolderFeatures anchors, DescribeFolder(folder, options.extractor));
+  ToProto(anchors.features, request->mutable_anchors());
+  request->mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  request->mutable_class_names()->Assign(folder.class_names.begin(), folder.class_names.end());
+  request->set_extractor(extractor->identity());
+  return absl::OkStatus();
+}
+
+absl::Status Create(const Context& context, const CreateOptions& options) {
+  if (options.anchor_images.empty() == options.anchors_file.empty() ||
+      options.anchors_file.empty() != options.labels_file.empty()) {
+    return absl::InvalidArgumentError(
+        "give either --anchors with --anchor-labels, or --anchor-images");
+  }
+  v1::CreateCollectionRequest request;
+  request.set_name(options.name);
+  ToProto(options.settings, request.mutable_settings());
+  PM_RETURN_IF_ERROR(FillAnchors(options, &request));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
+                      transport.CreateCollection(request));
+  Answer(context, ToJson(response.collection()), [&] { Print(response.collection()); });
+  return absl::OkStatus();
+}
+
+absl::Status List(const Context& context) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
+  nlohmann::json all = nlohmann::json::array();
+  for (const v1::GetCollectionResponse& c : response.collections()) all.push_back(ToJson(c));
+  Answer(context, all, [&] {
+    for (const v1::GetCollectionResponse& c : response.collections()) Print(c);
+    if (response.collections().empty()) std::cout << "no collections\n";
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Info(const Context& context, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c, transport.GetCollection(name));
+  Answer(context, ToJson(c), [&] { Print(c); });
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const Context& context, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::DeleteCollectionResponse response,
+                      transport.DeleteCollection(name));
+  Answer(context, {{"deleted_items", response.deleted_items()}}, [&] {
+    std::cout << "deleted " << name << " with " << response.deleted_items() << " items\n";
+  });
+  return absl::OkStatus();
+}
+
+void AddCreate(CLI::App& parent, Context& context) {
+  auto options = std::make_shared<CreateOptions>();
+  CLI::App* create = AddCommand(parent, "create", "Make a collection out of public anchors");
+  create->add_option("NAME", options->name)->required();
+  create->add_option("--anchors", options->anchors_file, "Public vectors (.npy .fvecs .csv)");
+  create->add_option("--anchor-labels", options->labels_file,
+                     "Their labels (.npy .ivecs .csv .txt)");
+  create
+      ->add_option("--extractor", options->extractor_name,
+                   "How your own vectors were made; searchers compare it")
+      ->capture_default_str();
+  create->add_option("--anchor-images", options->anchor_images,
+                     "Folder of public images, one sub-folder a class");
+  AddExtractorOptions(create, &options->extractor);
+  EmbeddingSettings& s = options->settings;
+  create->add_option("--bandwidth", s.kernel_bandwidth, "Kernel bandwidth over unit vectors")
+      ->capture_default_str();
+  create->add_option("--alpha", s.alpha, "Weight of the label graph")->capture_default_str();
+  create->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
+      ->capture_default_str();
+  create->add_option("--steps", s.steps, "Iterations on either side")->capture_default_str();
+  create->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
+      ->capture_default_str();
+  create->add_option("--label-graph", s.label_graph, "distance, kernel or one_hot_kernel")
+      ->transform(CLI::CheckedTransformer(kLabelGraphNames));
+  create->add_option("--kernel", s.kernel, "two_sigma_squared, sigma or sigma_squared")
+      ->transform(CLI::CheckedTransformer(kKernelNames));
+  create->add_flag("!--no-normalise", s.normalise,
+                   "Do not scale the iterates to Frobenius norm sqrt(n)");
+  create->callback([&context, options] {
+    context.run = [&context, options] { return Create(context, *options); };
+  });
+}
+
+}  // namespace
+
+void AddCollectionCommand(CLI::App& app, Context& context) {
+  CLI::App* collection = AddCommand(app, "collection", "Create, list, show and delete collections");
+  collection->require_subcommand(1);
+  AddCreate(*collection, context);
+  AddCommand(*collection, "list", "All collections")->callback([&context] {
+    context.run = [&context] { return List(context); };
+  });
+  auto name = std::make_shared<std::string>();
+  for (const auto& [verb, description, run] :
+       {std::tuple{"info", "Public parameters and counts", &Info},
+        std::tuple{"delete", "Delete a collection and its items", &Delete}}) {
+    CLI::App* command = AddCommand(*collection, verb, description);
+    command->add_option("NAME", *name)->required();
+    command->callback([&context, name, run = run] {
+      context.run = [&context, name, run] { return run(context, *name); };
+    });
+  }
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,65 @@
+#include <iomanip>
+#include <iostream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/last_release.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/codec.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail::cli {
+namespace {
+
+std::string RowName(const PublicParameters& parameters, int64_t row) {
+  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+  return row < slots ? absl::StrCat("slot ", row, " (", parameters.ClassName(row), ")")
+                     : absl::StrCat("anchor ", row - slots);
+}
+
+absl::Status Explain(const Context& context) {
+  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
+  const std::string form =
+      last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
+  nlohmann::json rows = nlohmann::json::array();
+  for (Eigen::Index i = 0; i < release.rows(); ++i) {
+    rows.push_back({{"row", RowName(parameters, i)},
+                    {"values", std::vector<float>(release.row(i).data(),
+                                                  release.row(i).data() + release.cols())}});
+  }
+  Answer(context,
+         {{"collection", last.request.collection()},
+          {"fingerprint", absl::BytesToHexString(last.request.fingerprint())},
+          {"k", last.request.k()},
+          {"post_processing_steps", last.request.post_processing_steps()},
+          {"with_payloads", last.request.with_payloads()},
+          {"bytes", last.request.ByteSizeLong()},
+          {"rows", rows}},
+         [&] {
+           std::cout << "The server received " << last.request.ByteSizeLong()
+                     << " bytes and nothing else:\n"
+                     << "  collection   " << last.request.collection() << "\n  fingerprint  "
+                     << absl::BytesToHexString(last.request.fingerprint()) << "\n  matches      "
+                     << last.request.k() << " for every slot\n  payloads     "
+                     << (last.request.with_payloads() ? "for every slot" : "for none")
+                     << "\n  release      " << release.rows() << " x " << release.cols() << ", "
+                     << form << ", noise in every row:\n";
+           for (Eigen::Index i = 0; i < release.rows(); ++i) {
+             std::cout << "    " << std::left << std::setw(36) << RowName(parameters, i)
+                       << release.row(i) << "\n";
+           }
+         });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddExplainCommand(CLI::App& app, Context& context) {
+  AddCommand(app, "explain", "What the server received in the last release, row by row")
+      ->callback([&context] { context.run = [&context] { return Explain(context); }; });
+}
+
+}  // namespace privatemail::cli

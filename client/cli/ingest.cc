@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/inputs.h"
+#include "common/base/status_macros.h"
+#include "common/features/vector_file.h"
+
+namespace privatemail::cli {
+namespace {
+
+constexpr size_t kItemsPerMessage = 512;
+
+struct IngestOptions {
+  std::string name;
+  std::string vectors_file;
+  std::string labels_file;
+  std::string payloads_file;
+  std::string ids_file;
+  std::string images;
+  ExtractorOptions extractor;
+};
+
+// What is about to be sent, as columns of equal length.
+struct Rows {
+  FloatMatrix features;
+  std::vector<int32_t> labels;
+  std::vector<std::string> ids;
+  std::vector<std::string> payloads;  // empty: none
+  int64_t rejected = 0;               // images that could not be read
+};
+
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows) {
+  if (static_cast<Eigen::Index>(count) == rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
+}
+
+absl::StatusOr<Rows> ReadRows(const IngestOptions& options) {
+  Rows rows;
+  PM_ASSIGN_OR_RETURN(rows.features, ReadVectors(options.vectors_file));
+  PM_ASSIGN_OR_RETURN(rows.labels, ReadLabels(options.labels_file));
+  PM_RETURN_IF_ERROR(CheckCount("--labels", rows.labels.size(), rows.features.rows()));
+  if (!options.payloads_file.empty()) {
+    PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines(options.payloads_file));
+    PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
+  }
+  if (options.ids_file.empty()) {
+    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) rows.ids.push_back(absl::StrCat(i));
+  } else {
+    PM_ASSIGN_OR_RETURN(rows.ids, ReadLines(options.ids_file));
+    PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.features.rows()));
+  }
+  return rows;
+}
+
+// Labels of a folder's classes are those of the classes of the same names in the collection.
+absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
+                                  const v1::PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  if (extractor->identity() != parameters.extractor()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
+                     ", but these images would come from ", extractor->identity()));
+  }
+  PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
+  PM_ASSIGN_OR_RETURN(FolderFeatures features, DescribeFolder(folder, options.extractor));
+  std::vector<int32_t> label_of_class;
+  for (const std::string& name : folder.class_names) {
+    const auto& names = parameters.class_names();
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--images: the sub-folder ", name,
+                                                     " is none of the collection's ", names.size(),
+                                                     " classes"));
+    }
+    label_of_class.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
+  }
+  Rows rows;
+  rows.rejected = static_cast<int64_t>(features.rejected.size());
+  rows.features = std::move(features.features);
+  rows.ids = std::move(features.ids);
+  for (const int32_t label : features.labels)
+    rows.labels.push_back(label_of_class[static_cast<size_t>(label)]);
+  return rows;
+}
+
+absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
+                                             const Rows& rows) {
+  ProgressBar bar("ingest");
+  size_t sent = 0;
+  return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (sent == rows.ids.size()) return false;
+    message->set_collection(name);
+    for (; sent < rows.ids.size() && static_cast<size_t>(message->items_size()) < kItemsPerMessage;
+         ++sent) {
+      v1::Item* item = message->add_items();
+      const auto row = rows.features.row(static_cast<Eigen::Index>(sent));
+      item->set_id(rows.ids[sent]);
+      item->set_label(rows.labels[sent]);
+      item->mutable_features()->Assign(row.data(), row.data() + row.size());
+      if (!rows.payloads.empty()) item->set_payload(rows.payloads[sent]);
+    }
+    bar.Show(static_cast<int64_t>(sent), static_cast<int64_t>(rows.ids.size()));
+    return true;
+  });
+}
+
+absl::Status Ingest(const Context& context, const IngestOptions& options) {
+  if (options.images.empty() == options.vectors_file.empty() ||
+      options.vectors_file.empty() != options.labels_file.empty()) {
+    return absl::InvalidArgumentError("give either --vectors with --labels, or --images");
+  }
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      transport.GetCollection(options.name));
+  absl::StatusOr<Rows> rows =
+      options.images.empty() ? ReadRows(options) : DescribeRows(options, collection.parameters());
+  PM_RETURN_IF_ERROR(rows.status());
+  PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
+  const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
+  const uint64_t rejected = response.rejected() + static_cast<uint64_t>(rows->rejected);
+  nlohmann::json reasons = nlohmann::json::array();
+  for (const v1::RejectedItem& item : response.first_rejected()) {
+    reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
+    std::cerr << "rejected row " << item.position() << " (" << item.id() << "): " << item.reason()
+              << "\n";
+  }
+  Answer(context,
+         {{"acknowledged", acknowledged},
+          {"rejected", rejected},
+          {"inserted", response.inserted()},
+          {"updated", response.updated()},
+          {"unchanged", response.unchanged()},
+          {"reasons", reasons}},
+         [&] {
+           std::cout << acknowledged << " items acknowledged (" << response.inserted() << " new, "
+                     << response.updated() << " changed, " << response.unchanged()
+                     << " as before), " << rejected << " rejected\n";
+         });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddIngestCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<IngestOptions>();
+  CLI::App* ingest =
+      AddCommand(app, "ingest", "Upload gallery items; safe to repeat after an interruption");
+  ingest->add_option("NAME", options->name)->required();
+  ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
+  ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
+  ingest->add_option("--ids", options->ids_file,
+                     "Their ids, one a line; the row numbers if absent");
+  ingest->add_option("--payloads", options->payloads_file,
+                     "A JSON text a line, handed out with matches");
+  ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
+  AddExtractorOptions(ingest, &options->extractor);
+  ingest->callback([&context, options] {
+    context.run = [&context, options] { return Ingest(context, *options); };
+  });
+}
+
+}  // namespace privatemail::cli

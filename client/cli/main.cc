@@ -1,0 +1,68 @@
+// privatemail: the client's and operator's command line.
+#include <cstdlib>
+#include <iostream>
+
+#include "client/cli/command.h"
+
+namespace {
+
+std::string DefaultStateFolder() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
+    return std::string(state) + "/privatemail";
+  }
+  const char* home = std::getenv("HOME");
+  return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using privatemail::cli::Context;
+  Context context;
+  context.state_folder = DefaultStateFolder();
+  double deadline_seconds = 30;
+
+  CLI::App app("PrivateMail: find the most similar items without telling the server what you hold");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
+  app.add_option("--server", context.connection.server, "HOST:PORT of the daemon")
+      ->capture_default_str();
+  app.add_option("--ca", context.connection.ca_file, "PEM file of authorities to trust");
+  app.add_option("--trust", context.connection.trust_fingerprint,
+                 "SHA-256 fingerprint of the one server certificate to trust");
+  app.add_flag("--insecure", context.connection.insecure, "No TLS");
+  app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
+  app.add_option("--state", context.state_folder,
+                 "Folder of the privacy ledger and the last release");
+  app.add_flag("--json", context.json, "Answer in JSON, one line a result");
+
+  privatemail::cli::AddCollectionCommand(app, context);
+  privatemail::cli::AddIngestCommand(app, context);
+  privatemail::cli::AddBuildCommand(app, context);
+  privatemail::cli::AddQueryCommand(app, context);
+  privatemail::cli::AddBudgetCommand(app, context);
+  privatemail::cli::AddExplainCommand(app, context);
+  privatemail::cli::AddCalibrateCommand(app, context);
+  privatemail::cli::AddSensitivityCommand(app, context);
+  privatemail::cli::AddSampleImagesCommand(app, context);
+  CLI11_PARSE(app, argc, argv);
+
+  if (!(deadline_seconds > 0) || !(deadline_seconds < 1e9)) {
+    std::cerr << "error: --deadline must be a positive number of seconds, but is "
+              << deadline_seconds << "\n";
+    return 1;
+  }
+  context.connection.deadline = absl::Seconds(deadline_seconds);
+  const absl::Status status = context.run();
+  if (status.ok()) return 0;
+  if (context.json) {
+    std::cout << nlohmann::json{{"error",
+                                 {{"code", absl::StatusCodeToString(status.code())},
+                                  {"message", std::string(status.message())}}}}
+                     .dump()
+              << "\n";
+  }
+  std::cerr << "error: " << status.message() << " (" << absl::StatusCodeToString(status.code())
+            << ")\n";
+  return 1;
+}

@@ -1,0 +1,129 @@
+#include "client/cli/query_targets.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/features/vector_file.h"
+#include "common/numerics/smlq.h"
+#include "common/protocol/codec.h"
+
+namespace privatemail::cli {
+namespace {
+
+absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
+  const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
+  if (named != parameters.class_names.end()) {
+    return parameters.slot_labels[static_cast<size_t>(named - parameters.class_names.begin())];
+  }
+  int32_t label = 0;
+  if (!absl::SimpleAtoi(text, &label)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label must be a number or the name of a class of the collection, but is \"",
+                     text, "\""));
+  }
+  const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
+  if (!slot.ok()) return absl::InvalidArgumentError(absl::StrCat("--", slot.status().message()));
+  return label;
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
+  std::vector<int32_t> labels;
+  if (!options.labels_file.empty()) {
+    PM_ASSIGN_OR_RETURN(labels, ReadLabels(options.labels_file));
+    if (static_cast<Eigen::Index>(labels.size()) != vectors.rows()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--labels must hold one label for each of the ", vectors.rows(),
+                       " vectors, but holds ", labels.size()));
+    }
+  }
+  std::vector<NamedTarget> targets;
+  for (const int64_t row : options.rows) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("--row", row, 0, vectors.rows() - 1));
+    NamedTarget target{
+        .name = absl::StrCat(options.vectors_file, " row ", row), .image = "", .target = {}};
+    target.target.features = vectors.row(row);
+    if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
+                                                    const RetrievalClient& client) {
+  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  PM_RETURN_IF_ERROR(client.CheckExtractor(extractor->identity()));
+  std::vector<NamedTarget> targets;
+  for (const std::string& path : options.images) {
+    NamedTarget target{.name = path, .image = path, .target = {}};
+    const auto start = std::chrono::steady_clock::now();
+    PM_ASSIGN_OR_RETURN(target.target.features, extractor->Extract(path));
+    target.features_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+}  // namespace
+
+void AddTargetOptions(CLI::App* command, TargetOptions* options) {
+  command->add_option("--vectors", options->vectors_file, "File that holds the query vectors");
+  command
+      ->add_option("--row,--rows", options->rows,
+                   "Rows of --vectors to ask for, each a query of its own")
+      ->delimiter(',');
+  command->add_option("--image", options->images, "Picture to ask for; may be repeated");
+  command->add_option(
+      "--label", options->labels,
+      "Class of the query, number or name, told to nobody; one for all or one each; guessed from "
+      "the anchors if absent");
+  command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
+  AddExtractorOptions(command, &options->extractor);
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
+                                                     const RetrievalClient& client) {
+  if (options.images.empty() == options.vectors_file.empty() ||
+      options.vectors_file.empty() != options.rows.empty()) {
+    return absl::InvalidArgumentError("give either --vectors with --row, or --image");
+  }
+  if (!options.labels.empty() && !options.labels_file.empty()) {
+    return absl::InvalidArgumentError("give at most one of --label and --labels");
+  }
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
+                      options.images.empty() ? ReadRows(options) : ReadImages(options, client));
+  if (options.labels.size() > 1 && options.labels.size() != targets.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label must be given once, or once for each of the ", targets.size(),
+                     " queries, but is given ", options.labels.size(), " times"));
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!options.labels.empty()) {
+      const std::string& text = options.labels[options.labels.size() == 1 ? 0 : i];
+      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
+    } else if (options.labels_file.empty()) {
+      targets[i].guessed = true;
+      PM_ASSIGN_OR_RETURN(targets[i].target.label,
+                          client.scheme().GuessLabel(targets[i].target.features));
+    } else if (const auto slot = client.parameters().SlotOf(targets[i].target.label); !slot.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(targets[i].name, ": ", slot.status().message()));
+    }
+  }
+  return targets;
+}
+
+absl::StatusOr<Matrix> ReleasedCoordinates(const RetrievalClient& client,
+                                           const v1::RetrieveRequest& request) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
+  if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
+  return PostProcess(sent.cast<double>(), client.scheme().label_graph(),
+                     client.parameters().settings);
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,46 @@
+// The targets of `privatemail query`: rows of a vector file, or pictures. Private.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/inputs.h"
+#include "client/retrieval_client.h"
+
+namespace privatemail::cli {
+
+struct TargetOptions {
+  std::string vectors_file;
+  std::vector<int64_t> rows;
+  std::vector<std::string> images;
+  std::vector<std::string>
+      labels;               // one for all, or one a target: a number or a class name; none: guessed
+  std::string labels_file;  // labels of the rows of vectors_file
+  ExtractorOptions extractor;
+};
+
+struct NamedTarget {
+  std::string name;   // file, or file and row
+  std::string image;  // path of the picture; empty for a vector
+  Target target;
+  bool guessed = false;  // the label was guessed from the anchors
+  double features_ms = 0;
+};
+
+void AddTargetOptions(CLI::App* command, TargetOptions* options);
+
+// INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the
+// collection's.
+absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
+                                                     const RetrievalClient& client);
+
+// Coordinates of a request's rows: as sent, or post-processed here where the server was to do it.
+absl::StatusOr<Matrix> ReleasedCoordinates(const RetrievalClient& client,
+                                           const v1::RetrieveRequest& request);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_

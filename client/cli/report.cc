@@ -1,0 +1,150 @@
+#include "client/cli/report.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::cli {
+namespace {
+
+constexpr char kHead[] = R"html(<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>PrivateMail: private queries</title><style>
+:root{color-scheme:light dark;--line:#8884;--yes:#0072b2;--no:#d55e00}
+body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:0 auto;padding:1.5rem}
+h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:2.5rem 0 .5rem;border-top:1px solid var(--line);padding-top:1.5rem}
+h3{font-size:1rem;margin:1rem 0 .3rem;font-weight:600}.row{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));gap:.5rem}
+figure{margin:0}figure img{width:100%;border-radius:.4rem;display:block;border:.2rem solid var(--no)}
+.same img{border-color:var(--yes)}.query img{border-color:transparent}.query{max-width:11rem}
+figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin:.5rem 0}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(18rem,1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
+</style></head><body><h1>Private queries</h1>
+<p>A blue frame marks a match of the query's class, an orange one another class. The server never saw the query, its class or
+its features: it saw the rows plotted below, noise included, with the query hidden among one dummy for every other class.</p>
+)html";
+
+std::string Escape(const std::string& text) {
+  return absl::StrReplaceAll(text,
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+absl::StatusOr<std::string> DataUri(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  if (bytes.empty())
+    return absl::UnavailableError(absl::StrCat(path, ": cannot be read for the report"));
+  const char* type = absl::EndsWithIgnoreCase(path, ".png") ? "png" : "jpeg";
+  return absl::StrCat("data:image/", type, ";base64,", absl::Base64Escape(bytes));
+}
+
+absl::StatusOr<std::string> Figure(const ReportImage& image, const std::string& css_class) {
+  std::string picture;
+  if (!image.path.empty()) {
+    PM_ASSIGN_OR_RETURN(const std::string uri, DataUri(image.path));
+    picture = absl::StrCat("<img alt=\"\" src=\"", uri, "\">");
+  }
+  return absl::StrCat("<figure class=\"", css_class, "\">", picture, "<figcaption>",
+                      Escape(image.caption), "</figcaption></figure>");
+}
+
+absl::StatusOr<std::string> Row(const std::string& title, const std::vector<ReportImage>& images) {
+  std::string html = absl::StrCat("<h3>", title, "</h3><div class=\"row\">");
+  for (const ReportImage& image : images) {
+    PM_ASSIGN_OR_RETURN(const std::string figure,
+                        Figure(image, image.same_class ? "same" : "other"));
+    html += figure;
+  }
+  return html + "</div>";
+}
+
+struct Cloud {
+  const Matrix* points;
+  std::string mark;  // attributes of each circle
+  double radius;
+};
+
+std::string Circles(const Cloud& cloud, const RowVector& low, double unit) {
+  std::string svg;
+  for (Eigen::Index i = 0; i < cloud.points->rows(); ++i) {
+    const double y = cloud.points->cols() > 1 ? ((*cloud.points)(i, 1) - low[1]) * unit : 150;
+    absl::StrAppendFormat(&svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s/>",
+                          20 + ((*cloud.points)(i, 0) - low[0]) * unit, 300 - y, cloud.radius,
+                          cloud.mark);
+  }
+  return svg;
+}
+
+// All clouds in one frame of 360 x 320, both axes in the same unit.
+std::string Scatter(const std::string& title, const std::vector<Cloud>& clouds) {
+  RowVector low = clouds[0].points->colwise().minCoeff();
+  RowVector high = clouds[0].points->colwise().maxCoeff();
+  for (const Cloud& cloud : clouds) {
+    low = low.cwiseMin(cloud.points->colwise().minCoeff());
+    high = high.cwiseMax(cloud.points->colwise().maxCoeff());
+  }
+  const double extent = std::max((high - low).maxCoeff(), 1e-300);
+  std::string svg = "<svg viewBox=\"0 0 360 320\" role=\"img\">";
+  for (const Cloud& cloud : clouds) svg += Circles(cloud, low, 280 / extent);
+  return absl::StrCat("<div><h3>", title, "</h3>", svg, "</svg></div>");
+}
+
+std::string Plots(const ReportQuery& query) {
+  const Matrix own_before = query.client_slots.row(query.slot);
+  const Matrix own_after = query.aligned_slots.row(query.slot);
+  const std::string server = "fill=\"none\" stroke=\"#999\"";
+  const std::string anchor = "fill=\"#0072b2\" fill-opacity=\".45\"";
+  const std::string slot = "fill=\"#e69f00\" stroke=\"#333\" stroke-width=\".5\"";
+  const std::string own = "fill=\"#d55e00\" stroke=\"#000\"";
+  return absl::StrCat(
+      "<div class=\"plots\">",
+      Scatter("Before alignment: the release", {{&query.client_anchors, anchor, 3},
+                                                {&query.client_slots, slot, 4},
+                                                {&own_before, own, 6}}),
+      Scatter("After alignment: on the server's anchors", {{&query.server_anchors, server, 4},
+                                                           {&query.aligned_anchors, anchor, 3},
+                                                           {&query.aligned_slots, slot, 4},
+                                                           {&own_after, own, 6}}),
+      "</div><p>Grey rings: anchors in the server's embedding. Blue: the client's anchors. Yellow: "
+      "slots; the large "
+      "red one is the query's, which only this report knows.</p>");
+}
+
+}  // namespace
+
+absl::Status WriteReport(const std::string& path, const std::vector<ReportQuery>& queries) {
+  std::string html = kHead;
+  for (const ReportQuery& query : queries) {
+    absl::StrAppend(&html, "<h2>", Escape(query.query.caption), " <small>(",
+                    Escape(query.class_name), ")</small></h2>");
+    PM_ASSIGN_OR_RETURN(const std::string figure, Figure(query.query, "query"));
+    html += figure + "<ul>";
+    for (const std::string& fact : query.facts)
+      absl::StrAppend(&html, "<li>", Escape(fact), "</li>");
+    html += "</ul>";
+    if (!query.non_private_matches.empty()) {
+      PM_ASSIGN_OR_RETURN(const std::string row,
+                          Row("Non-private, on this machine", query.non_private_matches));
+      html += row;
+    }
+    PM_ASSIGN_OR_RETURN(const std::string row,
+                        Row("Private, from the server", query.private_matches));
+    html += row + Plots(query);
+  }
+  html += "</body></html>\n";
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!(file << html).flush() || ::chmod(path.c_str(), 0600) != 0) {
+    return absl::UnavailableError(absl::StrCat("--report ", path, ": cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,41 @@
+// The HTML report of private queries: one self-contained file, no script, no request to any
+// network.
+#ifndef PRIVATEMAIL_CLIENT_CLI_REPORT_H_
+#define PRIVATEMAIL_CLIENT_CLI_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/matrix.h"
+
+namespace privatemail::cli {
+
+struct ReportImage {
+  std::string path;     // embedded as it is; empty: only the caption is shown
+  std::string caption;  // "amber-heron/007.png"
+  bool same_class = false;
+};
+
+struct ReportQuery {
+  ReportImage query;
+  std::string class_name;
+  std::vector<ReportImage> non_private_matches;
+  std::vector<ReportImage> private_matches;
+  std::vector<std::string> facts;  // lines of text: guarantee, bytes, times
+  // For the scatter plots; all with the same number of columns, of which the first two are drawn.
+  Matrix client_slots;  // coordinates as released
+  Matrix client_anchors;
+  Matrix aligned_slots;  // the same after Kabsch-Umeyama
+  Matrix aligned_anchors;
+  Matrix server_anchors;
+  int64_t slot = 0;  // the target's
+};
+
+// Private to the owner of the queries: it shows them. Written with mode 0600. UNAVAILABLE: the file
+// or a picture cannot be read or written.
+absl::Status WriteReport(const std::string& path, const std::vector<ReportQuery>& queries);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_REPORT_H_

@@ -1,0 +1,244 @@
+#include "server/engine/catalog.h"
+
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  CatalogTest() { Reopen(); }
+
+  void Reopen() {
+    catalog_.reset();
+    auto store = SqliteStore::Open(directory_.path());
+    ASSERT_THAT(store, IsOk());
+    auto catalog = Catalog::Open(*std::move(store));
+    ASSERT_THAT(catalog, IsOk());
+    catalog_ = *std::move(catalog);
+  }
+
+  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+
+  CollectionView CreateBirds(int items) {
+    auto view = catalog_->Create(Birds());
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<Catalog> catalog_;
+};
+
+TEST_F(CatalogTest, ChecksNames) {
+  for (const std::string name : {"a", "Birds-2.v_1", "9"}) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    EXPECT_THAT(catalog_->Create(collection), IsOk()) << name;
+  }
+  for (const std::string& name :
+       {std::string(), std::string("-a"), std::string(".a"), std::string("a b"), std::string("a/b"),
+        std::string("a\n"), std::string(65, 'a'), std::string("\xc3\xa9")}) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    EXPECT_THAT(catalog_->Create(collection),
+                IsStatus(absl::StatusCode::kInvalidArgument, "name must be 1 to 64"))
+        << name;
+  }
+}
+
+TEST_F(CatalogTest, RefusesACollectionWithABadFieldAndKeepsNothingOfIt) {
+  NewCollection collection = Birds();
+  collection.anchors.labels.pop_back();
+  EXPECT_THAT(catalog_->Create(collection),
+              IsStatus(absl::StatusCode::kInvalidArgument, "anchor_labels"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
+  EXPECT_THAT(catalog_->Create(Birds()), IsStatus(absl::StatusCode::kAlreadyExists, "birds"));
+}
+
+TEST_F(CatalogTest, NamesTheCollectionThatDoesNotExist) {
+  const auto code = absl::StatusCode::kNotFound;
+  EXPECT_THAT(catalog_->Find("fish"), IsStatus(code, "collection fish does not exist"));
+  EXPECT_THAT(catalog_->Delete("fish"), IsStatus(code, "fish"));
+  EXPECT_THAT(catalog_->Build("fish", nullptr), IsStatus(code, "fish"));
+}
+
+TEST_F(CatalogTest, NamesTheCommandThatBuilds) {
+  const CollectionView view = CreateBirds(4);
+  EXPECT_THAT(view.Built(), IsStatus(absl::StatusCode::kFailedPrecondition,
+                                     "not built yet: run `privatemail build birds`"));
+}
+
+TEST_F(CatalogTest, RefusesToBuildWithoutItems) {
+  ASSERT_THAT(catalog_->Create(Birds()), IsOk());
+  EXPECT_THAT(catalog_->Build("birds", nullptr),
+              IsStatus(absl::StatusCode::kFailedPrecondition, "has no items"));
+}
+
+TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
+  CreateBirds(8);
+  const auto built = catalog_->Build("birds", nullptr);
+  ASSERT_THAT(built, IsOk());
+  const RetrievalQuery query = SomeQuery();
+  const auto before = built->retriever->Retrieve(query);
+  ASSERT_THAT(before, IsOk());
+  const std::string fingerprint = built->published->fingerprint;
+  Reopen();
+  const auto found = catalog_->Find("birds");
+  ASSERT_THAT(found, IsOk());
+  EXPECT_EQ(found->published->fingerprint, fingerprint);
+  EXPECT_EQ(found->items, 8u);
+  ASSERT_THAT(found->Built(), IsOk());
+  EXPECT_EQ(found->retriever->version(), 1u);
+  const auto after = found->retriever->Retrieve(query);
+  ASSERT_THAT(after, IsOk());
+  for (int slot = 0; slot < 3; ++slot) {
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(after->slots[slot][rank].row, before->slots[slot][rank].row);
+      EXPECT_EQ(after->slots[slot][rank].squared_distance,
+                before->slots[slot][rank].squared_distance);
+    }
+  }
+}
+
+TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  std::vector<Item> more = MakeItems(6, 1);
+  more[0].label = 9;
+  more[0].payload = "[1]";
+  ASSERT_THAT(catalog_->Upsert(view, more), IsOk());
+  for (int restart = 0; restart < 2; ++restart) {
+    const auto found = catalog_->Find("birds");
+    ASSERT_THAT(found, IsOk());
+    EXPECT_EQ(found->items, 6u);
+    EXPECT_EQ(found->retriever->items(), 4);
+    EXPECT_EQ(found->retriever->LabelOf(0), 3);
+    EXPECT_EQ(found->retriever->PayloadOf(0), "");
+    Reopen();
+  }
+  const auto rebuilt = catalog_->Build("birds", nullptr);
+  ASSERT_THAT(rebuilt, IsOk());
+  EXPECT_EQ(rebuilt->retriever->version(), 2u);
+  EXPECT_EQ(rebuilt->retriever->items(), 6);
+  EXPECT_EQ(rebuilt->retriever->PayloadOf(0), "[1]");
+}
+
+TEST_F(CatalogTest, ReportsABuildFromItsBeginning) {
+  CreateBirds(4);
+  std::vector<int> seen;
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int steps) {
+                                EXPECT_EQ(steps, 3);
+                                seen.push_back(done);
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+  EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(CatalogTest, ACancelledBuildLeavesTheFormerEmbeddingAndMayBeRepeated) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
+  for (int stop = 0; stop <= 3; ++stop) {
+    EXPECT_THAT(catalog_->Build("birds",
+                                [&](int done, int) {
+                                  return done == stop ? absl::CancelledError("stop")
+                                                      : absl::OkStatus();
+                                }),
+                IsStatus(absl::StatusCode::kCancelled, "stop"));
+    EXPECT_EQ(catalog_->Find("birds")->retriever->items(), 4);
+    EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 1u);
+  }
+  EXPECT_EQ(catalog_->Build("birds", nullptr)->retriever->items(), 9);
+}
+
+TEST_F(CatalogTest, RefusesASecondBuildOfACollectionThatIsBeingBuilt) {
+  CreateBirds(4);
+  absl::Status second;
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done == 1) second = catalog_->Build("birds", nullptr).status();
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+  EXPECT_THAT(second, IsStatus(absl::StatusCode::kAborted, "is being built already"));
+}
+
+TEST_F(CatalogTest, AbortsTheBuildOfACollectionThatIsDeletedMeanwhile) {
+  for (const int when : {0, 1, 3}) {
+    CreateBirds(4);
+    int last = -1;
+    EXPECT_THAT(catalog_->Build("birds",
+                                [&](int done, int) {
+                                  last = done;
+                                  if (done == when) {
+                                    EXPECT_THAT(catalog_->Delete("birds"), IsOk());
+                                  }
+                                  return absl::OkStatus();
+                                }),
+                IsStatus(absl::StatusCode::kAborted, "birds was deleted while it was being built"));
+    EXPECT_EQ(last, when) << "the work went on";
+    EXPECT_THAT(catalog_->Find("birds"), IsStatus(absl::StatusCode::kNotFound, ""));
+  }
+}
+
+TEST_F(CatalogTest, DoesNotGiveTheOldBuildToANewCollectionOfTheSameName) {
+  const CollectionView old = CreateBirds(4);
+  EXPECT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done == 3) {
+                                  EXPECT_EQ(*catalog_->Delete("birds"), 4u);
+                                  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
+                                }
+                                return absl::OkStatus();
+                              }),
+              IsStatus(absl::StatusCode::kAborted, ""));
+  const auto young = catalog_->Find("birds");
+  ASSERT_THAT(young, IsOk());
+  EXPECT_NE(young->published->fingerprint, old.published->fingerprint);
+  EXPECT_EQ(young->retriever, nullptr);
+  EXPECT_THAT(catalog_->Upsert(old, MakeItems(2, 1)),
+              IsStatus(absl::StatusCode::kNotFound, "birds"));
+  EXPECT_EQ(catalog_->Find("birds")->items, 0u);
+}
+
+TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
+  const CollectionView view = CreateBirds(30);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  std::atomic<bool> done = false;
+  std::vector<std::thread> searchers;
+  for (int i = 0; i < 3; ++i) {
+    searchers.emplace_back([&] {
+      while (!done) {
+        const auto found = catalog_->Find("birds");
+        ASSERT_THAT(found, IsOk());
+        const auto answer = found->retriever->Retrieve(SomeQuery());
+        ASSERT_THAT(answer, IsOk());
+        EXPECT_THAT(answer->slots, SizeIs(3));
+      }
+    });
+  }
+  std::thread writer([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_THAT(catalog_->Upsert(view, MakeItems(30, i)), IsOk());
+  });
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  writer.join();
+  done = true;
+  for (std::thread& searcher : searchers) searcher.join();
+  EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

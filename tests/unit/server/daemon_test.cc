@@ -1,0 +1,258 @@
+#include <fcntl.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+DaemonOptions Options(const std::string& directory) {
+  DaemonOptions options;
+  options.data_directory = directory;
+  options.listen = "127.0.0.1:0";
+  return options;
+}
+
+absl::Status List(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  v1::ListCollectionsResponse response;
+  return FromGrpc(
+      v1::CollectionsService::NewStub(channel)->ListCollections(&context, {}, &response));
+}
+
+// Sends no bytes to a method by name, for services whose generated code would clash with gRPC's
+// own.
+absl::Status CallByName(const std::shared_ptr<grpc::Channel>& channel, const std::string& method) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  grpc::CompletionQueue queue;
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  const auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+  call->StartCall();
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return FromGrpc(status);
+}
+
+constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
+constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+
+std::shared_ptr<grpc::ChannelCredentials> Trusting(const TlsIdentity& server) {
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = server.certificate_pem;
+  return grpc::SslCredentials(options);
+}
+
+TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
+  const TemporaryDirectory directory;
+  const auto daemon = DaemonServer::Start(Options(directory.path()));
+  ASSERT_THAT(daemon, IsOk());
+  const ListenAddress& address = (*daemon)->address();
+  EXPECT_NE(address.port, 0);
+  ASSERT_TRUE((*daemon)->identity());
+  EXPECT_THAT(List(Connect(address, Trusting(*(*daemon)->identity()))), IsOk());
+  const auto unavailable = absl::StatusCode::kUnavailable;
+  EXPECT_THAT(List(Connect(address, grpc::SslCredentials({}))), IsStatus(unavailable, ""));
+  EXPECT_THAT(List(Connect(address, grpc::InsecureChannelCredentials())),
+              IsStatus(unavailable, ""));
+}
+
+// A self-signed client certificate by the openssl command: DIRECTORY/NAME.crt and .key.
+void MakeClientCertificate(const std::string& directory, const std::string& name) {
+  const std::string command = absl::StrCat(
+      "cd ", directory, " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ",
+      "-keyout ", name, ".key -out ", name, ".crt -subj /CN=", name, " -days 2 2>/dev/null");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Presenting(const std::string& certificate_and_key,
+                                                     const TlsIdentity& server) {
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = server.certificate_pem;
+  options.pem_cert_chain = Contents(certificate_and_key + ".crt");
+  options.pem_private_key = Contents(certificate_and_key + ".key");
+  return grpc::SslCredentials(options);
+}
+
+TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
+  const TemporaryDirectory directory;
+  MakeClientCertificate(directory.path(), "known");
+  MakeClientCertificate(directory.path(), "stranger");
+  DaemonOptions options = Options(directory / "data");
+  options.client_ca = directory / "none";
+  EXPECT_THAT(DaemonServer::Start(options),
+              IsStatus(absl::StatusCode::kFailedPrecondition, "cannot read --client-ca"));
+  options.client_ca = directory / "known.crt";
+  const auto daemon = DaemonServer::Start(options);
+  ASSERT_THAT(daemon, IsOk());
+  const ListenAddress& address = (*daemon)->address();
+  const TlsIdentity& server = *(*daemon)->identity();
+  EXPECT_THAT(List(Connect(address, Presenting(directory / "known", server))), IsOk());
+  const auto unavailable = absl::StatusCode::kUnavailable;
+  EXPECT_THAT(List(Connect(address, Presenting(directory / "stranger", server))),
+              IsStatus(unavailable, ""));
+  EXPECT_THAT(List(Connect(address, Trusting(server))), IsStatus(unavailable, ""));
+}
+
+TEST(Daemon, ServesTheCertificateItWasGiven) {
+  const TemporaryDirectory directory;
+  const auto given = SelfSignedIdentity(directory / "given");
+  ASSERT_THAT(given, IsOk());
+  DaemonOptions options = Options(directory / "data");
+  options.tls_certificate = directory / "given/server.crt";
+  options.tls_key = directory / "given/server.key";
+  const auto daemon = DaemonServer::Start(options);
+  ASSERT_THAT(daemon, IsOk());
+  EXPECT_THAT(List(Connect((*daemon)->address(), Trusting(*given))), IsOk());
+}
+
+TEST(Daemon, RefusesAPortThatIsInUse) {
+  const TemporaryDirectory directory;
+  const auto first = DaemonServer::Start(Options(directory / "a"));
+  ASSERT_THAT(first, IsOk());
+  DaemonOptions options = Options(directory / "b");
+  options.listen = (*first)->address().ToString();
+  EXPECT_THAT(
+      DaemonServer::Start(options),
+      IsStatus(absl::StatusCode::kFailedPrecondition,
+               absl::StrCat("cannot listen on ", options.listen, ": Address already in use")));
+}
+
+TEST(Daemon, RefusesADirectoryThatIsLocked) {
+  const TemporaryDirectory directory;
+  const auto first = DaemonServer::Start(Options(directory.path()));
+  ASSERT_THAT(first, IsOk());
+  EXPECT_THAT(DaemonServer::Start(Options(directory.path())),
+              IsStatus(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
+}
+
+TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
+  for (const bool reflection : {false, true}) {
+    const TemporaryDirectory directory;
+    DaemonOptions options = Options(directory.path());
+    options.insecure = true;
+    options.reflection = reflection;
+    const auto daemon = DaemonServer::Start(options);
+    ASSERT_THAT(daemon, IsOk());
+    const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
+    EXPECT_THAT(CallByName(channel, kHealth), IsOk());
+    EXPECT_EQ(CallByName(channel, kReflection).code() == absl::StatusCode::kUnimplemented,
+              !reflection);
+  }
+}
+
+TEST(Daemon, DrainsWithoutCuttingOffACallAndLetsTheDirectoryGo) {
+  const TemporaryDirectory directory;
+  for (int round = 0; round < 2; ++round) {
+    auto daemon = DaemonServer::Start(Options(directory.path()));
+    ASSERT_THAT(daemon, IsOk());
+    EXPECT_EQ((*daemon)->identity()->made_now, round == 0);
+    (*daemon)->Drain(absl::Seconds(1));
+  }
+}
+
+// The program itself, with its output in files.
+class Program {
+ public:
+  Program(const std::string& directory, std::vector<std::string> flags) : directory_(directory) {
+    flags.insert(flags.begin(), {PRIVATEMAILD, "--data-dir", directory + "/data"});
+    std::vector<char*> arguments;
+    for (std::string& flag : flags) arguments.push_back(flag.data());
+    arguments.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(::open((directory + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+      ::dup2(::open((directory + "/err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+      ::execv(arguments[0], arguments.data());
+      ::_exit(127);
+    }
+  }
+
+  std::string out() const { return Contents(directory_ + "/out"); }
+  std::string err() const { return Contents(directory_ + "/err"); }
+
+  bool WaitUntilListening() const {
+    for (int i = 0; i < 500; ++i) {
+      if (absl::StrContains(out(), "listening on ")) return true;
+      ::usleep(20000);
+    }
+    return false;
+  }
+
+  int StopWith(int signal) {
+    ::kill(pid_, signal);
+    return ExitCode();
+  }
+  int ExitCode() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  std::string directory_;
+  pid_t pid_ = 0;
+};
+
+TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const TemporaryDirectory directory;
+    Program program(directory.path(), {"--listen", "127.0.0.1:0"});
+    ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+    EXPECT_EQ(program.StopWith(signal), 0);
+    const auto identity = SelfSignedIdentity(directory / "data/tls");
+    ASSERT_THAT(identity, IsOk());
+    EXPECT_THAT(
+        program.out(),
+        ::testing::AllOf(::testing::HasSubstr(absl::StrCat("\ntrust this server with: --trust ",
+                                                           identity->fingerprint, "\n")),
+                         ::testing::HasSubstr(absl::StrCat(
+                             "\nor with: --ca ", directory / "data/tls/server.crt", "\n")),
+                         ::testing::ContainsRegex("\nlistening on 127.0.0.1:[1-9][0-9]*\n")));
+    EXPECT_THAT(program.err(), ::testing::HasSubstr("INFO stopped\n"));
+  }
+}
+
+TEST(Privatemaild, SaysThatTlsIsOff) {
+  const TemporaryDirectory directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.err(), ::testing::HasSubstr("WARNING TLS is off (--insecure)"));
+}
+
+TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {
+  const TemporaryDirectory directory;
+  Program program(directory.path(), {"--listen", "0.0.0.0:0", "--insecure"});
+  EXPECT_EQ(program.ExitCode(), 1);
+  EXPECT_EQ(program.out(), "");
+  EXPECT_THAT(program.err(),
+              ::testing::MatchesRegex("[-0-9T:.Z]+ ERROR --insecure serves plaintext[^\n]*\n"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

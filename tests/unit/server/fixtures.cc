@@ -1,0 +1,72 @@
+#include "tests/unit/server/fixtures.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "absl/strings/str_format.h"
+
+namespace privatemail::testing {
+namespace {
+
+std::vector<float> Features(unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> features(kDim);
+  for (float& value : features) value = normal(bits);
+  return features;
+}
+
+constexpr int32_t kLabels[] = {3, 5, 9};
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "privatemail-XXXXXX").string();
+  path_ = ::mkdtemp(pattern.data());
+}
+
+TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+
+Anchors SmallAnchors() {
+  Anchors anchors;
+  anchors.features.resize(12, kDim);
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<float> features = Features(1000 + i);
+    anchors.features.row(i) = Eigen::Map<const Eigen::RowVectorXf>(features.data(), kDim);
+    anchors.labels.push_back(kLabels[i % 3]);
+  }
+  return anchors;
+}
+
+EmbeddingSettings SmallSettings() {
+  EmbeddingSettings settings;
+  settings.kernel_bandwidth = 1;
+  settings.steps = 3;
+  return settings;
+}
+
+StoredCollection SmallCollection(const std::string& name) {
+  StoredCollection collection;
+  collection.name = name;
+  collection.anchors = SmallAnchors();
+  collection.parameters =
+      *MakePublicParameters(*NewUuid(), SmallSettings(), collection.anchors, {}, "vectors");
+  return collection;
+}
+
+Item MakeItem(const std::string& id, int32_t label, unsigned seed) {
+  return {id, label, Features(seed), ""};
+}
+
+std::vector<Item> MakeItems(int count, unsigned seed) {
+  std::vector<Item> items;
+  for (int i = 0; i < count; ++i) {
+    items.push_back(MakeItem(absl::StrFormat("item-%03d", i), kLabels[i % 3], seed + i));
+  }
+  return items;
+}
+
+const absl::Status& StatusOf(const absl::Status& status) { return status; }
+
+}  // namespace privatemail::testing

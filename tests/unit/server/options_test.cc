@@ -1,0 +1,62 @@
+#include "server/daemon/options.h"
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+TEST(ListenAddress, ReadsHostAndPort) {
+  for (const auto& [text, host, port, loopback] :
+       {std::tuple{"127.0.0.1:50051", "127.0.0.1", 50051, true},
+        {"127.9.9.9:0", "127.9.9.9", 0, true},
+        {"[::1]:65535", "::1", 65535, true},
+        {"localhost:1", "localhost", 1, true},
+        {"0.0.0.0:1", "0.0.0.0", 1, false},
+        {"[::]:1", "::", 1, false},
+        {"128.0.0.1:1", "128.0.0.1", 1, false},
+        {"localhost.example.com:1", "localhost.example.com", 1, false}}) {
+    const auto address = ParseListenAddress(text);
+    ASSERT_THAT(address, IsOk()) << text;
+    EXPECT_EQ(address->host, host);
+    EXPECT_EQ(address->port, port);
+    EXPECT_EQ(address->loopback, loopback) << text;
+    EXPECT_EQ(address->ToString(), text);
+  }
+}
+
+TEST(ListenAddress, RefusesWhatIsNoHostAndPort) {
+  for (const char* text :
+       {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "::1:5", "[]:1", "host:1x"}) {
+    EXPECT_THAT(ParseListenAddress(text),
+                IsStatus(absl::StatusCode::kInvalidArgument, "--listen must be HOST:PORT"))
+        << text;
+  }
+}
+
+TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
+  DaemonOptions options;
+  options.insecure = true;
+  EXPECT_THAT(Validate(options), IsOk());
+  for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
+    options.listen = listen;
+    EXPECT_THAT(Validate(options),
+                IsStatus(absl::StatusCode::kInvalidArgument, "must be a loopback address"))
+        << listen;
+    options.insecure = false;
+    EXPECT_THAT(Validate(options), IsOk()) << listen;
+    options.insecure = true;
+  }
+}
+
+TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
+  DaemonOptions half;
+  half.tls_certificate = "a";
+  EXPECT_THAT(Validate(half), IsStatus(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
+  DaemonOptions both;
+  both.insecure = true;
+  both.client_ca = "a";
+  EXPECT_THAT(Validate(both), IsStatus(absl::StatusCode::kInvalidArgument, "--insecure"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

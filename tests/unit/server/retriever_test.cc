@@ -1,0 +1,173 @@
+#include "server/engine/retriever.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+// Three slots, twelve anchors, six items on a known grid.
+class RetrieverTest : public ::testing::Test {
+ protected:
+  RetrieverTest() {
+    embedding_.version = 7;
+    for (const Item& item : MakeItems(6, 1)) {
+      embedding_.ids.push_back(item.id);
+      embedding_.labels.push_back(item.label);
+      embedding_.payloads.push_back(absl::StrCat("\"", item.id, "\""));
+    }
+    embedding_.coordinates.resize(6, 2);
+    embedding_.coordinates << 0, 0, 1, 0, 2, 0, 0, 1, 1, 1, 2, 1;
+    embedding_.anchor_coordinates = Matrix::Random(12, 2);
+  }
+
+  Retriever MakeRetriever() const {
+    return Retriever(collection_.parameters, collection_.anchors.labels, embedding_);
+  }
+
+  // The release whose slots lie at `slots` in server coordinates, seen through the inverse of
+  // y = 2 x R + t with R a rotation by 30 degrees.
+  Matrix ReleaseOf(const Matrix& slots) const {
+    Matrix target(15, 2);
+    target << slots, embedding_.anchor_coordinates;
+    Matrix rotation(2, 2);
+    rotation << std::sqrt(.75), .5, -.5, std::sqrt(.75);
+    RowVector translation(2);
+    translation << 3, -1;
+    return (target.rowwise() - translation) * rotation.transpose() / 2;
+  }
+
+  RetrievalQuery QueryOf(const Matrix& slots) const { return {ReleaseOf(slots), 0, 2, nullptr}; }
+
+  const StoredCollection collection_ = SmallCollection("birds");
+  Embedding embedding_;
+  Matrix slots_ = (Matrix(3, 2) << 2.1, 0, .1, 1, 1, .2).finished();
+};
+
+TEST_F(RetrieverTest, FindsTheNearestItemsOfEverySlotThroughASimilarity) {
+  const auto answer = MakeRetriever().Retrieve(QueryOf(slots_));
+  ASSERT_THAT(answer, IsOk());
+  ASSERT_THAT(answer->slots, SizeIs(3));
+  const int64_t expected[3][2] = {{2, 5}, {3, 4}, {1, 4}};
+  const double distance[3][2] = {{.01, 1.01}, {.01, .81}, {.04, .64}};
+  for (int slot = 0; slot < 3; ++slot) {
+    ASSERT_THAT(answer->slots[slot], SizeIs(2));
+    for (int rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(answer->slots[slot][rank].row, expected[slot][rank]) << slot << " " << rank;
+      EXPECT_NEAR(answer->slots[slot][rank].squared_distance, distance[slot][rank], 1e-12);
+    }
+  }
+  EXPECT_NEAR(answer->alignment.scale, 2, 1e-12);
+  EXPECT_NEAR(answer->alignment.translation[0], 3, 1e-12);
+  EXPECT_NEAR(answer->relative_residual, 0, 1e-12);
+  EXPECT_FALSE(answer->truncated);
+}
+
+TEST_F(RetrieverTest, BreaksTiesByIdWhenCoordinatesAreEqual) {
+  embedding_.coordinates.setZero();
+  const auto answer = MakeRetriever().Retrieve(QueryOf(slots_));
+  ASSERT_THAT(answer, IsOk());
+  EXPECT_EQ(answer->slots[0][0].row, 0);
+  EXPECT_EQ(answer->slots[0][1].row, 1);
+}
+
+TEST_F(RetrieverTest, ReturnsTheWholeGalleryAndAFlagWhenItHoldsFewerThanK) {
+  RetrievalQuery query = QueryOf(slots_);
+  query.k = 6;
+  EXPECT_FALSE(MakeRetriever().Retrieve(query)->truncated);
+  query.k = 7;
+  const auto answer = MakeRetriever().Retrieve(query);
+  ASSERT_THAT(answer, IsOk());
+  EXPECT_TRUE(answer->truncated);
+  for (const auto& slot : answer->slots) EXPECT_THAT(slot, SizeIs(6));
+}
+
+TEST_F(RetrieverTest, PostProcessesToTheCoordinatesThatTheClientWouldSend) {
+  const Retriever retriever = MakeRetriever();
+  const EmbeddingSettings& settings = collection_.parameters.settings;
+  std::vector<int32_t> labels = {3, 5, 9};
+  labels.insert(labels.end(), collection_.anchors.labels.begin(), collection_.anchors.labels.end());
+  RetrievalQuery by_server{Matrix::Random(15, 2), settings.steps, 6, nullptr};
+  RetrievalQuery by_client{
+      *PostProcess(by_server.release,
+                   LabelGraph(labels, settings.label_graph, settings.KernelDenominator()),
+                   settings),
+      0, 6, nullptr};
+  const auto server = retriever.Retrieve(by_server);
+  const auto client = retriever.Retrieve(by_client);
+  ASSERT_THAT(server, IsOk());
+  ASSERT_THAT(client, IsOk());
+  EXPECT_NEAR(server->relative_residual, client->relative_residual, 1e-9);
+  for (int slot = 0; slot < 3; ++slot) {
+    for (int rank = 0; rank < 6; ++rank) {
+      EXPECT_EQ(server->slots[slot][rank].row, client->slots[slot][rank].row);
+      EXPECT_NEAR(server->slots[slot][rank].squared_distance,
+                  client->slots[slot][rank].squared_distance, 1e-9);
+    }
+  }
+}
+
+TEST_F(RetrieverTest, RefusesKOutOfRange) {
+  RetrievalQuery query = QueryOf(slots_);
+  query.k = 0;
+  EXPECT_THAT(MakeRetriever().Retrieve(query),
+              IsStatus(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10000"));
+  query.k = 10001;
+  EXPECT_THAT(
+      MakeRetriever().Retrieve(query),
+      IsStatus(absl::StatusCode::kResourceExhausted, "k is 10001, more than the limit of 10000"));
+}
+
+TEST_F(RetrieverTest, RefusesAnyOtherNumberOfPostProcessingSteps) {
+  RetrievalQuery query = QueryOf(slots_);
+  for (const int64_t steps : {1, 2, 4, -1}) {
+    query.post_processing_steps = steps;
+    EXPECT_THAT(MakeRetriever().Retrieve(query), IsStatus(absl::StatusCode::kInvalidArgument,
+                                                          "must be 0 or the collection's steps 3"))
+        << steps;
+  }
+}
+
+TEST_F(RetrieverTest, RefusesAReleaseOfAnotherShape) {
+  RetrievalQuery query = QueryOf(slots_);
+  for (const auto& [rows, cols] : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
+    query.release = Matrix::Random(rows, cols);
+    EXPECT_THAT(MakeRetriever().Retrieve(query),
+                IsStatus(absl::StatusCode::kInvalidArgument,
+                         absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
+                                      rows, " x ", cols)));
+  }
+}
+
+TEST_F(RetrieverTest, RefusesCollinearAnchorsWithTheResidual) {
+  RetrievalQuery query = QueryOf(slots_);
+  query.release.col(1) = 3 * query.release.col(0);
+  EXPECT_THAT(MakeRetriever().Retrieve(query),
+              IsStatus(absl::StatusCode::kFailedPrecondition, "residual"));
+}
+
+TEST_F(RetrieverTest, RefusesAZeroReleaseUnderPostProcessing) {
+  RetrievalQuery query{Matrix::Zero(15, 2), 3, 2, nullptr};
+  EXPECT_THAT(MakeRetriever().Retrieve(query),
+              IsStatus(absl::StatusCode::kFailedPrecondition, "norm"));
+}
+
+TEST_F(RetrieverTest, EndsWithCancelledWhereverTheCallerGivesUp) {
+  RetrievalQuery query = QueryOf(slots_);
+  query.post_processing_steps = 3;
+  // Asked before, after post-processing, and before each of the three slots.
+  for (int patience = 0; patience < 5; ++patience) {
+    int asked = 0;
+    query.cancelled = [&] { return asked++ == patience; };
+    EXPECT_THAT(MakeRetriever().Retrieve(query), IsStatus(absl::StatusCode::kCancelled, ""));
+  }
+  query.cancelled = [] { return false; };
+  EXPECT_THAT(MakeRetriever().Retrieve(query), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,47 @@
+// A daemon in this process, and a client of it.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICE_FIXTURE_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICE_FIXTURE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "server/daemon/server.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+
+// Serves an empty directory in plaintext on a free loopback port.
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest();
+
+  static v1::CreateCollectionRequest Birds();
+  // Creates `birds` with items and, when asked, its embedding.
+  v1::GetCollectionResponse MakeBirds(int items, bool build);
+  absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
+                      v1::UpsertItemsResponse* response);
+  absl::Status Build(const std::string& collection,
+                     std::vector<v1::BuildEmbeddingResponse>* progress);
+
+  static v1::Item ItemMessage(const Item& item);
+  static v1::UpsertItemsRequest Message(const std::string& collection,
+                                        const std::vector<Item>& items);
+
+  const TemporaryDirectory directory_;
+  std::unique_ptr<DaemonServer> daemon_;
+  std::unique_ptr<v1::CollectionsService::Stub> collections_;
+  std::unique_ptr<v1::RetrievalService::Stub> retrieval_;
+};
+
+// A channel that itself accepts and sends anything.
+std::shared_ptr<grpc::Channel> Connect(
+    const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICE_FIXTURE_H_
