@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# A private image search next to a non-private one, from nothing: packages, build, daemon, painted birds,
+# ingest, three private queries and a report. Leaves everything under demo/; a second run starts in seconds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+deploy/setup.sh
+cmake --preset release >build-demo.log 2>&1 || { cat build-demo.log >&2; exit 1; }
+echo "demo: building (the first time takes some minutes)"
+cmake --build --preset release >build-demo.log 2>&1 || { tail -50 build-demo.log >&2; exit 1; }
+rm -f build-demo.log
+bin=build/release
+out=demo
+mkdir -p "$out"
+
+# 24 species of 60 pictures: 10 of each are public anchors, 3 of them queries, the others the gallery.
+if [ ! -e "$out/pictures.done" ]; then
+  rm -rf "$out/pictures" "$out/anchors" "$out/gallery" "$out/held-back"
+  "$bin/client/privatemail" sample-images --out "$out/pictures" --classes 24 --per-class 60 --seed 7
+  for species in "$out"/pictures/*/; do
+    name=$(basename "$species")
+    mkdir -p "$out/anchors/$name" "$out/gallery/$name" "$out/held-back/$name"
+    mv "$species"00*.png "$out/anchors/$name/"
+    mv "$species"010.png "$species"011.png "$species"012.png "$out/held-back/$name/"
+    mv "$species"*.png "$out/gallery/$name/"
+  done
+  rm -rf "$out/pictures"
+  touch "$out/pictures.done"
+fi
+
+# A fresh daemon and ledger each time, so that the demo never runs out of budget.
+rm -rf "$out/data" "$out/state"
+"$bin/server/privatemaild" --data-dir "$out/data" --listen 127.0.0.1:0 >"$out/daemon.out" 2>"$out/daemon.log" &
+daemon=$!
+trap 'kill "$daemon" 2>/dev/null || true; wait "$daemon" 2>/dev/null || true' EXIT
+for _ in $(seq 100); do
+  grep -q '^listening on' "$out/daemon.out" && break
+  kill -0 "$daemon" 2>/dev/null || { cat "$out/daemon.log" >&2; exit 1; }
+  sleep .1
+done
+server=$(sed -n 's/^listening on //p' "$out/daemon.out")
+trust=$(sed -n 's/^trust this server with: --trust //p' "$out/daemon.out")
+echo "demo: the daemon listens on $server, its certificate is $trust"
+privatemail() { "$bin/client/privatemail" --server "$server" --trust "$trust" --state "$out/state" "$@"; }
+
+privatemail collection create birds --anchor-images "$out/anchors"
+privatemail ingest birds --images "$out/gallery"
+privatemail build birds
+privatemail budget set birds --epsilon 1 --delta 1e-4
+
+# Three held-back pictures of three species; their owner knows the species, the server must not.
+queries=()
+for name in $(ls "$out/held-back" | awk 'NR==4 || NR==11 || NR==19'); do
+  queries+=(--image "$out/held-back/$name/011.png" --label "$name")
+done
+privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
+  --compare-images "$out/gallery" --report "$out/report.html"
