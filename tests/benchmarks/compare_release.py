@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+"""A client release beside the numpy functions of tests/golden/make_golden.py, in one run on one machine.
+
+usage: compare_release.py BUILD_FOLDER
+
+The baseline is squared_distances, gaussian_affinity and smlq_step, 1 + 5 times over 1,100 x 128 rows and then the
+embedding; it draws no noise and charges no ledger, ours does both.
+"""
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+import make_golden as reference
+
+
+def numpy_milliseconds():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1100, 128))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    labels = list(range(100)) + [i % 100 for i in range(1000)]
+    l_y = reference.label_laplacian(labels, 6, "distance")
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        z = reference.smlq_step(1e-8 * rng.normal(size=(1100, 2)), reference.laplacian(reference.gaussian_affinity(x, 6)), l_y, .6)
+        for _ in range(5):
+            z = reference.smlq_step(z, reference.laplacian(reference.gaussian_affinity(z, 6)), l_y, .6)
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def release_milliseconds(build):
+    done = subprocess.run([os.path.join(build, "tests/benchmarks/release_benchmark"), "--benchmark_format=json"],
+                          stdout=subprocess.PIPE, check=True)
+    rows = json.loads(done.stdout)["benchmarks"]
+    return next(r["real_time"] for r in rows if r["aggregate_name"] == "median")
+
+
+def main():
+    before, ours, after = numpy_milliseconds(), release_milliseconds(sys.argv[1]), numpy_milliseconds()
+    baseline = (before + after) / 2
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; 100 classes, 1,000 anchors, d 128, k 2, T 5")
+    print(f"numpy {baseline:.1f} ms, release with exact noise and durable charge {ours:.1f} ms: {baseline / ours:.1f} times")
+
+
+if __name__ == "__main__":
+    main()
