@@ -1,6 +1,7 @@
 #include "common/numerics/affinity_operator.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace privatemail {
@@ -8,9 +9,6 @@ namespace {
 
 // A tile of this many rows squared fits the second-level cache in double.
 constexpr Eigen::Index kTile = 128;
-
-// Below this the exponential is no normal number any more.
-constexpr double kLnSmallest = -708;
 
 }  // namespace
 
@@ -34,15 +32,19 @@ AffinityOperator::Product AffinityOperator::Multiply(const Matrix& v) const {
       tile.noalias() = 2 * points_.middleRows(i, rows) * points_.middleRows(j, cols).transpose();
       tile.colwise() -= squared_norms_.segment(i, rows);
       tile.rowwise() -= squared_norms_.segment(j, cols).transpose();
-      tile = tile.array().min(0.0) / kernel_denominator_;
-      // The vectorised exp never returns zero, so a row far from all others would have neighbours.
-      tile = (tile.array() > kLnSmallest).select(tile.array().exp(), 0.0);
+      tile = (tile.array().min(0.0) / kernel_denominator_).exp();
       if (i == j) tile.diagonal().setZero();
       sums.middleRows(i, rows).noalias() += tile * extended.middleRows(j, cols);
       if (i != j) {
         sums.middleRows(j, cols).noalias() += tile.transpose() * extended.middleRows(i, rows);
       }
     }
+  }
+  // The vectorised exp stops short of zero. What it leaves of a row that is far from all others is
+  // no neighbourhood: a degree that could hold no normal affinity is zero.
+  const double no_degree = static_cast<double>(n) * std::numeric_limits<double>::min();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    if (!(sums(i, v.cols()) > no_degree)) sums.row(i).setZero();
   }
   return {sums.rightCols(1), sums.leftCols(v.cols())};
 }
