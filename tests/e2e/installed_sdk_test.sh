@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Installs the SDK into a folder of its own, builds a tiny program against it with find_package and runs it.
+# usage: installed_sdk_test.sh BUILD_FOLDER
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+cmake --install "$1" --prefix "$prefix" >/dev/null
+cmake -S "$here/outside_program" -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >/dev/null
+cmake --build "$prefix/build"
+"$prefix/build/outside_program"
