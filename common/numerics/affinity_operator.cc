@@ -28,11 +28,15 @@ AffinityOperator::Product AffinityOperator::Multiply(const Matrix& v) const {
     const Eigen::Index rows = std::min(kTile, n - i);
     for (Eigen::Index j = i; j < n; j += kTile) {
       const Eigen::Index cols = std::min(kTile, n - j);
-      // |x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding must not make it negative.
-      tile.noalias() = 2 * points_.middleRows(i, rows) * points_.middleRows(j, cols).transpose();
-      tile.colwise() -= squared_norms_.segment(i, rows);
-      tile.rowwise() -= squared_norms_.segment(j, cols).transpose();
-      tile = (tile.array().min(0.0) / kernel_denominator_).exp();
+      tile.noalias() = points_.middleRows(i, rows) * points_.middleRows(j, cols).transpose();
+      // |x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding must not make it negative. Row by row, because
+      // what is broadcast over a whole tile is not vectorised.
+      const auto norms = squared_norms_.segment(j, cols).transpose().array();
+      for (Eigen::Index row = 0; row < rows; ++row) {
+        auto values = tile.row(row).array();
+        values =
+            ((2 * values - norms - squared_norms_[i + row]).min(0.0) / kernel_denominator_).exp();
+      }
       if (i == j) tile.diagonal().setZero();
       sums.middleRows(i, rows).noalias() += tile * extended.middleRows(j, cols);
       if (i != j) {
