@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -122,4 +123,12 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace privatemail
 
-int main(int argc, char** argv) { return privatemail::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return privatemail::Main(argc, argv);
+  } catch (const std::exception& error) {
+    // Memory that runs out while a gallery is loaded, for one.
+    std::fprintf(stderr, "privatemaild: %s\n", error.what());
+    return privatemail::kExitFailure;
+  }
+}
