@@ -11,10 +11,14 @@
 #define PM_STATUS_CONCAT(a, b) PM_STATUS_CONCAT_INNER(a, b)
 
 // PM_RETURN_IF_ERROR(expression of type absl::Status);
-#define PM_RETURN_IF_ERROR(expression)                      \
+#define PM_RETURN_IF_ERROR(expression) \
+  PM_RETURN_IF_ERROR_INNER(PM_STATUS_CONCAT(pm_status_, __LINE__), expression)
+
+// A name of its own, so that the expression may be a variable of any name.
+#define PM_RETURN_IF_ERROR_INNER(result, expression)        \
   do {                                                      \
-    if (absl::Status status = (expression); !status.ok()) { \
-      return status;                                        \
+    if (absl::Status result = (expression); !result.ok()) { \
+      return result;                                        \
     }                                                       \
   } while (false)
 
