@@ -20,27 +20,28 @@ AffinityOperator::AffinityOperator(Matrix points, double kernel_denominator)
 AffinityOperator::Product AffinityOperator::Multiply(const Matrix& v) const {
   const Eigen::Index n = size();
   // The degrees are the product with a column of ones: one more column costs next to nothing.
-  Matrix extended(n, v.cols() + 1);
+  // Column by column, so that a row of a tile meets contiguous values while it is in the
+  // first-level cache.
+  Eigen::MatrixXd extended(n, v.cols() + 1);
   extended << v, Vector::Ones(n);
-  Matrix sums = Matrix::Zero(n, extended.cols());
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(n, extended.cols());
   Matrix tile;
   for (Eigen::Index i = 0; i < n; i += kTile) {
     const Eigen::Index rows = std::min(kTile, n - i);
     for (Eigen::Index j = i; j < n; j += kTile) {
       const Eigen::Index cols = std::min(kTile, n - j);
       tile.noalias() = points_.middleRows(i, rows) * points_.middleRows(j, cols).transpose();
-      // |x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding must not make it negative. Row by row, because
-      // what is broadcast over a whole tile is not vectorised.
       const auto norms = squared_norms_.segment(j, cols).transpose().array();
       for (Eigen::Index row = 0; row < rows; ++row) {
-        auto values = tile.row(row).array();
-        values =
-            ((2 * values - norms - squared_norms_[i + row]).min(0.0) / kernel_denominator_).exp();
-      }
-      if (i == j) tile.diagonal().setZero();
-      sums.middleRows(i, rows).noalias() += tile * extended.middleRows(j, cols);
-      if (i != j) {
-        sums.middleRows(j, cols).noalias() += tile.transpose() * extended.middleRows(i, rows);
+        // |x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding must not make it negative.
+        auto w = tile.row(row).array();
+        w = ((2 * w - norms - squared_norms_[i + row]).min(0.0) / kernel_denominator_).exp();
+        if (i == j) w[row] = 0;
+        for (Eigen::Index c = 0; c < extended.cols(); ++c) {
+          sums(i + row, c) += tile.row(row).dot(extended.col(c).segment(j, cols));
+          if (i != j)
+            sums.col(c).segment(j, cols) += extended(i + row, c) * tile.row(row).transpose();
+        }
       }
     }
   }
