@@ -50,7 +50,7 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
                                    const EmbeddingSettings& settings) {
-  const AffinityOperator feature_graph(release, settings.KernelDenominator());
+  const AffinityOperator feature_graph(release, settings.KernelDenominator(), settings.steps);
   return SmlqIterate(release, feature_graph, label_graph, settings.alpha, settings.steps,
                      settings.normalise);
 }

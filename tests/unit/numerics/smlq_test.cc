@@ -59,6 +59,19 @@ TEST(AffinityOperator, EqualsTheDenseMatrixAcrossTileBorders) {
   }
 }
 
+TEST(AffinityOperator, AKeptMatrixMultipliesToTheSameBits) {
+  for (const int n : {2, 129, 1100}) {
+    const Matrix points = Normal(n, 2, n);
+    const Matrix v = Normal(n, 2, n + 1);
+    const AffinityOperator::Product computed = AffinityOperator(points, 2.5, 1).Multiply(v);
+    const AffinityOperator kept(points, 2.5, 5);
+    for (int product = 0; product < 2; ++product) {
+      EXPECT_EQ(kept.Multiply(v).product, computed.product) << n;
+      EXPECT_EQ(kept.Multiply(v).degrees, computed.degrees) << n;
+    }
+  }
+}
+
 TEST(AffinityOperator, DuplicatePointsHaveAffinityOneEvenWhenDistancesRound) {
   const Matrix points = Normal(1, 64, 3).colwise().replicate(3) * 1e3;
   const AffinityOperator::Product product =
