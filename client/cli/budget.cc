@@ -12,6 +12,20 @@ struct BudgetOptions {
   Budget budget{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
 };
 
+nlohmann::json RowOf(const LedgerChange& change) {
+  const bool grant = change.kind == LedgerChange::Kind::kGrant;
+  nlohmann::json json = {{"at", change.made_at},
+                         {"kind", grant ? "grant" : "charge"},
+                         {"epsilon", change.epsilon},
+                         {"delta", change.delta}};
+  if (!grant) {
+    json["neighbours"] = change.neighbours;
+    json["proven"] = change.proven;
+    json["source"] = change.source;
+  }
+  return json;
+}
+
 absl::Status Report(const Context& context, const std::string& name, const std::string& uuid,
                     Ledger& ledger) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
@@ -42,14 +56,43 @@ absl::Status Report(const Context& context, const std::string& name, const std::
 
 // The server is asked for the collection's UUID only: budgets belong to it, not to a name or
 // address.
-absl::Status Run(const Context& context, const BudgetOptions& options, bool set) {
+absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(options.name));
-  const std::string& uuid = collection.parameters().collection_uuid();
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, transport.GetCollection(name));
+  return collection.parameters().collection_uuid();
+}
+
+absl::Status Show(const Context& context, const BudgetOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  if (set) PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget));
   return Report(context, options.name, uuid, *ledger);
+}
+
+absl::Status Set(const Context& context, const BudgetOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget));
+  return Report(context, options.name, uuid, *ledger);
+}
+
+absl::Status History(const Context& context, const BudgetOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
+  nlohmann::json rows = nlohmann::json::array();
+  for (const LedgerChange& change : changes) rows.push_back(RowOf(change));
+  Answer(context, {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}}, [&] {
+    std::cout << options.name << " (" << uuid << "), oldest first\n";
+    for (const LedgerChange& change : changes) {
+      const bool grant = change.kind == LedgerChange::Kind::kGrant;
+      std::cout << "  " << change.made_at << (grant ? "  granted " : "  spent   ") << "epsilon "
+                << change.epsilon << " delta " << change.delta;
+      if (!grant)
+        std::cout << "  " << (change.proven ? "proven: " : "NOT PROVEN: ") << change.source;
+      std::cout << "\n";
+    }
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -61,7 +104,12 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   CLI::App* show = AddCommand(*budget, "show", "Granted, spent and left");
   show->add_option("NAME", options->name)->required();
   show->callback([&context, options] {
-    context.run = [&context, options] { return Run(context, *options, false); };
+    context.run = [&context, options] { return Show(context, *options); };
+  });
+  CLI::App* history = AddCommand(*budget, "history", "Every grant and every release, oldest first");
+  history->add_option("NAME", options->name)->required();
+  history->callback([&context, options] {
+    context.run = [&context, options] { return History(context, *options); };
   });
   CLI::App* set = AddCommand(*budget, "set", "Grant a total; what is spent stays spent");
   set->add_option("NAME", options->name)->required();
@@ -70,7 +118,7 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   set->add_option("--delta", options->budget.delta, "Total delta over the collection's life")
       ->required();
   set->callback([&context, options] {
-    context.run = [&context, options] { return Run(context, *options, true); };
+    context.run = [&context, options] { return Set(context, *options); };
   });
 }
 

@@ -1,139 +1,26 @@
 #include "client/privacy/ledger.h"
 
-#include <sqlite3.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/privacy/ledger_rows.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/sqlite/sqlite.h"
 
 namespace privatemail {
 namespace {
 
-constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
-constexpr int kSchemaVersion = 1;
 constexpr double kSumSlack = 1e-12;
+// A witness that a process wrote just before it was killed was stamped when it was written.
+constexpr int64_t kLongestWriteNanoseconds = 60'000'000'000;
 
-constexpr char kSchema[] = R"sql(
-  CREATE TABLE grants(collection TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL) STRICT;
-  CREATE TABLE charges(
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    collection TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL,
-    charged_at TEXT NOT NULL, neighbours TEXT NOT NULL, proven INTEGER NOT NULL, source TEXT NOT NULL) STRICT;
-  CREATE INDEX charges_by_collection ON charges(collection);
-)sql";
-
-absl::Status Failure(sqlite3* db, absl::string_view what) {
-  const int code = sqlite3_extended_errcode(db) & 0xff;
-  const std::string message = absl::StrCat("ledger: ", what, ": ", sqlite3_errmsg(db));
-  const bool damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
-  return damaged ? absl::FailedPreconditionError(message) : absl::UnavailableError(message);
-}
-
-absl::Status Execute(sqlite3* db, const char* sql) {
-  if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return Failure(db, sql);
-  return absl::OkStatus();
-}
-
-// One prepared statement; finalised at the end of its scope.
-class Statement {
- public:
-  static absl::StatusOr<Statement> Prepare(sqlite3* db, const char* sql) {
-    Statement statement(db);
-    if (sqlite3_prepare_v2(db, sql, -1, &statement.raw_, nullptr) != SQLITE_OK)
-      return Failure(db, sql);
-    return statement;
-  }
-  Statement(Statement&& other) noexcept
-      : db_(other.db_), raw_(std::exchange(other.raw_, nullptr)) {}
-  ~Statement() { sqlite3_finalize(raw_); }
-
-  Statement& Bind(int at, const std::string& text) {
-    sqlite3_bind_text(raw_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-    return *this;
-  }
-  Statement& Bind(int at, double value) {
-    sqlite3_bind_double(raw_, at, value);
-    return *this;
-  }
-  // True: there is a row.
-  absl::StatusOr<bool> Step() {
-    const int code = sqlite3_step(raw_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) return Failure(db_, "a statement failed");
-    return code == SQLITE_ROW;
-  }
-  double Double(int at) const { return sqlite3_column_double(raw_, at); }
-  int64_t Integer(int at) const { return sqlite3_column_int64(raw_, at); }
-
- private:
-  explicit Statement(sqlite3* db) : db_(db) {}
-
-  sqlite3* db_;
-  sqlite3_stmt* raw_ = nullptr;
-};
-
-absl::StatusOr<int64_t> Pragma(sqlite3* db, const char* sql) {
-  PM_ASSIGN_OR_RETURN(Statement statement, Statement::Prepare(db, sql));
-  PM_RETURN_IF_ERROR(statement.Step().status());
-  return statement.Integer(0);
-}
-
-// Runs `body` under the database's write lock; what it did is durable or undone.
-template <typename Body>
-absl::Status InTransaction(sqlite3* db, Body body) {
-  PM_RETURN_IF_ERROR(Execute(db, "BEGIN IMMEDIATE"));
-  absl::Status status = body();
-  if (status.ok()) status = Execute(db, "COMMIT");
-  // A COMMIT that failed leaves the transaction open; nothing of it may stay.
-  if (!status.ok() && sqlite3_get_autocommit(db) == 0) {
-    if (const absl::Status undone = Execute(db, "ROLLBACK"); !undone.ok()) return undone;
-  }
-  return status;
-}
-
-absl::Status PrepareFile(sqlite3* db, const std::string& path) {
-  sqlite3_busy_timeout(db, 10'000);
-  // EXTRA also syncs the folder after a commit: a charge survives the loss of power.
-  PM_RETURN_IF_ERROR(Execute(db, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
-  return InTransaction(db, [&]() -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const int64_t application, Pragma(db, "PRAGMA application_id"));
-    PM_ASSIGN_OR_RETURN(const int64_t version, Pragma(db, "PRAGMA user_version"));
-    PM_ASSIGN_OR_RETURN(const int64_t tables, Pragma(db, "SELECT count(*) FROM sqlite_master"));
-    if (application == 0 && version == 0 && tables == 0) {
-      PM_RETURN_IF_ERROR(Execute(db, kSchema));
-      PM_RETURN_IF_ERROR(
-          Execute(db, absl::StrCat("PRAGMA application_id = ", kApplicationId).c_str()));
-      return Execute(db, absl::StrCat("PRAGMA user_version = ", kSchemaVersion).c_str());
-    }
-    if (application != kApplicationId || version != kSchemaVersion) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, " is no ledger of this version: expected application ", kApplicationId,
-                       " version ", kSchemaVersion, ", got ", application, " version ", version));
-    }
-    return absl::OkStatus();
-  });
-}
-
-absl::StatusOr<LedgerEntry> Read(sqlite3* db, const std::string& collection) {
-  LedgerEntry entry;
-  PM_ASSIGN_OR_RETURN(
-      Statement grant,
-      Statement::Prepare(db, "SELECT epsilon, delta FROM grants WHERE collection = ?"));
-  PM_ASSIGN_OR_RETURN(const bool granted, grant.Bind(1, collection).Step());
-  if (granted) entry.granted = Budget{grant.Double(0), grant.Double(1)};
-  PM_ASSIGN_OR_RETURN(
-      Statement sum,
-      Statement::Prepare(
-          db, "SELECT total(epsilon), total(delta), count(*) FROM charges WHERE collection = ?"));
-  PM_RETURN_IF_ERROR(sum.Bind(1, collection).Step().status());
-  entry.spent = {sum.Double(0), sum.Double(1)};
-  entry.releases = sum.Integer(2);
-  return entry;
-}
+std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()); }
 
 bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
 
@@ -154,6 +41,31 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
   return absl::OkStatus();
 }
 
+enum class Match { kIntact, kAnnounced, kForeign };
+
+Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
+  if (record.ledger_id != state.id) return Match::kForeign;
+  if (record.generation == state.generation) {
+    return record.stamped_at_nanoseconds == state.witness_stamp ? Match::kIntact : Match::kForeign;
+  }
+  const bool just_written = std::llabs(record.stamped_at_nanoseconds -
+                                       record.written_at_nanoseconds) < kLongestWriteNanoseconds;
+  return record.generation == state.generation + 1 && record.change.has_value() && just_written
+             ? Match::kAnnounced
+             : Match::kForeign;
+}
+
+absl::Status Distrust(const std::string& path, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat(
+      "privacy ledger ", path, " does not match its witness (", why,
+      "): it was copied, moved, restored or lost, and what was spent since is unknown, so nothing "
+      "more is. Its content stays readable (privatemail budget history NAME). To start anew, move "
+      "it and ",
+      path,
+      ".witness away and grant with privatemail budget set no more than is "
+      "certainly left"));
+}
+
 }  // namespace
 
 Budget LedgerEntry::left() const {
@@ -162,43 +74,100 @@ Budget LedgerEntry::left() const {
           std::max(0.0, granted->delta - spent.delta)};
 }
 
+Ledger::Ledger(std::unique_ptr<sqlite::Database> database)
+    : database_(std::move(database)), witness_(database_->path() + ".witness") {}
+
+Ledger::~Ledger() = default;
+
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(const std::string& path) {
-  sqlite3* db = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &db,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, nullptr);
-  std::unique_ptr<Ledger> ledger(new Ledger(db));
-  if (code != SQLITE_OK) return Failure(db, absl::StrCat("cannot open ", path));
-  if (const absl::Status status = PrepareFile(db, path); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-  }
+  PM_ASSIGN_OR_RETURN(auto database, sqlite::Database::Open(path));
+  std::unique_ptr<Ledger> ledger(new Ledger(std::move(database)));
+  PM_RETURN_IF_ERROR(ledger->Prepare());
   return ledger;
 }
 
-Ledger::~Ledger() { sqlite3_close(db_); }
+absl::Status Ledger::Prepare() {
+  // EXTRA also syncs the folder after a commit: a charge survives the loss of power.
+  PM_RETURN_IF_ERROR(database_->Execute(
+      "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(const bool is_new, LedgerFileIsNew(*database_));
+  if (!is_new) return absl::OkStatus();
+  const absl::StatusOr<LedgerWitness::Record> earlier = witness_.Read();
+  if (earlier.ok() && earlier->generation > 0) {
+    return Distrust(database_->path(), absl::StrCat("it is new, but its witness counts ",
+                                                    earlier->generation, " changes"));
+  }
+  if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
+  LedgerState state{.id = absl::StrCat(absl::Hex(absl::GetCurrentTimeNanos()))};
+  PM_ASSIGN_OR_RETURN(state.witness_stamp,
+                      witness_.Write({.ledger_id = state.id, .change = std::nullopt}));
+  PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
+  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+  return transaction.Commit();
+}
+
+// A write transaction over a ledger that is known to be complete.
+absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
+  while (true) {
+    PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction,
+                        sqlite::Transaction::Begin(database_.get()));
+    PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+    const absl::StatusOr<LedgerWitness::Record> record = witness_.Read();
+    if (!record.ok()) return Distrust(database_->path(), record.status().message());
+    switch (Compare(state, *record)) {
+      case Match::kIntact:
+        return transaction;
+      case Match::kForeign:
+        return Distrust(database_->path(),
+                        absl::StrCat("the ledger counts ", state.generation,
+                                     " changes, its witness ", record->generation));
+      case Match::kAnnounced:
+        // Its writer was killed, or lost power, before it could make the change.
+        PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, *record->change));
+        state.generation = record->generation;
+        state.witness_stamp = record->stamped_at_nanoseconds;
+        PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+        PM_RETURN_IF_ERROR(transaction.Commit());
+    }
+  }
+}
+
+absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
+  PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+  ++state.generation;
+  PM_ASSIGN_OR_RETURN(
+      state.witness_stamp,
+      witness_.Write({.ledger_id = state.id, .generation = state.generation, .change = change}));
+  PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change));
+  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+  return transaction.Commit();
+}
 
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", budget.delta));
   const std::lock_guard lock(mutex_);
-  return InTransaction(db_, [&]() -> absl::Status {
-    PM_ASSIGN_OR_RETURN(
-        Statement grant,
-        Statement::Prepare(
-            db_,
-            "INSERT INTO grants VALUES (?, ?, ?) ON CONFLICT(collection) DO UPDATE SET "
-            "epsilon = excluded.epsilon, delta = excluded.delta"));
-    return grant.Bind(1, collection_uuid)
-        .Bind(2, budget.epsilon)
-        .Bind(3, budget.delta)
-        .Step()
-        .status();
-  });
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
+  return Make({.kind = LedgerChange::Kind::kGrant,
+               .collection = collection_uuid,
+               .epsilon = budget.epsilon,
+               .delta = budget.delta,
+               .neighbours = "",
+               .source = "",
+               .made_at = Now()},
+              std::move(transaction));
 }
 
 absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
   const std::lock_guard lock(mutex_);
-  return Read(db_, collection_uuid);
+  PM_RETURN_IF_ERROR(BeginChange().status());
+  return ReadLedgerEntry(*database_, collection_uuid);
+}
+
+absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& collection_uuid) {
+  const std::lock_guard lock(mutex_);
+  return ReadLedgerChanges(*database_, collection_uuid);
 }
 
 absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
@@ -206,31 +175,21 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("delta", guarantee.delta));
   const std::lock_guard lock(mutex_);
-  LedgerEntry entry;
-  PM_RETURN_IF_ERROR(InTransaction(db_, [&]() -> absl::Status {
-    PM_ASSIGN_OR_RETURN(entry, Read(db_, collection_uuid));
-    PM_RETURN_IF_ERROR(CheckSuffices(entry, guarantee));
-    PM_ASSIGN_OR_RETURN(
-        Statement charge,
-        Statement::Prepare(
-            db_,
-            "INSERT INTO charges(collection, epsilon, delta, charged_at, neighbours, "
-            "proven, source) VALUES (?, ?, ?, ?, ?, ?, ?)"));
-    PM_RETURN_IF_ERROR(
-        charge.Bind(1, collection_uuid)
-            .Bind(2, guarantee.epsilon)
-            .Bind(3, guarantee.delta)
-            .Bind(4, absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()))
-            .Bind(5, guarantee.neighbours)
-            .Bind(6, guarantee.proven ? 1.0 : 0.0)
-            .Bind(7, guarantee.source)
-            .Step()
-            .status());
-    entry.spent.epsilon += guarantee.epsilon;
-    entry.spent.delta += guarantee.delta;
-    ++entry.releases;
-    return absl::OkStatus();
-  }));
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
+  PM_ASSIGN_OR_RETURN(LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  PM_RETURN_IF_ERROR(CheckSuffices(entry, guarantee));
+  PM_RETURN_IF_ERROR(Make({.kind = LedgerChange::Kind::kCharge,
+                           .collection = collection_uuid,
+                           .epsilon = guarantee.epsilon,
+                           .delta = guarantee.delta,
+                           .neighbours = guarantee.neighbours,
+                           .proven = guarantee.proven,
+                           .source = guarantee.source,
+                           .made_at = Now()},
+                          std::move(transaction)));
+  entry.spent.epsilon += guarantee.epsilon;
+  entry.spent.delta += guarantee.delta;
+  ++entry.releases;
   return entry;
 }
 

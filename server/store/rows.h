@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/store/sqlite.h"
+#include "common/sqlite/sqlite.h"
 #include "server/store/types.h"
 
 namespace privatemail {

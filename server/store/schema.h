@@ -3,7 +3,7 @@
 #define PRIVATEMAIL_SERVER_STORE_SCHEMA_H_
 
 #include "absl/status/status.h"
-#include "server/store/sqlite.h"
+#include "common/sqlite/sqlite.h"
 
 namespace privatemail {
 

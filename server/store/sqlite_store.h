@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/protocol/public_parameters.h"
+#include "common/sqlite/sqlite.h"
 #include "server/store/directory_lock.h"
-#include "server/store/sqlite.h"
 #include "server/store/types.h"
 
 namespace privatemail {

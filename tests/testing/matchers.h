@@ -1,11 +1,10 @@
-// What tests say about statuses and temporary files.
+// What tests say about statuses.
 #ifndef PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 #define PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
@@ -40,24 +39,6 @@ MATCHER(IsOk, "is OK") {
   auto status_or = (expression);                                \
   ASSERT_TRUE(status_or.ok()) << status_or.status();            \
   left = *std::move(status_or)
-
-// A fresh folder of this test's own, removed at the end of its scope.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "privatemail_test_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace privatemail
 

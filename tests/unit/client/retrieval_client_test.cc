@@ -6,6 +6,7 @@
 #include "common/protocol/codec.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -172,8 +173,7 @@ v1::RetrieveResponse Answer(int slots, int matches) {
 
 TEST(Finish, KeepsTheTargetsOwnSlot) {
   const RetrievalClient client = MakeClient();
-  ASSERT_OK_AND_ASSIGN(const QueryResult result,
-                       client.Finish(StateOf(3, 2), Answer(kClasses, 2)));
+  ASSERT_OK_AND_ASSIGN(const QueryResult result, client.Finish(StateOf(3, 2), Answer(kClasses, 2)));
   ASSERT_EQ(result.matches.size(), 2u);
   EXPECT_EQ(result.matches[1].id, "slot 3 match 1");
   EXPECT_EQ(result.alignment.scale, 2);

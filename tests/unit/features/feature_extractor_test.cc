@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "tests/unit/features/temporary_folder.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -90,7 +90,7 @@ TEST(OnnxExtractor, BadOptionsModelsAndLayersAreNamed) {
   options.layer = "none";
   EXPECT_THAT(Message(MakeOnnxExtractor(options).status()),
               HasSubstr("m.onnx: there is no layer 'none'"));
-  EXPECT_EQ(MakeOnnxExtractor(SmallOptions(folder.path("none.onnx"))).status().code(),
+  EXPECT_EQ(MakeOnnxExtractor(SmallOptions(folder / "none.onnx")).status().code(),
             absl::StatusCode::kNotFound);
   const auto damaged =
       MakeOnnxExtractor(SmallOptions(folder.Write("half.onnx", ChannelMeansModel().substr(0, 40))));
@@ -174,8 +174,7 @@ TEST_F(BuiltIn, WhereAColourIsCounts) {
 TEST_F(BuiltIn, TheIdentityIsFixed) { EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1"); }
 
 TEST_F(BuiltIn, FilesThatAreNoImagesAreNamed) {
-  EXPECT_EQ(extractor_->Extract(folder_.path("none.png")).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(extractor_->Extract(folder_ / "none.png").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(extractor_->Extract(folder_.path()).status()), HasSubstr("it is a folder"));
   EXPECT_THAT(Message(extractor_->Extract(folder_.Write("empty.png", "")).status()),
               HasSubstr("empty.png: the file is empty"));

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/features/temporary_folder.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -38,13 +38,13 @@ TEST(ImageFolder, ListsClassesAndImagesSortedAndSkipsTheRest) {
                                                 "wren/.hidden.png", "wren/more", "wren/notes.txt"));
   for (const FolderImage& image : listed->images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
-    EXPECT_EQ(image.path, folder.path(image.id));
+    EXPECT_EQ(image.path, folder / image.id);
   }
 }
 
 TEST(ImageFolder, WhatIsNoFolderOfClassesIsNamed) {
   const TemporaryFolder folder;
-  EXPECT_EQ(ListImageFolder(folder.path("none")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ListImageFolder(folder / "none").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(ListImageFolder(folder.Write("file", "x")).status()),
               HasSubstr("but it is a file"));
   EXPECT_THAT(Message(ListImageFolder(folder.path()).status()),
@@ -80,7 +80,7 @@ TEST_F(ExtractFolderTest, ADamagedImageIsRejectedAlone) {
   EXPECT_EQ(result->ids[0], "a/11.ppm");
   EXPECT_EQ(result->labels[7], 0);
   EXPECT_EQ(result->labels[8], 1);
-  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_.path("b/28.ppm"));
+  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.ppm");
   EXPECT_EQ(result->features.row(16), *alone);
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/unit/features/temporary_folder.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -176,19 +176,19 @@ TEST(Npy, WritesTheBytesThatNumpyWrites) {
   const TemporaryFolder folder;
   FloatMatrix vectors(2, 3);
   vectors << 1, 2.5f, -3, .1f, std::numeric_limits<float>::infinity(), 4096;
-  ASSERT_TRUE(WriteNpy(folder.path("v.npy"), vectors).ok());
-  std::ifstream written(folder.path("v.npy"), std::ios::binary);
+  ASSERT_TRUE(WriteNpy(folder / "v.npy", vectors).ok());
+  std::ifstream written(folder / "v.npy", std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}), NumpyFloats());
 
-  ASSERT_TRUE(WriteNpy(folder.path("l.npy"), std::vector<int32_t>{7, -1}).ok());
-  std::ifstream labels(folder.path("l.npy"), std::ios::binary);
+  ASSERT_TRUE(WriteNpy(folder / "l.npy", std::vector<int32_t>{7, -1}).ok());
+  std::ifstream labels(folder / "l.npy", std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(labels), {}),
             NpyOf("'<i4'", "(2,)", Bytes("\x07\0\0\0\xff\xff\xff\xff")));
 }
 
 TEST(Npy, AFolderThatIsNotThereCannotBeWrittenTo) {
   const TemporaryFolder folder;
-  const absl::Status status = WriteNpy(folder.path("none/v.npy"), FloatMatrix::Ones(1, 1));
+  const absl::Status status = WriteNpy(folder / "none/v.npy", FloatMatrix::Ones(1, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(status.message()), HasSubstr("none/v.npy: cannot be opened to write"));
 }
@@ -268,7 +268,7 @@ TEST(Csv, LabelsAreOneIntegerALine) {
 
 TEST(VectorFile, MissingFilesFoldersAndUnknownNamesAreNamed) {
   const TemporaryFolder folder;
-  const auto missing = ReadVectors(folder.path("none.npy"));
+  const auto missing = ReadVectors(folder / "none.npy");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.npy: no such file"));
   const auto a_folder = ReadLabels(folder.path());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -100,9 +101,9 @@ TEST(Ledger, AFileThatIsNoLedgerIsRefusedByName) {
   std::ofstream(folder / "ledger")
       << "this is a diary, not a ledger; it is long enough to have a header of its own....";
   EXPECT_THAT(Ledger::Open(folder / "ledger"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, folder / "ledger"));
+              FailsWith(absl::StatusCode::kDataLoss, folder / "ledger"));
   EXPECT_THAT(Ledger::Open(folder / "missing/ledger"),
-              FailsWith(absl::StatusCode::kUnavailable, "missing/ledger"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "missing/ledger"));
 }
 
 // Four processes and four threads each race for a budget of 20 charges.
@@ -175,6 +176,114 @@ TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
     before = now;
   }
   EXPECT_GT(before, 0);
+}
+
+// A ledger with a grant of 1 and `charges` charges of .1.
+void SpendTenths(const std::string& path, int charges) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  for (int i = 0; i < charges; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+void CopyState(const std::string& from, const std::string& to) {
+  for (const char* suffix : {"", ".witness"}) {
+    std::filesystem::copy_file(from + suffix, to + suffix,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
+// Refuses to spend and to grant, yet shows what it knows.
+void ExpectDistrusted(const std::string& path, size_t changes_known) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(absl::StatusCode::kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(absl::StatusCode::kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Show(kUuid), FailsWith(absl::StatusCode::kDataLoss, "restored"));
+  EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
+}
+
+TEST(Ledger, ARestoredLedgerRefundsNothingAndRefuses) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 2);
+  CopyState(path, folder / "backup");
+  SpendTenths(path, 3);
+  CopyState(folder / "backup", path);  // in place: the files keep their inodes
+  ExpectDistrusted(path, 3);
+}
+
+TEST(Ledger, ALedgerRestoredWithoutItsWitnessRefuses) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 2);
+  std::filesystem::copy_file(path, folder / "backup");
+  SpendTenths(path, 2);
+  std::filesystem::copy_file(folder / "backup", path,
+                             std::filesystem::copy_options::overwrite_existing);
+  ExpectDistrusted(path, 3);
+}
+
+TEST(Ledger, ARestoreByOneChangeDoesNotRefundIt) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 2);
+  std::filesystem::copy_file(path, folder / "backup");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
+  }
+  std::filesystem::copy_file(folder / "backup", path,
+                             std::filesystem::copy_options::overwrite_existing);
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_EQ(entry.spent.epsilon, .7);
+  EXPECT_EQ(entry.releases, 3);
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+TEST(Ledger, ACopyElsewhereRefuses) {
+  const TemporaryFolder folder;
+  SpendTenths(folder / "ledger", 2);
+  CopyState(folder / "ledger", folder / "copy");
+  ExpectDistrusted(folder / "copy", 3);
+  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(folder / "ledger"));
+  EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+TEST(Ledger, ALostLedgerOrWitnessRefuses) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 2);
+  std::filesystem::rename(path + ".witness", folder / "aside");
+  ExpectDistrusted(path, 3);
+  std::filesystem::rename(folder / "aside", path + ".witness");
+  std::filesystem::remove(path);
+  EXPECT_THAT(Ledger::Open(path),
+              FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
+}
+
+TEST(Ledger, ADamagedWitnessIsNamed) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 1);
+  std::fstream(path + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+}
+
+TEST(Ledger, HistoryHoldsEveryGrantAndChargeOldestFirst) {
+  const TemporaryFolder folder;
+  SpendTenths(folder / "ledger", 2);
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<LedgerChange> changes, ledger->History(kUuid));
+  ASSERT_EQ(changes.size(), 3);
+  EXPECT_EQ(changes[0].kind, LedgerChange::Kind::kGrant);
+  EXPECT_EQ(changes[0].epsilon, 1);
+  EXPECT_EQ(changes[2].kind, LedgerChange::Kind::kCharge);
+  EXPECT_EQ(changes[2].epsilon, .1);
+  EXPECT_TRUE(changes[2].proven);
+  EXPECT_TRUE(ledger->History("another")->empty());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "common/numerics/affinity.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {

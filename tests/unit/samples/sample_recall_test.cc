@@ -4,7 +4,7 @@
 
 #include "client/samples/sample_images.h"
 #include "common/features/image_folder.h"
-#include "tests/unit/features/temporary_folder.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -30,9 +30,9 @@ double LeaveOneOutRecall(const std::string& directory) {
 TEST(SampleImages, NeighboursAreMostlyRightAndNeverAllRight) {
   const TemporaryFolder folder;
   SampleImageOptions options;
-  options.out_dir = folder.path("birds");
+  options.out_dir = folder / "birds";
   ASSERT_TRUE(WriteSampleImages(options, nullptr).ok());
-  const double recall = LeaveOneOutRecall(folder.path("birds"));
+  const double recall = LeaveOneOutRecall(folder / "birds");
   RecordProperty("recall", std::to_string(recall));
   EXPECT_GE(recall, .55);
   EXPECT_LE(recall, .95);

@@ -35,7 +35,7 @@ class CatalogTest : public ::testing::Test {
 
   static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
 
-  const TemporaryDirectory directory_;
+  const TemporaryFolder directory_;
   std::unique_ptr<Catalog> catalog_;
 };
 
@@ -51,7 +51,7 @@ TEST_F(CatalogTest, ChecksNames) {
     NewCollection collection = Birds();
     collection.name = name;
     EXPECT_THAT(catalog_->Create(collection),
-                IsStatus(absl::StatusCode::kInvalidArgument, "name must be 1 to 64"))
+                FailsWith(absl::StatusCode::kInvalidArgument, "name must be 1 to 64"))
         << name;
   }
 }
@@ -60,29 +60,29 @@ TEST_F(CatalogTest, RefusesACollectionWithABadFieldAndKeepsNothingOfIt) {
   NewCollection collection = Birds();
   collection.anchors.labels.pop_back();
   EXPECT_THAT(catalog_->Create(collection),
-              IsStatus(absl::StatusCode::kInvalidArgument, "anchor_labels"));
+              FailsWith(absl::StatusCode::kInvalidArgument, "anchor_labels"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
   EXPECT_THAT(catalog_->Create(Birds()), IsOk());
-  EXPECT_THAT(catalog_->Create(Birds()), IsStatus(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(catalog_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
 TEST_F(CatalogTest, NamesTheCollectionThatDoesNotExist) {
   const auto code = absl::StatusCode::kNotFound;
-  EXPECT_THAT(catalog_->Find("fish"), IsStatus(code, "collection fish does not exist"));
-  EXPECT_THAT(catalog_->Delete("fish"), IsStatus(code, "fish"));
-  EXPECT_THAT(catalog_->Build("fish", nullptr), IsStatus(code, "fish"));
+  EXPECT_THAT(catalog_->Find("fish"), FailsWith(code, "collection fish does not exist"));
+  EXPECT_THAT(catalog_->Delete("fish"), FailsWith(code, "fish"));
+  EXPECT_THAT(catalog_->Build("fish", nullptr), FailsWith(code, "fish"));
 }
 
 TEST_F(CatalogTest, NamesTheCommandThatBuilds) {
   const CollectionView view = CreateBirds(4);
-  EXPECT_THAT(view.Built(), IsStatus(absl::StatusCode::kFailedPrecondition,
-                                     "not built yet: run `privatemail build birds`"));
+  EXPECT_THAT(view.Built(), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                      "not built yet: run `privatemail build birds`"));
 }
 
 TEST_F(CatalogTest, RefusesToBuildWithoutItems) {
   ASSERT_THAT(catalog_->Create(Birds()), IsOk());
   EXPECT_THAT(catalog_->Build("birds", nullptr),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "has no items"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "has no items"));
 }
 
 TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
@@ -157,7 +157,7 @@ TEST_F(CatalogTest, ACancelledBuildLeavesTheFormerEmbeddingAndMayBeRepeated) {
                                   return done == stop ? absl::CancelledError("stop")
                                                       : absl::OkStatus();
                                 }),
-                IsStatus(absl::StatusCode::kCancelled, "stop"));
+                FailsWith(absl::StatusCode::kCancelled, "stop"));
     EXPECT_EQ(catalog_->Find("birds")->retriever->items(), 4);
     EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 1u);
   }
@@ -173,24 +173,25 @@ TEST_F(CatalogTest, RefusesASecondBuildOfACollectionThatIsBeingBuilt) {
                                 return absl::OkStatus();
                               }),
               IsOk());
-  EXPECT_THAT(second, IsStatus(absl::StatusCode::kAborted, "is being built already"));
+  EXPECT_THAT(second, FailsWith(absl::StatusCode::kAborted, "is being built already"));
 }
 
 TEST_F(CatalogTest, AbortsTheBuildOfACollectionThatIsDeletedMeanwhile) {
   for (const int when : {0, 1, 3}) {
     CreateBirds(4);
     int last = -1;
-    EXPECT_THAT(catalog_->Build("birds",
-                                [&](int done, int) {
-                                  last = done;
-                                  if (done == when) {
-                                    EXPECT_THAT(catalog_->Delete("birds"), IsOk());
-                                  }
-                                  return absl::OkStatus();
-                                }),
-                IsStatus(absl::StatusCode::kAborted, "birds was deleted while it was being built"));
+    EXPECT_THAT(
+        catalog_->Build("birds",
+                        [&](int done, int) {
+                          last = done;
+                          if (done == when) {
+                            EXPECT_THAT(catalog_->Delete("birds"), IsOk());
+                          }
+                          return absl::OkStatus();
+                        }),
+        FailsWith(absl::StatusCode::kAborted, "birds was deleted while it was being built"));
     EXPECT_EQ(last, when) << "the work went on";
-    EXPECT_THAT(catalog_->Find("birds"), IsStatus(absl::StatusCode::kNotFound, ""));
+    EXPECT_THAT(catalog_->Find("birds"), FailsWith(absl::StatusCode::kNotFound, ""));
   }
 }
 
@@ -204,13 +205,13 @@ TEST_F(CatalogTest, DoesNotGiveTheOldBuildToANewCollectionOfTheSameName) {
                                 }
                                 return absl::OkStatus();
                               }),
-              IsStatus(absl::StatusCode::kAborted, ""));
+              FailsWith(absl::StatusCode::kAborted, ""));
   const auto young = catalog_->Find("birds");
   ASSERT_THAT(young, IsOk());
   EXPECT_NE(young->published->fingerprint, old.published->fingerprint);
   EXPECT_EQ(young->retriever, nullptr);
   EXPECT_THAT(catalog_->Upsert(old, MakeItems(2, 1)),
-              IsStatus(absl::StatusCode::kNotFound, "birds"));
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
   EXPECT_EQ(catalog_->Find("birds")->items, 0u);
 }
 

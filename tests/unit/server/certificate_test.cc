@@ -39,7 +39,7 @@ int VerifyAsServer(X509* certificate) {
 }
 
 TEST(SelfSignedIdentity, PassesOpenSslsVerificationForEveryNameOfTheServer) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto identity = SelfSignedIdentity(directory / "tls");
   ASSERT_THAT(identity, IsOk());
   X509* certificate = Parse(identity->certificate_pem);
@@ -62,7 +62,7 @@ TEST(SelfSignedIdentity, PassesOpenSslsVerificationForEveryNameOfTheServer) {
 }
 
 TEST(SelfSignedIdentity, KeepsItsKeyToItselfAndIsTheSameNextTime) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto first = SelfSignedIdentity(directory / "tls");
   const auto second = SelfSignedIdentity(directory / "tls");
   ASSERT_THAT(second, IsOk());
@@ -79,39 +79,39 @@ TEST(SelfSignedIdentity, KeepsItsKeyToItselfAndIsTheSameNextTime) {
 }
 
 TEST(SelfSignedIdentity, StartsOverFromAKeyWhoseCertificateWasNeverWritten) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.crt");
   EXPECT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
 }
 
 TEST(SelfSignedIdentity, IsNotMadeAnewBehindTheClientsBacks) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.key");
   EXPECT_THAT(SelfSignedIdentity(directory / "tls"),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "server.key is missing"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "server.key is missing"));
 }
 
 TEST(LoadIdentity, NamesTheFileThatIsMissingUnreadableOrOfAnother) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ASSERT_THAT(SelfSignedIdentity(directory / "a"), IsOk());
   ASSERT_THAT(SelfSignedIdentity(directory / "b"), IsOk());
   std::ofstream(directory / "text") << "hello";
   const auto code = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(LoadIdentity(directory / "none", directory / "a/server.key"),
-              IsStatus(code, absl::StrCat("cannot read --tls-cert ", directory / "none",
-                                          ": No such file or directory")));
+              FailsWith(code, absl::StrCat("cannot read --tls-cert ", directory / "none",
+                                           ": No such file or directory")));
   EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "none"),
-              IsStatus(code, "cannot read --tls-key"));
+              FailsWith(code, "cannot read --tls-key"));
   EXPECT_THAT(LoadIdentity(directory / "a", directory / "a/server.key"),
-              IsStatus(code, "Is a directory"));
+              FailsWith(code, "Is a directory"));
   EXPECT_THAT(LoadIdentity(directory / "text", directory / "a/server.key"),
-              IsStatus(code, "holds no certificate in PEM format"));
+              FailsWith(code, "holds no certificate in PEM format"));
   EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "text"),
-              IsStatus(code, "holds no private key in PEM format"));
+              FailsWith(code, "holds no private key in PEM format"));
   EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "b/server.key"),
-              IsStatus(code, "is not the key of --tls-cert"));
+              FailsWith(code, "is not the key of --tls-cert"));
 }
 
 }  // namespace

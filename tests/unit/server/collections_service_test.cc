@@ -46,7 +46,7 @@ TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
   EXPECT_EQ(response.deleted_items(), 5u);
   grpc::ClientContext again;
   EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&again, request, &response)),
-              IsStatus(absl::StatusCode::kNotFound, "birds"));
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
 }
 
 TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
@@ -70,10 +70,10 @@ TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
        }) {
     v1::CreateCollectionRequest request = Birds();
     bad.spoil(&request);
-    EXPECT_THAT(Create(request), IsStatus(absl::StatusCode::kInvalidArgument, bad.field));
+    EXPECT_THAT(Create(request), FailsWith(absl::StatusCode::kInvalidArgument, bad.field));
   }
   ASSERT_THAT(Create(Birds()), IsOk());
-  EXPECT_THAT(Create(Birds()), IsStatus(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
 TEST_F(CollectionsServiceTest, AddsUpAStreamAndCountsPositionsOverAllOfIt) {
@@ -111,11 +111,11 @@ TEST_F(CollectionsServiceTest, RefusesAStreamOverTwoCollectionsOrNone) {
   v1::UpsertItemsResponse totals;
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(Upsert({Message("birds", {}), Message("fish", {})}, &totals),
-              IsStatus(invalid, "expected 'birds', got 'fish' in message 1"));
-  EXPECT_THAT(Upsert({}, &totals), IsStatus(invalid, "collection must be named"));
-  EXPECT_THAT(Upsert({Message("", {})}, &totals), IsStatus(invalid, "collection must be named"));
+              FailsWith(invalid, "expected 'birds', got 'fish' in message 1"));
+  EXPECT_THAT(Upsert({}, &totals), FailsWith(invalid, "collection must be named"));
+  EXPECT_THAT(Upsert({Message("", {})}, &totals), FailsWith(invalid, "collection must be named"));
   EXPECT_THAT(Upsert({Message("fish", {})}, &totals),
-              IsStatus(absl::StatusCode::kNotFound, "fish"));
+              FailsWith(absl::StatusCode::kNotFound, "fish"));
 }
 
 TEST_F(CollectionsServiceTest, RefusesAMessageOverTheLimitAtTheBeginningAndLater) {
@@ -124,9 +124,9 @@ TEST_F(CollectionsServiceTest, RefusesAMessageOverTheLimitAtTheBeginningAndLater
   large[0].payload = "\"" + std::string(kMaxMessageBytes, 'x') + "\"";
   v1::UpsertItemsResponse totals;
   EXPECT_THAT(Upsert({Message("birds", large)}, &totals),
-              IsStatus(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
+              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
   EXPECT_THAT(Upsert({Message("birds", MakeItems(2, 1)), Message("birds", large)}, &totals),
-              IsStatus(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
+              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
 }
 
 TEST_F(CollectionsServiceTest, ReportsTheBuildAtOnceAfterEachStepAndAtTheEnd) {
@@ -149,9 +149,9 @@ TEST_F(CollectionsServiceTest, RefusesToBuildWhatIsNotThereOrEmpty) {
   MakeBirds(0, false);
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "no items"));
-  EXPECT_THAT(Build("fish", &progress), IsStatus(absl::StatusCode::kNotFound, "fish"));
-  EXPECT_THAT(Build("", &progress), IsStatus(absl::StatusCode::kInvalidArgument, "collection"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
+  EXPECT_THAT(Build("fish", &progress), FailsWith(absl::StatusCode::kNotFound, "fish"));
+  EXPECT_THAT(Build("", &progress), FailsWith(absl::StatusCode::kInvalidArgument, "collection"));
   EXPECT_THAT(progress, SizeIs(0));
 }
 
@@ -180,7 +180,7 @@ class LongBuild : public CollectionsServiceTest {
 
 TEST_F(LongBuild, StopsWhenTheCallIsCancelledSoThatAnotherMayStart) {
   context_.TryCancel();
-  EXPECT_THAT(FromGrpc(reader_->Finish()), IsStatus(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kCancelled, ""));
   // The server notices within a step.
   bool started = false;
   for (int attempt = 0; attempt < 100 && !started; ++attempt) {
@@ -198,7 +198,7 @@ TEST_F(LongBuild, StopsWhenTheCallIsCancelledSoThatAnotherMayStart) {
 TEST_F(LongBuild, EndsWithAbortedWhenTheCollectionIsDeleted) {
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress),
-              IsStatus(absl::StatusCode::kAborted, "is being built already"));
+              FailsWith(absl::StatusCode::kAborted, "is being built already"));
   grpc::ClientContext context;
   v1::DeleteCollectionRequest request;
   v1::DeleteCollectionResponse response;
@@ -207,7 +207,7 @@ TEST_F(LongBuild, EndsWithAbortedWhenTheCollectionIsDeleted) {
   v1::BuildEmbeddingResponse message;
   while (reader_->Read(&message)) {
   }
-  EXPECT_THAT(FromGrpc(reader_->Finish()), IsStatus(absl::StatusCode::kAborted, "was deleted"));
+  EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kAborted, "was deleted"));
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ std::shared_ptr<grpc::ChannelCredentials> Trusting(const TlsIdentity& server) {
 }
 
 TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto daemon = DaemonServer::Start(Options(directory.path()));
   ASSERT_THAT(daemon, IsOk());
   const ListenAddress& address = (*daemon)->address();
@@ -76,9 +76,9 @@ TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
   ASSERT_TRUE((*daemon)->identity());
   EXPECT_THAT(List(Connect(address, Trusting(*(*daemon)->identity()))), IsOk());
   const auto unavailable = absl::StatusCode::kUnavailable;
-  EXPECT_THAT(List(Connect(address, grpc::SslCredentials({}))), IsStatus(unavailable, ""));
+  EXPECT_THAT(List(Connect(address, grpc::SslCredentials({}))), FailsWith(unavailable, ""));
   EXPECT_THAT(List(Connect(address, grpc::InsecureChannelCredentials())),
-              IsStatus(unavailable, ""));
+              FailsWith(unavailable, ""));
 }
 
 // A self-signed client certificate by the openssl command: DIRECTORY/NAME.crt and .key.
@@ -99,13 +99,13 @@ std::shared_ptr<grpc::ChannelCredentials> Presenting(const std::string& certific
 }
 
 TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   MakeClientCertificate(directory.path(), "known");
   MakeClientCertificate(directory.path(), "stranger");
   DaemonOptions options = Options(directory / "data");
   options.client_ca = directory / "none";
   EXPECT_THAT(DaemonServer::Start(options),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "cannot read --client-ca"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --client-ca"));
   options.client_ca = directory / "known.crt";
   const auto daemon = DaemonServer::Start(options);
   ASSERT_THAT(daemon, IsOk());
@@ -114,12 +114,12 @@ TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
   EXPECT_THAT(List(Connect(address, Presenting(directory / "known", server))), IsOk());
   const auto unavailable = absl::StatusCode::kUnavailable;
   EXPECT_THAT(List(Connect(address, Presenting(directory / "stranger", server))),
-              IsStatus(unavailable, ""));
-  EXPECT_THAT(List(Connect(address, Trusting(server))), IsStatus(unavailable, ""));
+              FailsWith(unavailable, ""));
+  EXPECT_THAT(List(Connect(address, Trusting(server))), FailsWith(unavailable, ""));
 }
 
 TEST(Daemon, ServesTheCertificateItWasGiven) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto given = SelfSignedIdentity(directory / "given");
   ASSERT_THAT(given, IsOk());
   DaemonOptions options = Options(directory / "data");
@@ -131,28 +131,29 @@ TEST(Daemon, ServesTheCertificateItWasGiven) {
 }
 
 TEST(Daemon, RefusesAPortThatIsInUse) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory / "a"));
   ASSERT_THAT(first, IsOk());
   DaemonOptions options = Options(directory / "b");
   options.listen = (*first)->address().ToString();
   EXPECT_THAT(
       DaemonServer::Start(options),
-      IsStatus(absl::StatusCode::kFailedPrecondition,
-               absl::StrCat("cannot listen on ", options.listen, ": Address already in use")));
+      FailsWith(absl::StatusCode::kFailedPrecondition,
+                absl::StrCat("cannot listen on ", options.listen, ": Address already in use")));
 }
 
 TEST(Daemon, RefusesADirectoryThatIsLocked) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory.path()));
   ASSERT_THAT(first, IsOk());
-  EXPECT_THAT(DaemonServer::Start(Options(directory.path())),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
+  EXPECT_THAT(
+      DaemonServer::Start(Options(directory.path())),
+      FailsWith(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
 }
 
 TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
   for (const bool reflection : {false, true}) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder directory;
     DaemonOptions options = Options(directory.path());
     options.insecure = true;
     options.reflection = reflection;
@@ -166,7 +167,7 @@ TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
 }
 
 TEST(Daemon, DrainsWithoutCuttingOffACallAndLetsTheDirectoryGo) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   for (int round = 0; round < 2; ++round) {
     auto daemon = DaemonServer::Start(Options(directory.path()));
     ASSERT_THAT(daemon, IsOk());
@@ -220,7 +221,7 @@ class Program {
 
 TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
   for (const int signal : {SIGTERM, SIGINT}) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder directory;
     Program program(directory.path(), {"--listen", "127.0.0.1:0"});
     ASSERT_TRUE(program.WaitUntilListening()) << program.err();
     EXPECT_EQ(program.StopWith(signal), 0);
@@ -238,7 +239,7 @@ TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
 }
 
 TEST(Privatemaild, SaysThatTlsIsOff) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure"});
   ASSERT_TRUE(program.WaitUntilListening()) << program.err();
   EXPECT_EQ(program.StopWith(SIGTERM), 0);
@@ -246,7 +247,7 @@ TEST(Privatemaild, SaysThatTlsIsOff) {
 }
 
 TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "0.0.0.0:0", "--insecure"});
   EXPECT_EQ(program.ExitCode(), 1);
   EXPECT_EQ(program.out(), "");

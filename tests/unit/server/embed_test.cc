@@ -91,14 +91,14 @@ TEST(Embed, TellsOfEveryStepAndStopsWhenTold) {
         seen.push_back(done);
         return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
       });
-  EXPECT_THAT(stopped, IsStatus(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(stopped, FailsWith(absl::StatusCode::kCancelled, "enough"));
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
 
 TEST(Embed, RefusesAnEmptyGallery) {
   const StoredCollection collection = SmallCollection("birds");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "no items"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
 TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {

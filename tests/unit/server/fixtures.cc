@@ -1,7 +1,5 @@
 #include "tests/unit/server/fixtures.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 
 #include "absl/strings/str_format.h"
@@ -20,13 +18,6 @@ std::vector<float> Features(unsigned seed) {
 constexpr int32_t kLabels[] = {3, 5, 9};
 
 }  // namespace
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "privatemail-XXXXXX").string();
-  path_ = ::mkdtemp(pattern.data());
-}
-
-TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
 
 Anchors SmallAnchors() {
   Anchors anchors;
@@ -66,7 +57,5 @@ std::vector<Item> MakeItems(int count, unsigned seed) {
   }
   return items;
 }
-
-const absl::Status& StatusOf(const absl::Status& status) { return status; }
 
 }  // namespace privatemail::testing

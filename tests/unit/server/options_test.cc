@@ -28,7 +28,7 @@ TEST(ListenAddress, RefusesWhatIsNoHostAndPort) {
   for (const char* text :
        {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "::1:5", "[]:1", "host:1x"}) {
     EXPECT_THAT(ParseListenAddress(text),
-                IsStatus(absl::StatusCode::kInvalidArgument, "--listen must be HOST:PORT"))
+                FailsWith(absl::StatusCode::kInvalidArgument, "--listen must be HOST:PORT"))
         << text;
   }
 }
@@ -40,7 +40,7 @@ TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
   for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
     options.listen = listen;
     EXPECT_THAT(Validate(options),
-                IsStatus(absl::StatusCode::kInvalidArgument, "must be a loopback address"))
+                FailsWith(absl::StatusCode::kInvalidArgument, "must be a loopback address"))
         << listen;
     options.insecure = false;
     EXPECT_THAT(Validate(options), IsOk()) << listen;
@@ -51,11 +51,11 @@ TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
 TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
   DaemonOptions half;
   half.tls_certificate = "a";
-  EXPECT_THAT(Validate(half), IsStatus(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
+  EXPECT_THAT(Validate(half), FailsWith(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
   DaemonOptions both;
   both.insecure = true;
   both.client_ca = "a";
-  EXPECT_THAT(Validate(both), IsStatus(absl::StatusCode::kInvalidArgument, "--insecure"));
+  EXPECT_THAT(Validate(both), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
 }
 
 }  // namespace

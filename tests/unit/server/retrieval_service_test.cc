@@ -105,7 +105,7 @@ TEST_F(RetrievalServiceTest, RefusesEveryBadRequestWithItsOwnStatus) {
     v1::RetrieveRequest request = good;
     bad.spoil(&request);
     v1::RetrieveResponse response;
-    EXPECT_THAT(Retrieve(request, &response), IsStatus(bad.code, bad.text));
+    EXPECT_THAT(Retrieve(request, &response), FailsWith(bad.code, bad.text));
   }
   v1::RetrieveResponse response;
   EXPECT_THAT(Retrieve(good, &response), IsOk());
@@ -115,7 +115,7 @@ TEST_F(RetrievalServiceTest, SaysThatACollectionIsNotBuilt) {
   const v1::RetrieveRequest request = RequestFor(MakeBirds(6, false));
   v1::RetrieveResponse response;
   EXPECT_THAT(Retrieve(request, &response),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
 }
 
 TEST_F(RetrievalServiceTest, RefusesAnAnswerOverTheMessageLimitByName) {
@@ -131,8 +131,8 @@ TEST_F(RetrievalServiceTest, RefusesAnAnswerOverTheMessageLimitByName) {
   v1::RetrieveResponse response;
   EXPECT_THAT(Retrieve(request, &response), IsOk());
   request.set_with_payloads(true);
-  EXPECT_THAT(Retrieve(request, &response), IsStatus(absl::StatusCode::kResourceExhausted,
-                                                     "the response would exceed the limit"));
+  EXPECT_THAT(Retrieve(request, &response), FailsWith(absl::StatusCode::kResourceExhausted,
+                                                      "the response would exceed the limit"));
 }
 
 TEST_F(RetrievalServiceTest, SendsAnchorsInChunksThatAddUpToTheOriginal) {
@@ -179,7 +179,7 @@ TEST_F(RetrievalServiceTest, RefusesAnchorsForAnotherFingerprint) {
   v1::GetAnchorsResponse chunk;
   EXPECT_FALSE(reader->Read(&chunk));
   EXPECT_THAT(FromGrpc(reader->Finish()),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "was prepared for none"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "was prepared for none"));
 }
 
 TEST_F(RetrievalServiceTest, TellsWhatIsStoredAndWhatIsEmbedded) {

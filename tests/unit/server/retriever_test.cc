@@ -115,19 +115,19 @@ TEST_F(RetrieverTest, RefusesKOutOfRange) {
   RetrievalQuery query = QueryOf(slots_);
   query.k = 0;
   EXPECT_THAT(MakeRetriever().Retrieve(query),
-              IsStatus(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10000"));
+              FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10000"));
   query.k = 10001;
   EXPECT_THAT(
       MakeRetriever().Retrieve(query),
-      IsStatus(absl::StatusCode::kResourceExhausted, "k is 10001, more than the limit of 10000"));
+      FailsWith(absl::StatusCode::kResourceExhausted, "k is 10001, more than the limit of 10000"));
 }
 
 TEST_F(RetrieverTest, RefusesAnyOtherNumberOfPostProcessingSteps) {
   RetrievalQuery query = QueryOf(slots_);
   for (const int64_t steps : {1, 2, 4, -1}) {
     query.post_processing_steps = steps;
-    EXPECT_THAT(MakeRetriever().Retrieve(query), IsStatus(absl::StatusCode::kInvalidArgument,
-                                                          "must be 0 or the collection's steps 3"))
+    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kInvalidArgument,
+                                                           "must be 0 or the collection's steps 3"))
         << steps;
   }
 }
@@ -137,9 +137,9 @@ TEST_F(RetrieverTest, RefusesAReleaseOfAnotherShape) {
   for (const auto& [rows, cols] : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
     query.release = Matrix::Random(rows, cols);
     EXPECT_THAT(MakeRetriever().Retrieve(query),
-                IsStatus(absl::StatusCode::kInvalidArgument,
-                         absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
-                                      rows, " x ", cols)));
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
+                                       rows, " x ", cols)));
   }
 }
 
@@ -147,13 +147,13 @@ TEST_F(RetrieverTest, RefusesCollinearAnchorsWithTheResidual) {
   RetrievalQuery query = QueryOf(slots_);
   query.release.col(1) = 3 * query.release.col(0);
   EXPECT_THAT(MakeRetriever().Retrieve(query),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "residual"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "residual"));
 }
 
 TEST_F(RetrieverTest, RefusesAZeroReleaseUnderPostProcessing) {
   RetrievalQuery query{Matrix::Zero(15, 2), 3, 2, nullptr};
   EXPECT_THAT(MakeRetriever().Retrieve(query),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "norm"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "norm"));
 }
 
 TEST_F(RetrieverTest, EndsWithCancelledWhereverTheCallerGivesUp) {
@@ -163,7 +163,7 @@ TEST_F(RetrieverTest, EndsWithCancelledWhereverTheCallerGivesUp) {
   for (int patience = 0; patience < 5; ++patience) {
     int asked = 0;
     query.cancelled = [&] { return asked++ == patience; };
-    EXPECT_THAT(MakeRetriever().Retrieve(query), IsStatus(absl::StatusCode::kCancelled, ""));
+    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kCancelled, ""));
   }
   query.cancelled = [] { return false; };
   EXPECT_THAT(MakeRetriever().Retrieve(query), IsOk());

@@ -32,7 +32,7 @@ class ServiceTest : public ::testing::Test {
   static v1::UpsertItemsRequest Message(const std::string& collection,
                                         const std::vector<Item>& items);
 
-  const TemporaryDirectory directory_;
+  const TemporaryFolder directory_;
   std::unique_ptr<DaemonServer> daemon_;
   std::unique_ptr<v1::CollectionsService::Stub> collections_;
   std::unique_ptr<v1::RetrievalService::Stub> retrieval_;

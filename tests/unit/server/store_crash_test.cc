@@ -54,7 +54,7 @@ int KillAfter(int acknowledged, const std::string& directory, const PublicParame
 
 TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
   for (const int wanted : {1, 3, 8, 20}) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder directory;
     const StoredCollection collection = SmallCollection("birds");
     {
       auto store = SqliteStore::Open(directory.path());
@@ -83,15 +83,15 @@ void Overwrite(const std::string& path, int64_t offset, const std::string& bytes
 }
 
 TEST(StoreCrash, AFileThatIsNoDatabaseIsNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   std::ofstream(directory / "privatemail.sqlite") << std::string(8192, 'x');
   EXPECT_THAT(SqliteStore::Open(directory.path()),
-              IsStatus(absl::StatusCode::kDataLoss,
-                       "database file " + directory / "privatemail.sqlite" + " is damaged"));
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "database file " + directory / "privatemail.sqlite" + " is damaged"));
 }
 
 TEST(StoreCrash, DamageToAnyPageIsAStatusAndNeverACrash) {
-  const TemporaryDirectory original;
+  const TemporaryFolder original;
   const StoredCollection collection = SmallCollection("birds");
   {
     auto store = SqliteStore::Open(original.path());
@@ -103,7 +103,7 @@ TEST(StoreCrash, DamageToAnyPageIsAStatusAndNeverACrash) {
   const auto size = static_cast<int64_t>(std::filesystem::file_size(file));
   int noticed = 0;
   for (int64_t offset = 0; offset < size; offset += 1024) {
-    const TemporaryDirectory damaged;
+    const TemporaryFolder damaged;
     std::filesystem::copy(file, damaged / "privatemail.sqlite");
     Overwrite(damaged / "privatemail.sqlite", offset, std::string(64, '\xff'));
     auto store = SqliteStore::Open(damaged.path());
@@ -119,7 +119,7 @@ TEST(StoreCrash, DamageToAnyPageIsAStatusAndNeverACrash) {
 }
 
 TEST(StoreCrash, ATruncatedFileIsNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
     auto store = SqliteStore::Open(directory.path());
     ASSERT_THAT(store, IsOk());
@@ -129,7 +129,7 @@ TEST(StoreCrash, ATruncatedFileIsNamed) {
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   auto store = SqliteStore::Open(directory.path());
   const absl::Status status = store.ok() ? (*store)->LoadCollections().status() : store.status();
-  EXPECT_THAT(status, IsStatus(absl::StatusCode::kDataLoss, file));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, file));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Store : public ::testing::Test {
     return *std::move(gallery);
   }
 
-  const TemporaryDirectory directory_;
+  const TemporaryFolder directory_;
   const StoredCollection collection_ = SmallCollection("birds");
   std::unique_ptr<SqliteStore> store_;
 };
@@ -235,22 +235,22 @@ TEST_F(Store, DeletesACollectionWithAllThatBelongsToItAndNothingElse) {
         << table;
   }
   const auto code = absl::StatusCode::kNotFound;
-  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsStatus(code, ""));
-  EXPECT_THAT(store_->Upsert(collection_.parameters, MakeItems(1, 1)), IsStatus(code, ""));
-  EXPECT_THAT(store_->LoadGallery(collection_.parameters), IsStatus(code, ""));
-  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), IsStatus(code, ""));
+  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), FailsWith(code, ""));
+  EXPECT_THAT(store_->Upsert(collection_.parameters, MakeItems(1, 1)), FailsWith(code, ""));
+  EXPECT_THAT(store_->LoadGallery(collection_.parameters), FailsWith(code, ""));
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), FailsWith(code, ""));
 }
 
 TEST_F(Store, RefusesANameThatIsTaken) {
   EXPECT_THAT(store_->Create(SmallCollection("birds")),
-              IsStatus(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
 }
 
 TEST_F(Store, IsLockedAgainstASecondDaemonThatIsToldThePid) {
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
-              IsStatus(absl::StatusCode::kFailedPrecondition,
-                       absl::StrCat("data directory ", directory_.path(),
-                                    " is locked by another daemon (pid ", ::getpid(), ")")));
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("data directory ", directory_.path(),
+                                     " is locked by another daemon (pid ", ::getpid(), ")")));
   Reopen();
 }
 
@@ -262,8 +262,8 @@ TEST_F(Store, RefusesADatabaseOfANewerVersion) {
   store_.reset();
   AskFile(directory_.path(), "PRAGMA user_version = 2");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
-              IsStatus(absl::StatusCode::kFailedPrecondition,
-                       "has schema version 2, this program knows versions up to 1"));
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "has schema version 2, this program knows versions up to 1"));
 }
 
 TEST_F(Store, NoticesAnchorsThatDoNotMatchTheirDigest) {
@@ -271,7 +271,7 @@ TEST_F(Store, NoticesAnchorsThatDoNotMatchTheirDigest) {
   AskFile(directory_.path(), "UPDATE collections SET anchor_features = zeroblob(192)");
   Reopen();
   EXPECT_THAT(store_->LoadCollections(),
-              IsStatus(absl::StatusCode::kDataLoss, "the anchors do not match their digest"));
+              FailsWith(absl::StatusCode::kDataLoss, "the anchors do not match their digest"));
 }
 
 TEST_F(Store, NoticesFeaturesOfAnotherLength) {
@@ -280,8 +280,8 @@ TEST_F(Store, NoticesFeaturesOfAnotherLength) {
   AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
   Reopen();
   EXPECT_THAT(store_->LoadGallery(collection_.parameters),
-              IsStatus(absl::StatusCode::kDataLoss,
-                       "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
 }
 
 TEST_F(Store, CountsEveryItemOfWritersAtOnce) {
@@ -299,7 +299,7 @@ TEST_F(Store, CountsEveryItemOfWritersAtOnce) {
 }
 
 TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
-  const TemporaryDirectory parent;
+  const TemporaryFolder parent;
   for (const std::string name : {"a/b", "c/"}) {
     ASSERT_THAT(SqliteStore::Open(parent / name), IsOk());
     struct stat info = {};
@@ -310,8 +310,8 @@ TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
 
 TEST(StoreDirectory, ThatCannotBeMadeIsNamedWithTheReason) {
   EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
-              IsStatus(absl::StatusCode::kFailedPrecondition, "cannot create directory /proc/"));
-  EXPECT_THAT(SqliteStore::Open(""), IsStatus(absl::StatusCode::kFailedPrecondition, "empty"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot create directory /proc/"));
+  EXPECT_THAT(SqliteStore::Open(""), FailsWith(absl::StatusCode::kFailedPrecondition, "empty"));
 }
 
 TEST(Uuid, IsOfVersion4AndNeverTheSame) {

@@ -1,8 +1,8 @@
 // SQLite behind statuses: a connection, a prepared statement, a transaction. Knows nothing of
 // collections. None of it is thread-safe: one thread at a time uses a connection and all that
 // belongs to it.
-#ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_H_
-#define PRIVATEMAIL_SERVER_STORE_SQLITE_H_
+#ifndef PRIVATEMAIL_COMMON_SQLITE_SQLITE_H_
+#define PRIVATEMAIL_COMMON_SQLITE_SQLITE_H_
 
 #include <sqlite3.h>
 
@@ -21,7 +21,8 @@ class Statement;
 
 // One connection. Every failure is a status that names the file: DATA_LOSS when it is damaged or no
 // database, RESOURCE_EXHAUSTED when the disk is full or a value is too big, FAILED_PRECONDITION
-// when it cannot be opened or written, INTERNAL otherwise.
+// when it cannot be opened or written, UNAVAILABLE when another program holds it for longer than
+// the busy timeout, INTERNAL otherwise.
 class Database {
  public:
   // Opens or creates the file. A database that is not readable shows at the first statement.
@@ -101,4 +102,4 @@ class Transaction {
 
 }  // namespace privatemail::sqlite
 
-#endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_H_
+#endif  // PRIVATEMAIL_COMMON_SQLITE_SQLITE_H_

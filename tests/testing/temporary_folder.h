@@ -1,9 +1,8 @@
-// A folder of one test, removed with its content when the test ends.
-#ifndef PRIVATEMAIL_TESTS_UNIT_FEATURES_TEMPORARY_FOLDER_H_
-#define PRIVATEMAIL_TESTS_UNIT_FEATURES_TEMPORARY_FOLDER_H_
+// A folder of one test, and pictures to put into it.
+#ifndef PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
+#define PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,13 +10,12 @@
 
 namespace privatemail {
 
+// Empty at first, removed with its content at the end of its scope.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(::testing::TempDir()) /
-            (std::string(test->name()) + "." + std::to_string(::getpid()));
-    std::filesystem::create_directories(path_);
+    path_ = (std::filesystem::temp_directory_path() / "privatemail_test_XXXXXX").string();
+    if (::mkdtemp(path_.data()) == nullptr) std::abort();
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -26,17 +24,19 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
   // Writes a file, making the folders above it; returns its path.
   std::string Write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path(name);
+    const std::filesystem::path path = *this / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path.string();
   }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 // A picture of one colour as binary PPM: a format simple enough to be written by hand.
@@ -51,4 +51,4 @@ inline std::string PpmOfOneColour(int width, int height, unsigned char red, unsi
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_TESTS_UNIT_FEATURES_TEMPORARY_FOLDER_H_
+#endif  // PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_

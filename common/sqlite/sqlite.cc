@@ -1,4 +1,4 @@
-#include "server/store/sqlite.h"
+#include "common/sqlite/sqlite.h"
 
 #include <utility>
 
@@ -32,6 +32,9 @@ absl::Status Database::ErrorOf(int code) const {
     case SQLITE_TOOBIG:
       return absl::ResourceExhaustedError(
           absl::StrCat("a value is too big for database file ", path_, " (", reason, ")"));
+    case SQLITE_BUSY:
+      return absl::UnavailableError(
+          absl::StrCat("database file ", path_, " is in use by another program (", reason, ")"));
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:

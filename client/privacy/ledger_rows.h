@@ -1,0 +1,41 @@
+// Between rows of the ledger's tables and what they stand for. Called by Ledger inside a
+// transaction; errors as sqlite::Database. Not installed.
+#ifndef PRIVATEMAIL_CLIENT_PRIVACY_LEDGER_ROWS_H_
+#define PRIVATEMAIL_CLIENT_PRIVACY_LEDGER_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/privacy/ledger.h"
+#include "client/privacy/ledger_witness.h"
+#include "common/sqlite/sqlite.h"
+
+namespace privatemail {
+
+// What the ledger remembers of itself and of its witness.
+struct LedgerState {
+  std::string id;
+  int64_t generation = 0;  // grants and charges so far
+  int64_t witness_stamp = 0;
+};
+
+// True for an empty file, false for a ledger of this version. FAILED_PRECONDITION: anything else.
+absl::StatusOr<bool> LedgerFileIsNew(sqlite::Database& database);
+absl::Status CreateLedgerTables(sqlite::Database& database);
+
+absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database);
+absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state);
+
+absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change);
+absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
+                                            const std::string& collection);
+// Oldest first.
+absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
+                                                            const std::string& collection);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_PRIVACY_LEDGER_ROWS_H_

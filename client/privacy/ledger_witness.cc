@@ -1,0 +1,154 @@
+#include "client/privacy/ledger_witness.h"
+
+#include <fcntl.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+constexpr size_t kSize = 4096;
+constexpr size_t kDigest = 64;
+constexpr int kFormat = 1;
+
+class File {
+ public:
+  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags, 0600)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+absl::Status Failure(const std::string& path, absl::string_view what) {
+  const std::string message = absl::StrCat(path, " cannot be ", what, ": ", std::strerror(errno));
+  return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
+}
+
+absl::Status SyncFolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const File file(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file.get() < 0 || fsync(file.get()) != 0) return Failure(path, "made durable");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Stamp(int descriptor, const std::string& path) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return Failure(path, "examined");
+  return int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
+}
+
+std::string DigestOf(absl::string_view text) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+}
+
+nlohmann::json ToJson(const LedgerChange& change) {
+  return {{"kind", change.kind == LedgerChange::Kind::kGrant ? "grant" : "charge"},
+          {"collection", change.collection},
+          {"epsilon", change.epsilon},
+          {"delta", change.delta},
+          {"neighbours", change.neighbours},
+          {"proven", change.proven},
+          {"source", change.source},
+          {"made_at", change.made_at}};
+}
+
+LedgerChange ChangeFrom(const nlohmann::json& json) {
+  return {
+      .kind = json.at("kind") == "grant" ? LedgerChange::Kind::kGrant : LedgerChange::Kind::kCharge,
+      .collection = json.at("collection"),
+      .epsilon = json.at("epsilon"),
+      .delta = json.at("delta"),
+      .neighbours = json.at("neighbours"),
+      .proven = json.at("proven"),
+      .source = json.at("source"),
+      .made_at = json.at("made_at")};
+}
+
+LedgerWitness::Record RecordFrom(const nlohmann::json& json) {
+  LedgerWitness::Record record;
+  record.ledger_id = json.at("ledger");
+  record.generation = json.at("generation");
+  record.written_at_nanoseconds = json.at("written_at");
+  if (!json.at("change").is_null()) record.change = ChangeFrom(json.at("change"));
+  return record;
+}
+
+}  // namespace
+
+absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
+  const File file(path_, O_RDONLY | O_CLOEXEC);
+  if (file.get() < 0) return Failure(path_, "opened");
+  std::string text(kSize, '\0');
+  const ssize_t got = pread(file.get(), text.data(), kSize, 0);
+  if (got < 0) return Failure(path_, "read");
+  text.resize(static_cast<size_t>(got));
+  const auto damaged = [&](absl::string_view why) {
+    return absl::DataLossError(absl::StrCat(path_, " is damaged: ", why));
+  };
+  if (text.size() != kSize) {
+    return damaged(absl::StrCat("expected ", kSize, " bytes, got ", text.size()));
+  }
+  if (DigestOf(absl::string_view(text).substr(kDigest)) != text.substr(0, kDigest)) {
+    return damaged("its digest does not match its content");
+  }
+  Record record;
+  try {
+    record = RecordFrom(nlohmann::json::parse(text.begin() + kDigest, text.end()));
+  } catch (const nlohmann::json::exception& error) {
+    return damaged(error.what());
+  }
+  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, Stamp(file.get(), path_));
+  return record;
+}
+
+absl::StatusOr<int64_t> LedgerWitness::Write(const Record& record) const {
+  nlohmann::json json = {{"format", kFormat},
+                         {"ledger", record.ledger_id},
+                         {"generation", record.generation},
+                         {"written_at", absl::GetCurrentTimeNanos()},
+                         {"change", nullptr}};
+  if (record.change.has_value()) json["change"] = ToJson(*record.change);
+  std::string text =
+      absl::StrCat(" ", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (text.size() >= kSize - kDigest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("collection, neighbours and source must fit a record of ", kSize,
+                     " bytes, but need ", text.size() + kDigest));
+  }
+  text.resize(kSize - kDigest - 1, ' ');
+  text += '\n';
+  text.insert(0, DigestOf(text));
+
+  const bool fresh = !std::filesystem::exists(path_);
+  const File file(path_, O_RDWR | O_CREAT | O_CLOEXEC);
+  if (file.get() < 0) return absl::UnavailableError(Failure(path_, "opened").message());
+  if (pwrite(file.get(), text.data(), kSize, 0) != static_cast<ssize_t>(kSize) ||
+      fsync(file.get()) != 0) {
+    return absl::UnavailableError(Failure(path_, "written").message());
+  }
+  if (fresh) PM_RETURN_IF_ERROR(SyncFolderOf(path_));
+  return Stamp(file.get(), path_);
+}
+
+}  // namespace privatemail
