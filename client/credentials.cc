@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
 
@@ -79,14 +81,30 @@ std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& f
   return grpc::experimental::TlsCredentials(options);
 }
 
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
-    const ConnectionOptions& options) {
-  if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
-    return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+// A key is visible ASCII, so that it fits into a header, and stands on a line of its own.
+absl::StatusOr<std::string> ReadKey(const std::string& path) {
+  struct stat properties = {};
+  std::ifstream file(path);
+  if (!file || ::stat(path.c_str(), &properties) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--key-file ", path, " cannot be read"));
   }
-  if (options.insecure) return grpc::InsecureChannelCredentials();
+  if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "--key-file %s must be accessible to its owner alone (mode 0600), but has mode %04o", path,
+        properties.st_mode & 07777U));
+  }
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string key(absl::StripAsciiWhitespace(text));
+  if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--key-file ", path, " must hold one key on one line, but ",
+                     key.empty() ? "is empty" : "holds blanks or control characters"));
+  }
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
+    const ConnectionOptions& options) {
   if (!options.trust_fingerprint.empty()) {
     PM_ASSIGN_OR_RETURN(const std::string fingerprint, ParseFingerprint(options.trust_fingerprint));
     return PinnedCredentials(fingerprint);
@@ -101,6 +119,23 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
     }
   }
   return grpc::SslCredentials(ssl);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
+    const ConnectionOptions& options) {
+  if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
+    return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+  }
+  if (options.insecure && !options.key_file.empty()) {
+    return absl::InvalidArgumentError("--key-file needs TLS: --insecure would show the key");
+  }
+  if (options.insecure) return grpc::InsecureChannelCredentials();
+  PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));
+  if (options.key_file.empty()) return tls;
+  PM_ASSIGN_OR_RETURN(const std::string key, ReadKey(options.key_file));
+  return grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(key));
 }
 
 }  // namespace privatemail

@@ -12,7 +12,7 @@
 namespace privatemail {
 
 // TLS that trusts the options' authorities, or exactly the certificate of the options' fingerprint,
-// or plaintext. INVALID_ARGUMENT: see Transport::Create.
+// with the caller's key on every call if there is one; or plaintext. Errors: see Transport::Create.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options);
 

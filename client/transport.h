@@ -26,6 +26,9 @@ struct ConnectionOptions {
   // SHA-256 of the server certificate's DER, 64 hex digits: trust this certificate and no other.
   std::string trust_fingerprint;
   bool insecure = false;  // plaintext: everyone on the way reads and changes the traffic
+  // One line, the caller's key, sent as `authorization: Bearer KEY` with every call. The file must
+  // be its owner's alone; a key never travels in plaintext.
+  std::string key_file;
   absl::Duration deadline = absl::Seconds(30);  // of one call that is not a build or an upload
 };
 
@@ -36,8 +39,8 @@ using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::Retr
 // UNAVAILABLE (the message names the server) when it cannot be reached, DEADLINE_EXCEEDED in time.
 class Transport {
  public:
-  // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint is malformed,
-  // or a file cannot be read.
+  // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint or a key is
+  // malformed, or a file cannot be read. PERMISSION_DENIED: others may read the key file.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name) const;

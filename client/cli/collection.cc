@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "absl/strings/escaping.h"
@@ -74,6 +76,23 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   return absl::OkStatus();
 }
 
+// With the distance graph an iteration multiplies the direction that orders the classes by
+// (1 - alpha C / pi^2) / 2, C being the span of the labels, and every other direction by about 1/2:
+// below alpha C = 3 pi^2 the classes fade. Measured over 10 to 100 classes, recall@8 of one picture
+// is at chance up to alpha C = 25, and above .8 from 40 on.
+std::string SettingsWarning(const CreateOptions& options,
+                            const v1::CreateCollectionRequest& request) {
+  const auto& labels = request.anchor_labels();
+  if (options.settings.label_graph != LabelGraphKind::kDistance || labels.empty()) return "";
+  const auto [least, most] = std::minmax_element(labels.begin(), labels.end());
+  const double span = 1.0 + *most - *least;
+  if (options.settings.alpha * span >= 40) return "";
+  return absl::StrCat("alpha ", options.settings.alpha, " is too small to tell ", span,
+                      " classes apart with the distance graph, and a private query will hardly "
+                      "find its class: use --alpha ",
+                      std::ceil(600 / span) / 10, " or more");
+}
+
 absl::Status Create(const Context& context, const CreateOptions& options) {
   if (options.anchor_images.empty() == options.anchors_file.empty() ||
       options.anchors_file.empty() != options.labels_file.empty()) {
@@ -87,7 +106,13 @@ absl::Status Create(const Context& context, const CreateOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
-  Answer(context, ToJson(response.collection()), [&] { Print(response.collection()); });
+  nlohmann::json answer = ToJson(response.collection());
+  answer["warnings"] = nlohmann::json::array();
+  if (const std::string warning = SettingsWarning(options, request); !warning.empty()) {
+    answer["warnings"].push_back(warning);
+    std::cerr << "warning: " << warning << "\n";
+  }
+  Answer(context, answer, [&] { Print(response.collection()); });
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/inputs.h"
 #include "common/base/status_macros.h"
@@ -95,8 +96,8 @@ absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
   return rows;
 }
 
-absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
-                                             const Rows& rows) {
+absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
+                                                 const std::string& name, const Rows& rows) {
   ProgressBar bar("ingest");
   size_t sent = 0;
   return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
@@ -114,6 +115,22 @@ absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const s
     bar.Show(static_cast<int64_t>(sent), static_cast<int64_t>(rows.ids.size()));
     return true;
   });
+}
+
+// A stream that breaks is sent again from its first row: what is stored already counts as
+// unchanged.
+absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
+                                             const Rows& rows) {
+  constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<v1::UpsertItemsResponse> response = SendOnce(transport, name, rows);
+    if (response.status().code() != absl::StatusCode::kUnavailable || attempt == kTries) {
+      return response;
+    }
+    const absl::Duration pause = absl::Milliseconds(500) * (1 << attempt);
+    std::cerr << response.status().message() << "; sending again in " << pause << "\n";
+    absl::SleepFor(pause);
+  }
 }
 
 absl::Status Ingest(const Context& context, const IngestOptions& options) {

@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
   app.add_option("--trust", context.connection.trust_fingerprint,
                  "SHA-256 fingerprint of the one server certificate to trust");
   app.add_flag("--insecure", context.connection.insecure, "No TLS");
+  app.add_option("--key-file", context.connection.key_file,
+                 "File with the key that lets you in, readable by you alone");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release");

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and a declaration cannot stand in parentheses.
 #define PM_STATUS_CONCAT_INNER(a, b) a##b
 #define PM_STATUS_CONCAT(a, b) PM_STATUS_CONCAT_INNER(a, b)
 
@@ -30,5 +31,6 @@
   auto status_or = (expression);                               \
   if (!status_or.ok()) return status_or.status();              \
   left = *std::move(status_or)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_

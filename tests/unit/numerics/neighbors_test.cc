@@ -1,5 +1,6 @@
 #include "common/numerics/neighbors.h"
 
+#include <faiss/IndexFlat.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -41,6 +42,37 @@ TEST(Neighbors, EqualAnOrderedListOfAllPairs) {
       EXPECT_EQ(neighbor.squared_distance, expected->first);
       EXPECT_EQ(neighbor.row, expected->second);
       ++expected;
+    }
+  }
+}
+
+// FAISS works in single precision: it may swap neighbours whose distances agree to 1e-6.
+TEST(Neighbors, AgreeWithFaiss) {
+  using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  constexpr int kCount = 20;
+  for (const int dim : {2, 3, 8, 64}) {
+    std::mt19937 bits(static_cast<unsigned>(dim));
+    std::normal_distribution<float> draw;
+    const FloatRows points = FloatRows::NullaryExpr(3000, dim, [&] { return draw(bits); });
+    const FloatRows queries = FloatRows::NullaryExpr(15, dim, [&] { return draw(bits); });
+    faiss::IndexFlatL2 index(dim);
+    index.add(points.rows(), points.data());
+    std::vector<float> distances(15 * kCount);
+    std::vector<faiss::Index::idx_t> rows(15 * kCount);
+    index.search(15, queries.data(), kCount, distances.data(), rows.data());
+    const auto nearest = NearestRows(queries.cast<double>(), points.cast<double>(), kCount);
+    for (size_t q = 0; q < 15; ++q) {
+      for (size_t rank = 0; rank < kCount; ++rank) {
+        const size_t at = q * kCount + rank;
+        const double tolerance = 1e-6 * distances[at];
+        EXPECT_NEAR(nearest[q][rank].squared_distance, distances[at], tolerance);
+        const double theirs = (points.row(rows[at]) - queries.row(static_cast<Eigen::Index>(q)))
+                                  .cast<double>()
+                                  .squaredNorm();
+        if (nearest[q][rank].row != rows[at]) {
+          EXPECT_NEAR(nearest[q][rank].squared_distance, theirs, tolerance);
+        }
+      }
     }
   }
 }

@@ -1,0 +1,104 @@
+#include "client/transport.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "server/daemon/certificate.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail {
+namespace {
+
+// Remembers what callers say about themselves.
+class Listener final : public v1::CollectionsService::Service {
+ public:
+  grpc::Status ListCollections(grpc::ServerContext* context, const v1::ListCollectionsRequest*,
+                               v1::ListCollectionsResponse*) override {
+    authorization.clear();
+    const auto range = context->client_metadata().equal_range("authorization");
+    for (auto it = range.first; it != range.second; ++it) {
+      authorization.emplace_back(it->second.data(), it->second.size());
+    }
+    return grpc::Status::OK;
+  }
+
+  std::vector<std::string> authorization;
+};
+
+class TransportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(identity_, SelfSignedIdentity(folder_.path()));
+    grpc::SslServerCredentialsOptions tls;
+    tls.pem_key_cert_pairs = {{identity_.key_pem, identity_.certificate_pem}};
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
+    builder.RegisterService(&listener_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    options_.server = absl::StrCat("127.0.0.1:", port);
+    options_.trust_fingerprint = identity_.fingerprint;
+  }
+
+  std::string KeyFile(const std::string& text, mode_t mode) const {
+    const std::string path = folder_.Write("key", text);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return path;
+  }
+
+  TemporaryFolder folder_;
+  TlsIdentity identity_;
+  Listener listener_;
+  std::unique_ptr<grpc::Server> server_;
+  ConnectionOptions options_;
+};
+
+TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
+  ASSERT_OK_AND_ASSIGN(const Transport nameless, Transport::Create(options_));
+  ASSERT_THAT(nameless.ListCollections(), IsOk());
+  EXPECT_TRUE(listener_.authorization.empty());
+
+  options_.key_file = KeyFile("pm_s3cret-key\n", 0600);
+  for (const bool pinned : {true, false}) {
+    if (!pinned) {
+      options_.trust_fingerprint.clear();
+      options_.ca_file = identity_.certificate_path;
+    }
+    ASSERT_OK_AND_ASSIGN(const Transport known, Transport::Create(options_));
+    ASSERT_THAT(known.ListCollections(), IsOk());
+    EXPECT_THAT(listener_.authorization, ::testing::ElementsAre("Bearer pm_s3cret-key"));
+  }
+}
+
+TEST_F(TransportTest, RefusesAKeyThatOthersMayReadOrSee) {
+  for (const mode_t mode : {0644, 0640, 0604, 0620}) {
+    options_.key_file = KeyFile("key", mode);
+    EXPECT_THAT(Transport::Create(options_),
+                FailsWith(absl::StatusCode::kPermissionDenied, "mode 06"));
+  }
+  options_.key_file = KeyFile("key", 0600);
+  options_.trust_fingerprint.clear();
+  options_.insecure = true;
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "--key-file needs TLS"));
+}
+
+TEST_F(TransportTest, RefusesAFileThatHoldsNoKey) {
+  options_.key_file = KeyFile(" \n", 0600);
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
+  options_.key_file = KeyFile("two\nlines\n", 0600);
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "one key on one line"));
+  options_.key_file = folder_ / "absent";
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot be read"));
+}
+
+}  // namespace
+}  // namespace privatemail
