@@ -30,6 +30,7 @@ MATCHER(IsOk, "is OK") {
   return StatusOf(arg).ok();
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and a declaration cannot stand in parentheses.
 // ASSERT_OK_AND_ASSIGN(auto value, call returning StatusOr);
 #define ASSERT_OK_AND_ASSIGN(left, expression) \
   ASSERT_OK_AND_ASSIGN_INNER(PM_TEST_CONCAT(ok_or_, __LINE__), left, expression)
@@ -39,6 +40,7 @@ MATCHER(IsOk, "is OK") {
   auto status_or = (expression);                                \
   ASSERT_TRUE(status_or.ok()) << status_or.status();            \
   left = *std::move(status_or)
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace privatemail
 

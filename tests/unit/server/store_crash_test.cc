@@ -21,6 +21,7 @@ constexpr int kBatch = 50;
   auto store = SqliteStore::Open(directory);
   for (int batch = 0; store.ok(); ++batch) {
     std::vector<Item> items;
+    items.reserve(kBatch);
     for (int i = 0; i < kBatch; ++i) {
       items.push_back(MakeItem(absl::StrFormat("%06d", batch * kBatch + i), 3, i));
     }
