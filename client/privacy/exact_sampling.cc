@@ -106,8 +106,8 @@ struct SignedMagnitude {
   bool negative;
 };
 
-// Pr[x] proportional to exp(-|x| / scale) over the integers (algorithm 2). The magnitude exceeds 63
-// bits with probability below exp(-2^31), since scale has at most 32.
+// Pr[x] proportional to exp(-|x| / scale) over the integers (algorithm 2). The magnitude exceeds 62
+// bits with probability below exp(-2^20), since scale has at most 43.
 SignedMagnitude DiscreteLaplace(uint64_t scale, Words& words) {
   while (true) {
     const uint64_t remainder = UniformBelow(scale, words);
@@ -121,36 +121,96 @@ SignedMagnitude DiscreteLaplace(uint64_t scale, Words& words) {
   }
 }
 
+// True with probability exactly exp(-distance^2 / (2 stddev^2)).
+bool BernoulliGaussian(uint64_t distance, uint64_t stddev, Words& words) {
+  return BernoulliExp(static_cast<uint128>(distance) * distance, 2 * stddev * stddev, words);
+}
+
 // Algorithm 3 with the Laplace scale t = stddev: accept with probability exp(-(|y| - stddev)^2 / (2
 // stddev^2)).
 int64_t DiscreteGaussian(uint64_t stddev, Words& words) {
   while (true) {
     const SignedMagnitude y = DiscreteLaplace(stddev, words);
     const uint64_t distance = y.magnitude > stddev ? y.magnitude - stddev : stddev - y.magnitude;
-    if (BernoulliExp(static_cast<uint128>(distance) * distance, 2 * stddev * stddev, words)) {
+    if (BernoulliGaussian(distance, stddev, words)) {
       const auto value = static_cast<int64_t>(y.magnitude);
       return y.negative ? -value : value;
     }
   }
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
-                                                            BitSource& bits) {
-  if (stddev < 1 || stddev > kMaxDiscreteStddev) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stddev of the discrete Gaussian must be between 1 and ", kMaxDiscreteStddev,
-                     ", but is ", stddev));
+// A box of up to four deviations is proposed from uniformly, else from the Gaussian around the
+// centre, half of which falls to the side on which the box reaches two deviations or more.
+int64_t TruncatedGaussian(const TruncatedCentre& c, uint64_t stddev, Words& words) {
+  const uint64_t width = static_cast<uint64_t>(c.high) - static_cast<uint64_t>(c.low);
+  while (true) {
+    if (width <= 4 * stddev) {
+      const auto x =
+          static_cast<int64_t>(static_cast<uint64_t>(c.low) + UniformBelow(width + 1, words));
+      const uint64_t distance =
+          x > c.centre ? static_cast<uint64_t>(x - c.centre) : static_cast<uint64_t>(c.centre - x);
+      if (BernoulliGaussian(distance, stddev, words)) return x;
+    } else {
+      const int64_t x = c.centre + DiscreteGaussian(stddev, words);
+      if (c.low <= x && x <= c.high) return x;
+    }
   }
-  std::vector<int64_t> draws(count);
+}
+
+// `count` values of `draw`, or why the bits ran out.
+template <typename Draw>
+auto Repeat(size_t count, BitSource& bits, const Draw& draw)
+    -> absl::StatusOr<std::vector<decltype(draw(size_t{}, std::declval<Words&>()))>> {
+  std::vector<decltype(draw(size_t{}, std::declval<Words&>()))> draws(count);
   Words words(bits);
   try {
-    for (int64_t& draw : draws) draw = DiscreteGaussian(stddev, words);
+    for (size_t i = 0; i < count; ++i) draws[i] = draw(i, words);
   } catch (const OutOfBits& failure) {
     return failure.status;
   }
   return draws;
+}
+
+absl::Status CheckScale(const char* what, uint64_t scale, uint64_t largest) {
+  if (scale >= 1 && scale <= largest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " must be between 1 and ", largest, ", but is ", scale));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
+                                                            BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckScale("stddev of the discrete Gaussian", stddev, kMaxDiscreteStddev));
+  return Repeat(count, bits,
+                [stddev](size_t, Words& words) { return DiscreteGaussian(stddev, words); });
+}
+
+absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_t scale,
+                                                           BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckScale("scale of the discrete Laplace", scale, kMaxDiscreteScale));
+  return Repeat(count, bits, [scale](size_t, Words& words) {
+    const SignedMagnitude draw = DiscreteLaplace(scale, words);
+    const auto magnitude = static_cast<int64_t>(draw.magnitude);
+    return draw.negative ? -magnitude : magnitude;
+  });
+}
+
+absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
+    const std::vector<TruncatedCentre>& centres, uint64_t stddev, BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckScale("stddev of the truncated Gaussian", stddev, kMaxDiscreteStddev));
+  constexpr int64_t kFarthest = int64_t{1} << 62;
+  for (const TruncatedCentre& c : centres) {
+    if (c.low < -kFarthest || c.high > kFarthest || c.low > c.centre || c.centre > c.high) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("centre of a truncated Gaussian must lie between its bounds and these "
+                       "within 2^62, but is ",
+                       c.centre, " in [", c.low, ", ", c.high, "]"));
+    }
+  }
+  return Repeat(centres.size(), bits, [&centres, stddev](size_t i, Words& words) {
+    return TruncatedGaussian(centres[i], stddev, words);
+  });
 }
 
 absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>& bounds,
@@ -159,15 +219,8 @@ absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>&
     if (bound < 1)
       return absl::InvalidArgumentError("bound of a uniform draw must be at least 1, but is 0");
   }
-  std::vector<uint64_t> draws;
-  draws.reserve(bounds.size());
-  Words words(bits);
-  try {
-    for (const uint64_t bound : bounds) draws.push_back(UniformBelow(bound, words));
-  } catch (const OutOfBits& failure) {
-    return failure.status;
-  }
-  return draws;
+  return Repeat(bounds.size(), bits,
+                [&bounds](size_t i, Words& words) { return UniformBelow(bounds[i], words); });
 }
 
 }  // namespace privatemail

@@ -15,8 +15,10 @@
 
 namespace privatemail {
 
-// Largest standard deviation that SampleDiscreteGaussian accepts: 2 stddev^2 must fit 64 bits.
+// Largest standard deviation of a discrete Gaussian: 2 stddev^2 must fit 64 bits.
 inline constexpr uint64_t kMaxDiscreteStddev = 3037000499;
+// Largest scale of a discrete Laplace: a magnitude of 63 bits then has probability below e^-2^21.
+inline constexpr uint64_t kMaxDiscreteScale = uint64_t{1} << 42;
 
 // `count` independent draws from the discrete Gaussian: Pr[x] proportional to exp(-x^2 / (2
 // stddev^2)) over all integers. stddev: 1 .. kMaxDiscreteStddev. Expected cost about a dozen 64-bit
@@ -24,6 +26,26 @@ inline constexpr uint64_t kMaxDiscreteStddev = 3037000499;
 // in blocks that live no longer than the call, so nothing survives a fork.
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
                                                             BitSource& bits);
+
+// `count` independent draws from the discrete Laplace: Pr[x] proportional to exp(-|x| / scale) over
+// all integers. scale: 1 .. kMaxDiscreteScale. Errors as above.
+absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_t scale,
+                                                           BitSource& bits);
+
+// Where a truncated draw may fall and where it is heaviest, in grid steps.
+struct TruncatedCentre {
+  int64_t low = 0;
+  int64_t high = 0;
+  int64_t centre = 0;
+};
+
+// One draw for each centre from the discrete Gaussian around it, given that it falls between low
+// and high: Pr[x] proportional to exp(-(x - centre)^2 / (2 stddev^2)) over low .. high. At least
+// every fifth proposal is accepted on average, whatever the centre; how many proposals a draw takes
+// does depend on it. INVALID_ARGUMENT: stddev out of range, low <= centre <= high violated, or a
+// bound beyond 2^62. Otherwise the error of `bits`.
+absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
+    const std::vector<TruncatedCentre>& centres, uint64_t stddev, BitSource& bits);
 
 // One exactly uniform integer in [0, bound) for each bound. bounds: all >= 1, else
 // INVALID_ARGUMENT.

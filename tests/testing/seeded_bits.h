@@ -2,7 +2,9 @@
 #ifndef PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 #define PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <random>
 
 #include "client/privacy/bit_source.h"
@@ -14,7 +16,10 @@ class SeededBits final : public BitSource {
   explicit SeededBits(uint64_t seed) : generator_(seed) {}
 
   absl::Status Fill(absl::Span<uint8_t> bytes) override {
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator_() >> 56);
+    for (size_t at = 0; at < bytes.size(); at += 8) {
+      const uint64_t word = generator_();
+      std::memcpy(bytes.data() + at, &word, std::min<size_t>(8, bytes.size() - at));
+    }
     return absl::OkStatus();
   }
 

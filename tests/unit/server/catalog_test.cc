@@ -8,7 +8,7 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::HasSubstr;
+
 using ::testing::SizeIs;
 
 class CatalogTest : public ::testing::Test {
@@ -220,6 +220,7 @@ TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   std::atomic<bool> done = false;
   std::vector<std::thread> searchers;
+  searchers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     searchers.emplace_back([&] {
       while (!done) {

@@ -52,6 +52,7 @@ Item MakeItem(const std::string& id, int32_t label, unsigned seed) {
 
 std::vector<Item> MakeItems(int count, unsigned seed) {
   std::vector<Item> items;
+  items.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     items.push_back(MakeItem(absl::StrFormat("item-%03d", i), kLabels[i % 3], seed + i));
   }
