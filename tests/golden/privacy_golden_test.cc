@@ -1,4 +1,5 @@
 #include "client/privacy/calibration.h"
+#include "client/privacy/composition.h"
 #include "client/privacy/sensitivity.h"
 #include "tests/golden/golden.h"
 
@@ -57,6 +58,42 @@ TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
     const auto classical = PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta"));
     ASSERT_TRUE(classical.ok()) << classical.status();
     ExpectSame(*classical, golden.at("classical"));
+  }
+}
+
+TEST(StrongCompositionGolden, EqualsBothForms) {
+  ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
+  for (const json& golden : Golden().at("strong_composition")) {
+    const Guarantee each{.epsilon = golden.at("epsilon"),
+                         .delta = golden.at("delta"),
+                         .neighbours = "golden",
+                         .proven = true,
+                         .source = "golden"};
+    for (const auto& [form, expected] :
+         {std::pair(StrongForm::kDworkRothblumVadhan, "epsilon_drv"),
+          std::pair(StrongForm::kKairouzOhViswanath, "epsilon_kov")}) {
+      const auto all = ComposeStrong(each, golden.at("k"), golden.at("delta_slack"), form);
+      ASSERT_TRUE(all.ok()) << all.status();
+      ExpectSame(all->epsilon, golden.at(expected));
+      ExpectSame(all->delta, golden.at("delta_total"));
+    }
+  }
+}
+
+TEST(InferencePrivacyGolden, ChainsToTheSameGuarantee) {
+  ASSERT_EQ(Golden().at("inference_privacy").at("chaining").size(), 3u);
+  for (const json& golden : Golden().at("inference_privacy").at("chaining")) {
+    const Guarantee near{.epsilon = golden.at("epsilon"),
+                         .delta = golden.at("delta"),
+                         .neighbours = "golden",
+                         .radius = golden.at("alpha").get<double>(),
+                         .metric = "l2",
+                         .proven = true,
+                         .source = "golden"};
+    const auto far = ChainToRadius(near, golden.at("beta"), InputDomain::kConvex);
+    ASSERT_TRUE(far.ok()) << far.status();
+    ExpectSame(far->epsilon, golden.at("chained_epsilon"));
+    ExpectSame(far->delta, golden.at("chained_delta"));
   }
 }
 
