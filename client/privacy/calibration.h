@@ -1,10 +1,21 @@
-// How much Gaussian noise a guarantee needs. Pure arithmetic, no sampling.
+// How much noise a guarantee needs. Pure arithmetic, no sampling.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_CALIBRATION_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_CALIBRATION_H_
 
 #include "absl/status/statusor.h"
+#include "client/privacy/guarantee.h"
 
 namespace privatemail {
+
+// What a calibration answers: the noise of every coordinate and what it gives.
+struct CalibratedGaussian {
+  double stddev = 0;
+  Guarantee guarantee;
+};
+struct CalibratedLaplace {
+  double scale = 0;  // b of the density exp(-|x| / b) / 2b; the standard deviation is sqrt(2) b
+  Guarantee guarantee;
+};
 
 // Standard deviation for each unit of L2 sensitivity so that Gaussian noise is (epsilon, delta)-DP:
 // the smallest s with Phi(1/2s - epsilon s) - e^epsilon Phi(-1/2s - epsilon s) <= delta (Balle and

@@ -1,4 +1,6 @@
+#include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
+#include "client/privacy/composition.h"
 #include "client/privacy/sensitivity.h"
 #include "tests/golden/golden.h"
 
@@ -57,6 +59,85 @@ TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
     const auto classical = PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta"));
     ASSERT_TRUE(classical.ok()) << classical.status();
     ExpectSame(*classical, golden.at("classical"));
+  }
+}
+
+TEST(StrongCompositionGolden, EqualsBothForms) {
+  ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
+  for (const json& golden : Golden().at("strong_composition")) {
+    const Guarantee each{.epsilon = golden.at("epsilon"),
+                         .delta = golden.at("delta"),
+                         .neighbours = "golden",
+                         .proven = true,
+                         .source = "golden"};
+    for (const auto& [form, expected] :
+         {std::pair(StrongForm::kDworkRothblumVadhan, "epsilon_drv"),
+          std::pair(StrongForm::kKairouzOhViswanath, "epsilon_kov")}) {
+      const auto all = ComposeStrong(each, golden.at("k"), golden.at("delta_slack"), form);
+      ASSERT_TRUE(all.ok()) << all.status();
+      ExpectSame(all->epsilon, golden.at(expected));
+      ExpectSame(all->delta, golden.at("delta_total"));
+    }
+  }
+}
+
+TEST(InferencePrivacyGolden, ChainsToTheSameGuarantee) {
+  ASSERT_EQ(Golden().at("inference_privacy").at("chaining").size(), 3u);
+  for (const json& golden : Golden().at("inference_privacy").at("chaining")) {
+    const Guarantee near{.epsilon = golden.at("epsilon"),
+                         .delta = golden.at("delta"),
+                         .neighbours = "golden",
+                         .radius = golden.at("alpha").get<double>(),
+                         .metric = "l2",
+                         .proven = true,
+                         .source = "golden"};
+    const auto far = ChainToRadius(near, golden.at("beta"), InputDomain::kConvex);
+    ASSERT_TRUE(far.ok()) << far.status();
+    ExpectSame(far->epsilon, golden.at("chained_epsilon"));
+    ExpectSame(far->delta, golden.at("chained_delta"));
+  }
+}
+
+// A deviation is below the smallest by no more than 1e-12 and above it by no more than 1e-6.
+// `accuracy`: how far the golden variance itself may be off.
+void ExpectCalibrated(double stddev, double golden_variance, double accuracy = 0) {
+  EXPECT_GE(stddev, std::sqrt(golden_variance - accuracy) * (1 - 1e-12));
+  EXPECT_LE(stddev, std::sqrt(golden_variance + accuracy) * (1 + 1e-6));
+}
+constexpr double kBrentTolerance = 1e-9;  // xtol with which make_golden.py solves the theorems
+
+TEST(BoundedGaussianGolden, ReproducesTableOne) {
+  const json& golden = Golden().at("bounded_gaussian_table_1");
+  const auto widths = BoxWidths(golden.at("lower").get<std::vector<double>>(),
+                                golden.at("upper").get<std::vector<double>>());
+  ASSERT_TRUE(widths.ok()) << widths.status();
+  ASSERT_EQ(golden.at("rows").size(), 7u);
+  for (const json& row : golden.at("rows")) {
+    const auto published =
+        CalibratePublishedBoundedGaussian(*widths, golden.at("l2_sensitivity"), row.at("epsilon"));
+    ASSERT_TRUE(published.ok()) << published.status();
+    const double variance = published->stddev * published->stddev;
+    EXPECT_NEAR(variance, row.at("variance_printed_in_paper"), .1);
+    ExpectCalibrated(published->stddev, row.at("variance"), kBrentTolerance);
+    const auto exact =
+        CalibrateBoundedGaussian(*widths, golden.at("l2_sensitivity"), row.at("epsilon"));
+    ASSERT_TRUE(exact.ok()) << exact.status();
+    EXPECT_LT(exact->stddev, published->stddev);
+  }
+}
+
+TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension) {
+  ASSERT_EQ(Golden().at("bounded_gaussian_univariate").size(), 4u);
+  for (const json& golden : Golden().at("bounded_gaussian_univariate")) {
+    const std::vector<double> width = {golden.at("width").get<double>()};
+    const auto exact =
+        CalibrateBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
+    ASSERT_TRUE(exact.ok()) << exact.status();
+    ExpectCalibrated(exact->stddev, golden.at("variance_exact"));
+    const auto published =
+        CalibratePublishedBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
+    ASSERT_TRUE(published.ok()) << published.status();
+    ExpectCalibrated(published->stddev, golden.at("variance_theorem_6"), kBrentTolerance);
   }
 }
 

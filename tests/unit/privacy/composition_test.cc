@@ -1,0 +1,182 @@
+#include "client/privacy/composition.h"
+
+#include <cmath>
+#include <vector>
+
+#include "client/privacy/gaussian_tradeoff.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Guarantee Dp(double epsilon, double delta, std::string source = "test") {
+  return {.epsilon = epsilon,
+          .delta = delta,
+          .neighbours = "any two",
+          .proven = true,
+          .source = std::move(source)};
+}
+
+Guarantee Within(double radius, double epsilon, double delta) {
+  Guarantee guarantee = Dp(epsilon, delta);
+  guarantee.radius = radius;
+  guarantee.metric = "l2";
+  return guarantee;
+}
+
+Guarantee Gaussian(double mu) {
+  Guarantee guarantee = Dp(*GaussianEpsilon(mu, 1e-6), 1e-6);
+  guarantee.gaussian_mu = mu;
+  return guarantee;
+}
+
+TEST(PostProcessing, ChangesNothing) { EXPECT_EQ(AfterPostProcessing(Gaussian(.3)), Gaussian(.3)); }
+
+TEST(BasicComposition, AddsAndTakesTheSmallestRadius) {
+  ASSERT_OK_AND_ASSIGN(
+      const Guarantee all,
+      ComposeBasic({Within(.5, .25, 1e-6), Within(.25, .5, 2e-6), Within(1, .125, 0)}));
+  EXPECT_EQ(all.epsilon, .875);
+  EXPECT_DOUBLE_EQ(all.delta, 3e-6);
+  EXPECT_EQ(all.radius, .25);
+  EXPECT_EQ(all.metric, "l2");
+  EXPECT_TRUE(all.proven);
+  EXPECT_FALSE(all.gaussian_mu.has_value());
+}
+
+TEST(Composition, IsProvenOnlyWhenEveryPartIsAndNamesTheSourcesOnce) {
+  Guarantee printed = Dp(1, 0, "printed");
+  printed.proven = false;
+  ASSERT_OK_AND_ASSIGN(const Guarantee all, ComposeBasic({Dp(1, 0), printed, Dp(1, 0)}));
+  EXPECT_FALSE(all.proven);
+  EXPECT_EQ(all.source, "basic composition (Dwork and Roth 2014, theorem 3.16) of: test; printed");
+}
+
+TEST(Composition, RefusesDifferentNeighboursAndNothing) {
+  Guarantee other = Dp(1, 0);
+  other.neighbours = "a row added";
+  EXPECT_THAT(ComposeBasic({Dp(1, 0), other}), FailsWith(kInvalid, "a row added"));
+  EXPECT_THAT(ComposeBasic({Dp(1, 0), Within(1, 1, 0)}), FailsWith(kInvalid, "in l2"));
+  EXPECT_THAT(ComposeBasic({}), FailsWith(kInvalid, "at least 1"));
+  EXPECT_THAT(ComposeBasic({Dp(std::nan(""), 0)}), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(ComposeBasic({Dp(1, .6), Dp(1, .6)}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "delta below 1"));
+}
+
+// The largest epsilon that k releases of randomised response, the worst epsilon-DP mechanism, can
+// have at delta: enumerated exactly over the binomial number of honest answers.
+double ExactDeltaOfRandomisedResponse(double epsilon, int k, double at) {
+  const double honest = 1 / (1 + std::exp(-epsilon));
+  double delta = 0;
+  for (int j = 0; j <= k; ++j) {
+    const double ways =
+        std::exp(std::lgamma(k + 1.) - std::lgamma(j + 1.) - std::lgamma(k - j + 1.));
+    const double here = ways * std::pow(honest, j) * std::pow(1 - honest, k - j);
+    const double there = ways * std::pow(honest, k - j) * std::pow(1 - honest, j);
+    delta += std::max(0., here - std::exp(at) * there);
+  }
+  return delta;
+}
+
+TEST(StrongComposition, CoversTheWorstMechanismThereIs) {
+  for (const double epsilon : {.05, .3, 1.0}) {
+    for (const int k : {1, 5, 60}) {
+      for (const double slack : {1e-2, 1e-6}) {
+        for (const auto form :
+             {StrongForm::kDworkRothblumVadhan, StrongForm::kKairouzOhViswanath}) {
+          const double claimed = ComposeStrong(Dp(epsilon, 0), k, slack, form)->epsilon;
+          EXPECT_LE(ExactDeltaOfRandomisedResponse(epsilon, k, claimed), slack);
+        }
+        const std::vector<Guarantee> parts(static_cast<size_t>(k), Dp(epsilon, 0));
+        const Guarantee all = *ComposeHeterogeneous(parts, slack);
+        EXPECT_LE(ExactDeltaOfRandomisedResponse(epsilon, k, all.epsilon), all.delta + 1e-12);
+        // Pure DP read as Gaussian DP covers it, too.
+        const double gaussian = ComposeGaussian(parts, slack)->epsilon;
+        EXPECT_LE(ExactDeltaOfRandomisedResponse(epsilon, k, gaussian), slack * (1 + 1e-9));
+      }
+    }
+  }
+}
+
+TEST(StrongComposition, OfTheSecondFormIsNeverAboveTheFirst) {
+  for (const double epsilon : {1e-3, .1, 2.0}) {
+    EXPECT_LT(ComposeStrong(Dp(epsilon, 0), 9, 1e-6, StrongForm::kKairouzOhViswanath)->epsilon,
+              ComposeStrong(Dp(epsilon, 0), 9, 1e-6, StrongForm::kDworkRothblumVadhan)->epsilon);
+  }
+}
+
+TEST(HeterogeneousComposition, PaysNoSlackWherePlainSumsWin) {
+  const Guarantee few = *ComposeHeterogeneous({Dp(.1, 1e-7), Dp(.2, 1e-7)}, 1e-6);
+  EXPECT_DOUBLE_EQ(few.epsilon, .1 + .2);
+  EXPECT_DOUBLE_EQ(few.delta, 2e-7);
+  const std::vector<Guarantee> many(1000, Dp(.01, 0));
+  const Guarantee all = *ComposeHeterogeneous(many, 1e-6);
+  EXPECT_LT(all.epsilon, 2);
+  EXPECT_DOUBLE_EQ(all.delta, 1e-6);
+}
+
+TEST(StrongComposition, BadParametersAreNamed) {
+  constexpr auto kForm = StrongForm::kKairouzOhViswanath;
+  EXPECT_THAT(ComposeStrong(Dp(1, 0), 0, .1, kForm), FailsWith(kInvalid, "times"));
+  EXPECT_THAT(ComposeStrong(Dp(1, 0), 2, std::nan(""), kForm), FailsWith(kInvalid, "delta_slack"));
+  EXPECT_THAT(ComposeHeterogeneous({Dp(1, 0)}, 0), FailsWith(kInvalid, "delta_slack"));
+}
+
+TEST(ParallelComposition, OverChunksAddsAndOverRecordsTakesTheLargest) {
+  const std::vector<Guarantee> parts = {Within(.5, .25, 1e-6), Within(.25, .5, 2e-6)};
+  EXPECT_EQ(ComposeOverChunksOfOneInput(parts)->epsilon, .75);
+  EXPECT_EQ(ComposeOverChunksOfOneInput(parts)->radius, .25);
+  EXPECT_EQ(ComposeOverDisjointRecords(parts)->epsilon, .5);
+  EXPECT_EQ(ComposeOverDisjointRecords(parts)->delta, 2e-6);
+  EXPECT_EQ(ComposeOverDisjointRecords({Gaussian(.3), Gaussian(.2)})->gaussian_mu, .3);
+}
+
+TEST(GaussianComposition, IsOneGaussianOfTheRootOfTheSummedSquares) {
+  ASSERT_OK_AND_ASSIGN(const Guarantee all, ComposeGaussian({Gaussian(.3), Gaussian(.4)}, 1e-5));
+  EXPECT_NEAR(*all.gaussian_mu, .5, 1e-14);
+  EXPECT_NEAR(all.epsilon, *GaussianEpsilon(.5, 1e-5), 1e-12);
+  EXPECT_EQ(all.delta, 1e-5);
+  EXPECT_LT(all.epsilon, ComposeBasic({Gaussian(.3), Gaussian(.4)})->epsilon);
+}
+
+TEST(GaussianComposition, NamesAPartThatIsNeitherGaussianNorPure) {
+  EXPECT_THAT(ComposeGaussian({Gaussian(.3), Dp(1, 1e-9, "the odd one")}, 1e-5),
+              FailsWith(kInvalid, "the odd one"));
+  EXPECT_THAT(ComposeGaussian({Gaussian(.3)}, std::nan("")), FailsWith(kInvalid, "delta"));
+}
+
+TEST(Chaining, CountsStepsOnALine) {
+  const Guarantee far = *ChainToRadius(Within(.1, 1, 1e-5), .25, InputDomain::kConvex);
+  EXPECT_EQ(far.epsilon, 3);
+  EXPECT_EQ(far.radius, .25);
+  EXPECT_NEAR(far.delta, 1e-5 * (1 + std::exp(1.) + std::exp(2.)), 1e-18);
+  // .1 + .2 is a little more than three times .1 in binary, so four steps are needed.
+  EXPECT_EQ(ChainToRadius(Within(.1, 1, 0), .1 + .2, InputDomain::kConvex)->epsilon, 4);
+  EXPECT_EQ(ChainToRadius(Within(.1, 1, 0), .3, InputDomain::kConvex)->epsilon, 3);
+  EXPECT_DOUBLE_EQ(ChainToRadius(Within(.1, 0, 1e-5), .3, InputDomain::kConvex)->delta, 3e-5);
+}
+
+TEST(Chaining, OnTheSphereTakesAsManyStepsAsArcsFit) {
+  // Antipodes are half a circle apart; chords of length 1 span sixths of a circle.
+  EXPECT_EQ(ChainToRadius(Within(1, 1, 0), 1.999, InputDomain::kUnitSphere)->epsilon, 3);
+  EXPECT_EQ(ChainToRadius(Within(1, 1, 0), 1.999, InputDomain::kConvex)->epsilon, 2);
+  EXPECT_EQ(ChainToRadius(Within(.5, 1, 0), .4, InputDomain::kUnitSphere)->epsilon, 1);
+}
+
+TEST(Chaining, RefusesWhatHasNoRadiusOrLeavesNothing) {
+  EXPECT_THAT(ChainToRadius(Dp(1, 0), 1, InputDomain::kConvex), FailsWith(kInvalid, "radius"));
+  EXPECT_THAT(ChainToRadius(Within(1, 1, 0), std::nan(""), InputDomain::kConvex),
+              FailsWith(kInvalid, "radius"));
+  EXPECT_THAT(ChainToRadius(Within(1, 1, 0), 2.5, InputDomain::kUnitSphere),
+              FailsWith(kInvalid, "radius"));
+  Guarantee l1 = Within(1, 1, 0);
+  l1.metric = "l1";
+  EXPECT_THAT(ChainToRadius(l1, 1.5, InputDomain::kUnitSphere), FailsWith(kInvalid, "metric"));
+  EXPECT_THAT(ChainToRadius(Within(.01, 1, 1e-5), 1, InputDomain::kConvex),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "delta"));
+}
+
+}  // namespace
+}  // namespace privatemail
