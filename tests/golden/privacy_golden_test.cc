@@ -1,6 +1,8 @@
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
 #include "client/privacy/composition.h"
+#include "client/privacy/inference_privacy_calibration.h"
+#include "client/privacy/published_laplace_calibration.h"
 #include "client/privacy/sensitivity.h"
 #include "tests/golden/golden.h"
 
@@ -138,6 +140,67 @@ TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension)
         CalibratePublishedBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
     ASSERT_TRUE(published.ok()) << published.status();
     ExpectCalibrated(published->stddev, golden.at("variance_theorem_6"), kBrentTolerance);
+  }
+}
+
+TEST(InferencePrivacyGolden, CalibratesTheSameNoise) {
+  const json& golden = Golden().at("inference_privacy");
+  ASSERT_EQ(golden.at("lap_output_scale").size(), 2u);
+  for (const json& row : golden.at("lap_output_scale")) {
+    const auto laplace =
+        CalibrateLapOutput(row.at("epsilon"), {.radius = row.at("alpha")}, row.at("mu"));
+    ASSERT_TRUE(laplace.ok()) << laplace.status();
+    ExpectSame(laplace->scale, row.at("scale"));
+    EXPECT_GE(laplace->scale, row.at("scale").get<double>() * (1 - 1e-15));
+  }
+  ASSERT_EQ(golden.at("gauss_output_stddev").size(), 3u);
+  for (const json& row : golden.at("gauss_output_stddev")) {
+    const HiddenBall ball{.radius = row.at("alpha")};
+    const auto analytic =
+        CalibrateGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu"));
+    ASSERT_TRUE(analytic.ok()) << analytic.status();
+    const double smallest = row.at("analytic");
+    ExpectCalibrated(analytic->stddev, smallest * smallest);
+    const auto published =
+        CalibratePublishedGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu"));
+    ASSERT_TRUE(published.ok()) << published.status();
+    ExpectSame(published->stddev, row.at("published"));
+  }
+}
+
+void ExpectConstants(const PublishedLaplaceConstants& constants, const json& golden) {
+  ExpectSame(constants.z_ij_min, golden.at("z_ij_min"));
+  ExpectSame(constants.z_ij_max, golden.at("z_ij_max"));
+  ExpectSame(constants.z_ii_min, golden.at("z_ii_min"));
+  ExpectSame(constants.z_ii_max, golden.at("z_ii_max"));
+  ExpectSame(constants.phi_min, golden.at("phi_min"));
+  ExpectSame(constants.phi_max, golden.at("phi_max"));
+}
+
+TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForOneHotLabels) {
+  ASSERT_EQ(Golden().at("published_laplace_sensitivity").size(), 3u);
+  for (const json& golden : Golden().at("published_laplace_sensitivity")) {
+    const auto constants =
+        PublishedLaplaceOneHot(golden.at("n"), golden.at("alpha"), golden.at("sigma"));
+    ASSERT_TRUE(constants.ok()) << constants.status();
+    ExpectConstants(*constants, golden);
+    const auto ln_beta = PublishedLaplaceLnBeta(golden.at("n"), golden.at("k"));
+    ASSERT_TRUE(ln_beta.ok()) << ln_beta.status();
+    ExpectSame(*ln_beta, golden.at("ln_beta"));
+    const auto sensitivity = PublishedLaplaceSensitivity(
+        *constants, golden.at("n"), golden.at("k"), golden.at("ln_beta"), golden.at("sigma_q"));
+    ASSERT_TRUE(sensitivity.ok()) << sensitivity.status();
+    ExpectSame(*sensitivity, golden.at("delta_bound"));
+  }
+}
+
+TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForIntegerLabels) {
+  ASSERT_EQ(Golden().at("published_laplace_sensitivity_integer_labels").size(), 2u);
+  for (const json& golden : Golden().at("published_laplace_sensitivity_integer_labels")) {
+    const auto constants = PublishedLaplaceInteger(golden.at("n"), golden.at("alpha"),
+                                                   golden.at("sigma"), golden.at("c"));
+    ASSERT_TRUE(constants.ok()) << constants.status();
+    ExpectConstants(*constants, golden);
   }
 }
 
