@@ -7,10 +7,10 @@
 namespace privatemail::e2e {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using nlohmann::json;
 
 std::set<std::string> Keys(const json& object) {
   std::set<std::string> keys;
@@ -25,8 +25,8 @@ int CountOf(const json& matches, int label) {
 }
 
 TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
-  const json answer = Answer(Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20",
-                                    "--delta", "1e-5"}));
+  const json answer = Answer(
+      Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
   ASSERT_THAT(answer["matches"], SizeIs(8));
   std::set<std::string> ids;
   double nearer = 0;
@@ -79,9 +79,8 @@ TEST_F(FilledService, PostProcessesOnEitherSideAndWithEitherMechanism) {
   for (const std::string side : {"client", "server"}) {
     for (const std::string mechanism : {"gaussian", "published-gaussian"}) {
       SCOPED_TRACE(side + " " + mechanism);
-      const json answer =
-          Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta", "1e-5",
-                        "--post-process", side, "--mechanism", mechanism}));
+      const json answer = Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta",
+                                        "1e-5", "--post-process", side, "--mechanism", mechanism}));
       EXPECT_THAT(answer["matches"], SizeIs(8));
       EXPECT_EQ(answer["guarantee"]["proven"], mechanism == "gaussian");
       EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 5 : 0);
@@ -151,8 +150,8 @@ TEST_F(FilledService, RepeatsAnIngestWithoutChangingAnything) {
 TEST_F(FilledService, KeepsTheHistoryOfABudget) {
   const double cost = 1.5;
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1.5", "--delta", "1e-6"}));
-  Answer(Query({"--row", "1", "--label", "1", "--epsilon", "1.5", "--delta", "1e-6",
-                "--mechanism", "published-gaussian"}));
+  Answer(Query({"--row", "1", "--label", "1", "--epsilon", "1.5", "--delta", "1e-6", "--mechanism",
+                "published-gaussian"}));
   Grant("7", ".01");
   const json budget = Budget();
   EXPECT_EQ(budget["granted"], (json{{"epsilon", 7}, {"delta", .01}}));
@@ -195,19 +194,17 @@ TEST_F(Calculator, CalibratesNoise) {
   EXPECT_EQ(proven["proven"], true);
   EXPECT_EQ(proven["guarantee"]["epsilon"], 1);
   EXPECT_EQ(proven["guarantee"]["delta"], 1e-5);
-  const json published = Answer({"calibrate", "--mechanism", "published-gaussian", "--epsilon",
-                                 "1", "--delta", "1e-5", "--sensitivity", "2"});
+  const json published = Answer({"calibrate", "--mechanism", "published-gaussian", "--epsilon", "1",
+                                 "--delta", "1e-5", "--sensitivity", "2"});
   EXPECT_EQ(published["proven"], false);
 }
 
 TEST_F(Calculator, BoundsSensitivities) {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   for (const std::string bound : {"replace-target", "published-gaussian"}) {
-    const std::vector<std::string> command = {"sensitivity",     "--bound",
-                                              bound,             "--targets",
-                                              "5",               "--anchor-labels",
-                                              Labels("anchors"), "--seed",
-                                              "9"};
+    const std::vector<std::string> command = {"sensitivity",     "--bound", bound,
+                                              "--targets",       "5",       "--anchor-labels",
+                                              Labels("anchors"), "--seed",  "9"};
     const json answer = Answer(command);
     EXPECT_GT(answer["sensitivity"], 0);
     EXPECT_EQ(answer["bound"], bound);

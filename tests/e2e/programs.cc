@@ -127,10 +127,11 @@ Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags
       }()) {
   while (const std::optional<std::string> line = program_.ReadLine()) {
     absl::string_view rest = *line;
-    if (absl::ConsumePrefix(&rest, "trust this server with: --trust ")) fingerprint_ = rest;
-    if (absl::ConsumePrefix(&rest, "or with: --ca ")) certificate_ = rest;
+    if (absl::ConsumePrefix(&rest, "trust this server with: --trust "))
+      fingerprint_ = std::string(rest);
+    if (absl::ConsumePrefix(&rest, "or with: --ca ")) certificate_ = std::string(rest);
     if (absl::ConsumePrefix(&rest, "listening on ")) {
-      address_ = rest;
+      address_ = std::string(rest);
       return;
     }
   }

@@ -22,8 +22,8 @@ Labelled SeparatedClasses(int rows, unsigned seed, int columns) {
 }
 
 void Service::StartDaemon(const std::string& listen) {
-  daemon_ = std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"},
-                                     listen);
+  daemon_ =
+      std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
   user_.flags = {"--server", daemon_->address(), "--insecure", "--state", folder_ / "state"};
 }
@@ -44,9 +44,9 @@ nlohmann::json Service::Answer(std::vector<std::string> command) const {
 
 void Service::CreateCollection(const std::vector<std::string>& settings) {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  std::vector<std::string> command = {"collection",       "create",         "things",
-                                      "--anchors",        Vectors("anchors"),
-                                      "--anchor-labels",  Labels("anchors")};
+  std::vector<std::string> command = {"collection",     "create",           "things",
+                                      "--anchors",      Vectors("anchors"), "--anchor-labels",
+                                      Labels("anchors")};
   command.insert(command.end(), settings.begin(), settings.end());
   EXPECT_EQ(Answer(command)["anchors"], kClasses * kAnchorsPerClass);
 }
