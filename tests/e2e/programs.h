@@ -32,6 +32,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal) const;
 
   // Waits for the next line of standard output; none when the output has ended. A child that says
