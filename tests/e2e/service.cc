@@ -28,6 +28,13 @@ void Service::StartDaemon(const std::string& listen) {
   user_.flags = {"--server", daemon_->address(), "--insecure", "--state", folder_ / "state"};
 }
 
+Transport Service::Connect() const {
+  ConnectionOptions options;
+  options.server = daemon_->address();
+  options.insecure = true;
+  return *Transport::Create(options);
+}
+
 void Service::Write(const std::string& name, const Labelled& rows) const {
   ASSERT_THAT(WriteNpy(Vectors(name), rows.vectors), IsOk());
   ASSERT_THAT(WriteNpy(Labels(name), rows.labels), IsOk());

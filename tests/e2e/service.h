@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "client/transport.h"
 #include "common/base/matrix.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
@@ -35,6 +36,9 @@ class Service : public ::testing::Test {
  protected:
   // A daemon over `data` in the folder, without TLS, which is not what most tests are about.
   void StartDaemon(const std::string& listen = "127.0.0.1:0");
+
+  // The same server through the SDK.
+  Transport Connect() const;
 
   // Files of the folder: NAME.npy and NAME_labels.npy.
   void Write(const std::string& name, const Labelled& rows) const;

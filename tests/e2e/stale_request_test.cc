@@ -33,10 +33,6 @@ class StaleRequest : public FilledService {
     ASSERT_THAT(transport_->Retrieve(request_), IsOk());
   }
 
-  std::optional<Transport> Connect() const {
-    return *Transport::Create({.server = daemon_->address(), .insecure = true});
-  }
-
   std::optional<Transport> transport_;
   v1::GetCollectionResponse collection_;
   v1::RetrieveRequest request_;
