@@ -169,7 +169,7 @@ TEST_F(BadUpload, ATruncatedFile) {
     std::filesystem::resize_file(path, whole.size() - 100);
     ExpectRefused(Upload(), "INVALID_ARGUMENT", {path, "shape (200", "bytes"});
     std::filesystem::resize_file(path, 7);
-    ExpectRefused(Upload(), "INVALID_ARGUMENT", {path, "expected"});
+    ExpectRefused(Upload(), "INVALID_ARGUMENT", {path, "header is cut off after 7 bytes"});
     std::ofstream(path, std::ios::binary) << whole;
   }
   EXPECT_EQ(Ingest("gallery")["inserted"], kItems);

@@ -135,7 +135,7 @@ TEST_F(BadQuery, ABudgetThatIsExhausted) {
 }
 
 TEST_F(BadQuery, ABudgetThatIsNotSet) {
-  user_.flags.back() = folder_ / "fresh";
+  user_.state = folder_ / "fresh";
   ExpectRefused(With("-k", "3"), "FAILED_PRECONDITION",
                 {"no privacy budget is set", "privatemail budget set"});
   EXPECT_TRUE(Budget()["granted"].is_null());

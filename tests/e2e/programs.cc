@@ -141,6 +141,7 @@ std::vector<std::string> User::CommandLine(const std::vector<std::string>& comma
   std::vector<std::string> arguments = {PRIVATEMAIL};
   arguments.insert(arguments.end(), command.begin(), command.end());
   arguments.insert(arguments.end(), flags.begin(), flags.end());
+  if (!state.empty()) arguments.insert(arguments.end(), {"--state", state});
   return arguments;
 }
 

@@ -75,7 +75,8 @@ class Daemon {
 
 // Whoever types `privatemail`: a server to talk to and a state folder.
 struct User {
-  std::vector<std::string> flags;  // --server, --state and how to trust
+  std::vector<std::string> flags;  // --server and how to trust it
+  std::string state;               // folder
 
   std::vector<std::string> CommandLine(const std::vector<std::string>& command) const;
   Outcome Run(const std::vector<std::string>& command) const;

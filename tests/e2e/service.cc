@@ -1,7 +1,9 @@
 #include "tests/e2e/service.h"
 
+#include <filesystem>
 #include <random>
 
+#include "client/privacy/ledger.h"
 #include "common/features/vector_file.h"
 #include "tests/testing/matchers.h"
 
@@ -25,7 +27,7 @@ void Service::StartDaemon(const std::string& listen) {
   daemon_ =
       std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  user_.flags = {"--server", daemon_->address(), "--insecure", "--state", folder_ / "state"};
+  user_.flags = {"--server", daemon_->address(), "--insecure"};
 }
 
 Transport Service::Connect() const {
@@ -69,10 +71,19 @@ void Service::Grant(const std::string& epsilon, const std::string& delta) const 
 }
 
 nlohmann::json Service::Everything() const {
-  const nlohmann::json collections = Answer({"collection", "list"});
-  nlohmann::json all = {{"collections", collections}};
-  for (const nlohmann::json& collection : collections) {
-    all["changes"].push_back(Answer({"budget", "history", collection["name"]}));
+  nlohmann::json all = {{"collections", nlohmann::json::array()},
+                        {"changes", nlohmann::json::array()}};
+  const auto list = Connect().ListCollections();
+  EXPECT_THAT(list, IsOk());
+  const std::string path = user_.state + "/ledger.sqlite";
+  const std::unique_ptr<Ledger> ledger =
+      std::filesystem::exists(path) ? *Ledger::Open(path) : nullptr;
+  for (const v1::GetCollectionResponse& collection : list->collections()) {
+    all["collections"].push_back(collection.DebugString());
+    if (ledger == nullptr) continue;
+    for (const LedgerChange& change : *ledger->History(collection.parameters().collection_uuid())) {
+      all["changes"].push_back({change.collection, change.made_at, change.epsilon, change.delta});
+    }
   }
   return all;
 }

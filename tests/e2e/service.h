@@ -58,7 +58,8 @@ class Service : public ::testing::Test {
   nlohmann::json Info() const { return Answer({"collection", "info", "things"}); }
   nlohmann::json Budget() const { return Answer({"budget", "show", "things"}); }
 
-  // All that a command could change: every collection with its counts, and every charge.
+  // All that a command could change: every collection with its counts, and every grant and charge.
+  // Looked up through the SDK, since this is done often and a program takes long to start.
   nlohmann::json Everything() const;
 
   // Runs with --json and expects exit code 1, a status of this code on both outputs, each part in
@@ -68,7 +69,7 @@ class Service : public ::testing::Test {
 
   const TemporaryFolder folder_;
   std::unique_ptr<Daemon> daemon_;
-  User user_;
+  User user_{{}, folder_ / "state"};
 };
 
 // With the collection "things" created, filled, built and funded, and rows to ask for in the file
