@@ -81,7 +81,9 @@ nlohmann::json Service::Everything() const {
   for (const v1::GetCollectionResponse& collection : list->collections()) {
     all["collections"].push_back(collection.DebugString());
     if (ledger == nullptr) continue;
-    for (const LedgerChange& change : *ledger->History(collection.parameters().collection_uuid())) {
+    const auto changes = ledger->History(collection.parameters().collection_uuid());
+    EXPECT_THAT(changes, IsOk());
+    for (const LedgerChange& change : *changes) {
       all["changes"].push_back({change.collection, change.made_at, change.epsilon, change.delta});
     }
   }
