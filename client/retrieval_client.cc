@@ -13,8 +13,6 @@
 namespace privatemail {
 namespace {
 
-constexpr int64_t kMostMatches = 1'000'000;
-
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns) {
   std::vector<FloatMatrix> parts;
@@ -51,6 +49,11 @@ absl::StatusOr<Similarity> SimilarityFrom(const v1::Alignment& proto, int64_t di
 absl::StatusOr<RetrievalClient> RetrievalClient::Create(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
     const std::optional<Anchors>& dummies) {
+  if (collection.embedding_version() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
+                                                      " is not built yet: run `privatemail build ",
+                                                      collection.name(), "`"));
+  }
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
   PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(parameters), collection.fingerprint()));
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
@@ -91,7 +94,7 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
 absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
                                                        const QueryOptions& options, Ledger& ledger,
                                                        BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMostMatches));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;

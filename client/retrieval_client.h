@@ -67,7 +67,8 @@ struct QueryResult {
 class RetrievalClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
-  // malformed or do not belong together (JointScheme::Create).
+  // malformed or do not belong together (JointScheme::Create). FAILED_PRECONDITION: the collection
+  // is not built, so that a query would spend its budget and find nothing.
   static absl::StatusOr<RetrievalClient> Create(
       const v1::GetCollectionResponse& collection,
       const std::vector<v1::GetAnchorsResponse>& anchors,
@@ -82,7 +83,7 @@ class RetrievalClient {
 
   // Charges the ledger, releases, and packs what the server shall see: JointScheme::Release, then
   // the post-processing if it runs here. Errors: those of JointScheme::Release and PostProcess;
-  // INVALID_ARGUMENT for k < 1. Nothing is charged when a check fails first.
+  // INVALID_ARGUMENT for k < 1 or above kMaxNeighbors. Nothing is charged when a check fails first.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const;
 

@@ -21,6 +21,14 @@ void SetDeadline(const ConnectionOptions& options, grpc::ClientContext* context)
   context->set_deadline(absl::ToChronoTime(absl::Now() + options.deadline));
 }
 
+// gRPC would say the same without naming what is too large.
+absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& message) {
+  const size_t bytes = message.ByteSizeLong();
+  if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, " make a message of ", bytes,
+                                                   " bytes, expected at most ", kMaxMessageBytes));
+}
+
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
@@ -89,6 +97,7 @@ absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveReque
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
     const v1::CreateCollectionRequest& request) const {
+  PM_RETURN_IF_ERROR(CheckSize("anchors", request));
   grpc::ClientContext context;
   SetDeadline(options_, &context);
   v1::CreateCollectionResponse response;
@@ -126,6 +135,11 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
   const auto writer = stub->UpsertItems(&context, &response);
   v1::UpsertItemsRequest request;
   while (next(&request)) {
+    if (const absl::Status status = CheckSize("items", request); !status.ok()) {
+      context.TryCancel();
+      writer->Finish();
+      return status;
+    }
     if (!writer->Write(request)) break;  // the server has ended the call: Finish says why
     request.Clear();
   }

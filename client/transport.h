@@ -50,11 +50,13 @@ class Transport {
   // release once sampled may be sent any number of times at no further cost.
   absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
 
+  // RESOURCE_EXHAUSTED naming the field: what is to be sent is larger than a message may be.
   absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
       const v1::CreateCollectionRequest& request) const;
   absl::StatusOr<v1::ListCollectionsResponse> ListCollections() const;
   absl::StatusOr<v1::DeleteCollectionResponse> DeleteCollection(const std::string& name) const;
   // `next` fills a message and returns true, or returns false at the end. No deadline.
+  // RESOURCE_EXHAUSTED as above; messages before it are stored.
   absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(
       const std::function<bool(v1::UpsertItemsRequest*)>& next) const;
   // `progress` sees every message; returns the last. No deadline.

@@ -7,12 +7,15 @@
 #include "client/cli/command.h"
 #include "client/cli/inputs.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/features/vector_file.h"
 
 namespace privatemail::cli {
 namespace {
 
+// Few enough for a message that is far below the limit, however long the rows are.
 constexpr size_t kItemsPerMessage = 512;
+constexpr size_t kValuesPerMessage = 1 << 20;
 
 struct IngestOptions {
   std::string name;
@@ -29,8 +32,8 @@ struct Rows {
   FloatMatrix features;
   std::vector<int32_t> labels;
   std::vector<std::string> ids;
-  std::vector<std::string> payloads;  // empty: none
-  int64_t rejected = 0;               // images that could not be read
+  std::vector<std::string> payloads;   // empty: none
+  std::vector<SkippedImage> rejected;  // images that could not be read
 };
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
@@ -47,9 +50,11 @@ absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
 }
 
-absl::StatusOr<Rows> ReadRows(const IngestOptions& options) {
+absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
+                              const v1::PublicParameters& parameters) {
   Rows rows;
   PM_ASSIGN_OR_RETURN(rows.features, ReadVectors(options.vectors_file));
+  PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim(), rows.features.cols()));
   PM_ASSIGN_OR_RETURN(rows.labels, ReadLabels(options.labels_file));
   PM_RETURN_IF_ERROR(CheckCount("--labels", rows.labels.size(), rows.features.rows()));
   if (!options.payloads_file.empty()) {
@@ -88,7 +93,7 @@ absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
     label_of_class.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
   }
   Rows rows;
-  rows.rejected = static_cast<int64_t>(features.rejected.size());
+  rows.rejected = std::move(features.rejected);
   rows.features = std::move(features.features);
   rows.ids = std::move(features.ids);
   for (const int32_t label : features.labels)
@@ -99,12 +104,13 @@ absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
 absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
                                                  const std::string& name, const Rows& rows) {
   ProgressBar bar("ingest");
+  const auto columns = static_cast<size_t>(rows.features.cols());
+  const size_t most = std::clamp(kValuesPerMessage / columns, size_t{1}, kItemsPerMessage);
   size_t sent = 0;
   return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (sent == rows.ids.size()) return false;
     message->set_collection(name);
-    for (; sent < rows.ids.size() && static_cast<size_t>(message->items_size()) < kItemsPerMessage;
-         ++sent) {
+    for (; sent < rows.ids.size() && static_cast<size_t>(message->items_size()) < most; ++sent) {
       v1::Item* item = message->add_items();
       const auto row = rows.features.row(static_cast<Eigen::Index>(sent));
       item->set_id(rows.ids[sent]);
@@ -133,6 +139,10 @@ absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const s
   }
 }
 
+std::string FirstReason(const nlohmann::json& reasons) {
+  return reasons.empty() ? "unknown" : reasons[0]["reason"].get<std::string>();
+}
+
 absl::Status Ingest(const Context& context, const IngestOptions& options) {
   if (options.images.empty() == options.vectors_file.empty() ||
       options.vectors_file.empty() != options.labels_file.empty()) {
@@ -141,17 +151,25 @@ absl::Status Ingest(const Context& context, const IngestOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
+  const v1::PublicParameters& parameters = collection.parameters();
   absl::StatusOr<Rows> rows =
-      options.images.empty() ? ReadRows(options) : DescribeRows(options, collection.parameters());
+      options.images.empty() ? ReadRows(options, parameters) : DescribeRows(options, parameters);
   PM_RETURN_IF_ERROR(rows.status());
   PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
-  const uint64_t rejected = response.rejected() + static_cast<uint64_t>(rows->rejected);
+  const uint64_t rejected = response.rejected() + rows->rejected.size();
   nlohmann::json reasons = nlohmann::json::array();
+  for (const SkippedImage& image : rows->rejected) {
+    reasons.push_back({{"id", image.id}, {"reason", image.reason}});
+  }
   for (const v1::RejectedItem& item : response.first_rejected()) {
     reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
     std::cerr << "rejected row " << item.position() << " (" << item.id() << "): " << item.reason()
               << "\n";
+  }
+  if (acknowledged == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
+                                                   "the first: ", FirstReason(reasons)));
   }
   Answer(context,
          {{"acknowledged", acknowledged},

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 
 namespace {
@@ -18,6 +19,8 @@ std::string DefaultStateFolder() {
 
 int main(int argc, char** argv) {
   using privatemail::cli::Context;
+  // Every failure is told once, in the message of its status, and not in gRPC's words as well.
+  ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Context context;
   context.state_folder = DefaultStateFolder();
   double deadline_seconds = 30;
@@ -49,13 +52,13 @@ int main(int argc, char** argv) {
   privatemail::cli::AddSampleImagesCommand(app, context);
   CLI11_PARSE(app, argc, argv);
 
-  if (!(deadline_seconds > 0) || !(deadline_seconds < 1e9)) {
-    std::cerr << "error: --deadline must be a positive number of seconds, but is "
-              << deadline_seconds << "\n";
-    return 1;
-  }
   context.connection.deadline = absl::Seconds(deadline_seconds);
-  const absl::Status status = context.run();
+  const bool usable = deadline_seconds > 0 && deadline_seconds < 1e9;
+  const absl::Status status =
+      usable ? context.run()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "--deadline must be a positive number of seconds below 1e9, but is ",
+                   deadline_seconds));
   if (status.ok()) return 0;
   if (context.json) {
     std::cout << nlohmann::json{{"error",

@@ -30,7 +30,8 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
   return label;
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options) {
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
+                                                  int64_t feature_dim) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -47,6 +48,10 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options) 
     NamedTarget target{
         .name = absl::StrCat(options.vectors_file, " row ", row), .image = "", .target = {}};
     target.target.features = vectors.row(row);
+    // All rows before the first query: a bad one costs nothing.
+    PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    PM_RETURN_IF_ERROR(
+        CheckUnitScalable(target.name, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
     targets.push_back(std::move(target));
   }
@@ -96,7 +101,8 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
     return absl::InvalidArgumentError("give at most one of --label and --labels");
   }
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
-                      options.images.empty() ? ReadRows(options) : ReadImages(options, client));
+                      options.images.empty() ? ReadRows(options, client.parameters().feature_dim)
+                                             : ReadImages(options, client));
   if (options.labels.size() > 1 && options.labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--label must be given once, or once for each of the ", targets.size(),

@@ -2,6 +2,7 @@
 
 #include <Eigen/LU>
 #include <Eigen/SVD>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -10,14 +11,15 @@
 namespace privatemail {
 namespace {
 
-// Spread of a centred cloud below this share of its largest is rounding: the direction is not
-// there.
+// Spread of a centred cloud below this share of its largest, or of the coordinates that were
+// centred, is rounding: the direction is not there.
 constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
-bool SpansEveryDimension(const Matrix& centred) {
+bool SpansEveryDimension(const Matrix& centred, double largest_coordinate) {
   const Eigen::BDCSVD<Matrix> svd(centred);
   const auto& spread = svd.singularValues();
-  return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * spread[0];
+  const double scale = std::max(spread[0], largest_coordinate);
+  return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }
 
 }  // namespace
@@ -70,12 +72,12 @@ absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& tar
   }
   map.translation = target_mean - map.scale * source_mean * map.rotation;
 
-  const bool source_spans = SpansEveryDimension(s);
-  if (!source_spans || !SpansEveryDimension(t)) {
+  const bool source_spans = SpansEveryDimension(s, source.cwiseAbs().maxCoeff() / source_unit);
+  if (!source_spans || !SpansEveryDimension(t, target.cwiseAbs().maxCoeff() / target_unit)) {
     return absl::FailedPreconditionError(
         absl::StrCat("alignment refused: the ", source_spans ? "target" : "source",
                      " anchors span fewer than ", k,
-                     " dimensions (collinear), so no rotation is determined; "
+                     " dimensions (collinear or in one place), so no rotation is determined; "
                      "relative residual of the best fit: ",
                      RelativeResidual(map, source, target)));
   }

@@ -15,6 +15,10 @@ namespace privatemail {
 // allocated.
 inline constexpr int64_t kMaxMatrixValues = int64_t{1} << 28;
 
+// Most matches that may be asked for. Known to both sides, so that a client refuses a larger k
+// before it spends a budget on it.
+inline constexpr int64_t kMaxNeighbors = 10000;
+
 void ToProto(const FloatMatrix& matrix, v1::Matrix* proto);
 // Rounds to float.
 void ToProto(const Matrix& matrix, v1::Matrix* proto);

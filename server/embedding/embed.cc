@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/affinity_operator.h"
+#include "common/numerics/alignment.h"
 #include "common/numerics/label_graph.h"
 
 namespace privatemail {
@@ -73,6 +74,11 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
   embedding.payloads = std::move(gallery.payloads);
   embedding.coordinates = z.topRows(items);
   embedding.anchor_coordinates = z.bottomRows(n - items);
+  // Nothing can be aligned with anchors on a line, and each query would learn so only after it has
+  // spent its budget.
+  PM_RETURN_IF_ERROR(KabschUmeyama(embedding.anchor_coordinates, embedding.anchor_coordinates,
+                                   /*with_scale=*/true)
+                         .status());
   return embedding;
 }
 

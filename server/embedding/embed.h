@@ -24,8 +24,8 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
 // from the gallery; its version is still 0. Pure, so any number may run at once.
 //
 // `observer` is called after each step; a status of its own that is not OK stops the work and is
-// returned. FAILED_PRECONDITION: the gallery is empty, or settings so extreme that the iterate
-// vanishes or overflows. INVALID_ARGUMENT: a row that is not unit scalable. O(T n^2 (d + k)) time
+// returned. FAILED_PRECONDITION: the gallery is empty, settings so extreme that the iterate
+// vanishes or overflows, or anchors on whose coordinates no release could be aligned. INVALID_ARGUMENT: a row that is not unit scalable. O(T n^2 (d + k)) time
 // for n items and anchors together, and O(n d) memory.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, const StepObserver& observer);

@@ -12,13 +12,12 @@
 #include "common/numerics/alignment.h"
 #include "common/numerics/label_graph.h"
 #include "common/numerics/neighbors.h"
+#include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
 #include "server/index/exact_index.h"
 #include "server/store/types.h"
 
 namespace privatemail {
-
-inline constexpr int64_t kMaxNeighbors = 10000;
 
 // What a searcher asks. The server sees all of it; none of it is raw (retrieval.proto).
 struct RetrievalQuery {

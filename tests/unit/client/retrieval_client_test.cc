@@ -34,6 +34,7 @@ struct Published {
     ToProto(parameters, collection.mutable_parameters());
     collection.set_fingerprint(Fingerprint(parameters));
     collection.set_name("things");
+    collection.set_embedding_version(1);
     for (int from = 0; from < kAnchors; from += 15) {
       const int rows = std::min(15, kAnchors - from);
       v1::GetAnchorsResponse& chunk = chunks.emplace_back();
@@ -204,13 +205,22 @@ TEST(RetrievalClient, RefusesAnotherExtractorAndATamperedCollection) {
               FailsWith(absl::StatusCode::kInvalidArgument, "40 rows"));
 }
 
-TEST(RetrievalClient, AQueryForNothingIsRefusedBeforeItCosts) {
+TEST(RetrievalClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {
+  Published published;
+  published.collection.set_embedding_version(0);
+  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "things is not built yet"));
+}
+
+TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
   const Funded funded;
   SecureBits bits;
   QueryOptions options = kOptions;
-  options.k = 0;
-  EXPECT_THAT(MakeClient().Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1"));
+  for (const int64_t k : {int64_t{0}, kMaxNeighbors + 1}) {
+    options.k = k;
+    EXPECT_THAT(MakeClient().Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1"));
+  }
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
 

@@ -71,6 +71,15 @@ TEST(Alignment, RefusesCollinearAnchorsWithTheResidual) {
   EXPECT_FALSE(KabschUmeyama(Matrix::Zero(5, 2), Cloud(5, 2, 5), true).ok());
 }
 
+// What is left after centring is rounding in every direction, and looks like a cloud.
+TEST(Alignment, RefusesAnchorsThatAreAllInOnePlaceUpToRounding) {
+  const Matrix heap = (Cloud(40, 2, 8) * 1e-16).array() + .7;
+  EXPECT_FALSE(KabschUmeyama(heap, Cloud(40, 2, 5), true).ok());
+  EXPECT_FALSE(KabschUmeyama(Cloud(40, 2, 5), heap, true).ok());
+  const Matrix small_but_there = (Cloud(40, 2, 8) * 1e-9).array() + .7;
+  EXPECT_TRUE(KabschUmeyama(small_but_there, Cloud(40, 2, 5), true).ok());
+}
+
 TEST(Alignment, RefusesFewerThanDimensionPlusOnePoints) {
   EXPECT_EQ(KabschUmeyama(Cloud(2, 2, 6), Cloud(2, 2, 7), true).status().code(),
             absl::StatusCode::kFailedPrecondition);

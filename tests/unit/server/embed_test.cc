@@ -101,6 +101,14 @@ TEST(Embed, RefusesAnEmptyGallery) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
+// With a weak label graph so many steps average all differences away.
+TEST(Embed, RefusesAnchorsThatEndInOnePlace) {
+  StoredCollection collection = SmallCollection("birds");
+  collection.parameters.settings.steps = 3000;
+  EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
+}
+
 TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {
   const Matrix start = DeterministicStart("some fingerprint", 100001, 3, 2.5);
   const double n = static_cast<double>(start.size());

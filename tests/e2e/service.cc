@@ -1,0 +1,126 @@
+#include "tests/e2e/service.h"
+
+#include <filesystem>
+#include <random>
+
+#include "client/privacy/ledger.h"
+#include "common/features/vector_file.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::e2e {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Labelled SeparatedClasses(int rows, unsigned seed, int columns) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> noise(0, .02f);
+  Labelled made{FloatMatrix::NullaryExpr(rows, columns, [&] { return noise(bits); }), {}};
+  for (int i = 0; i < rows; ++i) {
+    made.vectors(i, i % kClasses) += 1;
+    made.labels.push_back(i % kClasses);
+  }
+  return made;
+}
+
+void Service::StartDaemon(const std::string& listen) {
+  daemon_ =
+      std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  user_.flags = {"--server", daemon_->address(), "--insecure"};
+}
+
+Transport Service::Connect() const {
+  ConnectionOptions options;
+  options.server = daemon_->address();
+  options.insecure = true;
+  return *Transport::Create(options);
+}
+
+void Service::Write(const std::string& name, const Labelled& rows) const {
+  ASSERT_THAT(WriteNpy(Vectors(name), rows.vectors), IsOk());
+  ASSERT_THAT(WriteNpy(Labels(name), rows.labels), IsOk());
+}
+
+nlohmann::json Service::Answer(std::vector<std::string> command) const {
+  command.push_back("--json");
+  const Outcome outcome = Run(command);
+  EXPECT_EQ(outcome.exit_code, 0) << ::testing::PrintToString(command) << outcome.err;
+  const nlohmann::json answer = outcome.json();
+  EXPECT_FALSE(answer.is_null()) << ::testing::PrintToString(command) << outcome.out;
+  return answer;
+}
+
+void Service::CreateCollection(const std::vector<std::string>& settings) {
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  std::vector<std::string> command = {"collection",     "create",           "things",
+                                      "--anchors",      Vectors("anchors"), "--anchor-labels",
+                                      Labels("anchors")};
+  command.insert(command.end(), settings.begin(), settings.end());
+  EXPECT_EQ(Answer(command)["anchors"], kClasses * kAnchorsPerClass);
+}
+
+nlohmann::json Service::Ingest(const std::string& name) const {
+  return Answer({"ingest", "things", "--vectors", Vectors(name), "--labels", Labels(name)});
+}
+
+void Service::Build() const { EXPECT_EQ(Answer({"build", "things"})["embedded"], Info()["items"]); }
+
+void Service::Grant(const std::string& epsilon, const std::string& delta) const {
+  Answer({"budget", "set", "things", "--epsilon", epsilon, "--delta", delta});
+}
+
+nlohmann::json Service::Everything() const {
+  nlohmann::json all = {{"collections", nlohmann::json::array()},
+                        {"changes", nlohmann::json::array()}};
+  const auto list = Connect().ListCollections();
+  EXPECT_THAT(list, IsOk());
+  const std::string path = user_.state + "/ledger.sqlite";
+  const std::unique_ptr<Ledger> ledger =
+      std::filesystem::exists(path) ? *Ledger::Open(path) : nullptr;
+  for (const v1::GetCollectionResponse& collection : list->collections()) {
+    all["collections"].push_back(collection.DebugString());
+    if (ledger == nullptr) continue;
+    const auto changes = ledger->History(collection.parameters().collection_uuid());
+    EXPECT_THAT(changes, IsOk());
+    for (const LedgerChange& change : *changes) {
+      all["changes"].push_back({change.collection, change.made_at, change.epsilon, change.delta});
+    }
+  }
+  return all;
+}
+
+void Service::ExpectRefused(const std::vector<std::string>& command, const std::string& code,
+                            const std::vector<std::string>& parts) const {
+  SCOPED_TRACE(::testing::PrintToString(command));
+  const nlohmann::json before = Everything();
+  std::vector<std::string> with_json = command;
+  with_json.push_back("--json");
+  const Outcome outcome = Run(with_json);
+  EXPECT_EQ(outcome.exit_code, 1);
+  const nlohmann::json error = outcome.json()["error"];
+  ASSERT_TRUE(error.is_object()) << "printed " << outcome.out << outcome.err;
+  EXPECT_EQ(error["code"], code) << error;
+  const std::string message = error["message"];
+  for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
+  EXPECT_THAT(outcome.err, HasSubstr("error: " + message + " (" + code + ")\n"));
+  EXPECT_EQ(Everything(), before);
+}
+
+void FilledService::SetUp() {
+  StartDaemon();
+  CreateCollection();
+  Write("gallery", SeparatedClasses(kItems, 2));
+  Write("queries", SeparatedClasses(10, 3));
+  EXPECT_EQ(Ingest("gallery")["acknowledged"], kItems);
+  Build();
+  Grant("100", ".1");
+}
+
+std::vector<std::string> FilledService::Query(const std::vector<std::string>& more) const {
+  std::vector<std::string> command = {"query", "things", "--vectors", Vectors("queries")};
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+}  // namespace privatemail::e2e

@@ -1,0 +1,87 @@
+// Who is trusted, and what a client says to a server that it does not trust.
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A daemon with the certificate that it made for itself.
+class Tls : public Service {
+ protected:
+  void SetUp() override {
+    daemon_ = std::make_unique<Daemon>(folder_ / "data");
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  }
+
+  Outcome ListWith(const std::vector<std::string>& trust) const {
+    std::vector<std::string> command = {"collection", "list", "--json", "--server",
+                                        daemon_->address()};
+    command.insert(command.end(), trust.begin(), trust.end());
+    return Run(command);
+  }
+
+  void ExpectRefused(const std::vector<std::string>& trust, const std::string& code,
+                     const std::vector<std::string>& parts) const {
+    SCOPED_TRACE(::testing::PrintToString(trust));
+    const Outcome outcome = ListWith(trust);
+    EXPECT_EQ(outcome.exit_code, 1);
+    const json error = outcome.json()["error"];
+    ASSERT_TRUE(error.is_object()) << outcome.out << outcome.err;
+    EXPECT_EQ(error["code"], code);
+    for (const std::string& part : parts) {
+      EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(part));
+    }
+  }
+};
+
+TEST_F(Tls, TrustsTheFingerprintThatTheDaemonPrints) {
+  const Outcome outcome = ListWith({"--trust", daemon_->fingerprint()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.json(), IsEmpty());
+}
+
+TEST_F(Tls, TrustsTheCertificateFileThatTheDaemonPrints) {
+  const Outcome outcome = ListWith({"--ca", daemon_->certificate()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.json(), IsEmpty());
+}
+
+TEST_F(Tls, KeepsItsFingerprintOverARestart) {
+  const std::string before = daemon_->fingerprint();
+  daemon_.reset();
+  SetUp();
+  EXPECT_EQ(daemon_->fingerprint(), before);
+}
+
+TEST_F(Tls, RefusesAServerOfAnotherFingerprintAndNamesBoth) {
+  std::string other = daemon_->fingerprint();
+  other[63] = other[63] == '0' ? '1' : '0';
+  ExpectRefused(
+      {"--trust", other}, "UNAVAILABLE",
+      {daemon_->address(), "fingerprint " + daemon_->fingerprint(), "--trust names " + other});
+}
+
+TEST_F(Tls, RefusesAServerThatNobodyVouchesFor) {
+  ExpectRefused({}, "UNAVAILABLE", {daemon_->address(), "certificate"});
+  const Daemon stranger(folder_ / "other");
+  ASSERT_TRUE(stranger.listening());
+  ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE",
+                {daemon_->address(), "certificate"});
+}
+
+TEST_F(Tls, RefusesToTalkInTheClear) {
+  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address()});
+}
+
+TEST_F(Tls, RefusesFlagsThatSayNothingOrContradictEachOther) {
+  ExpectRefused({"--trust", "12ab"}, "INVALID_ARGUMENT", {"--trust", "64 hex digits", "12ab"});
+  ExpectRefused({"--ca", folder_ / "none.pem"}, "INVALID_ARGUMENT", {"--ca", "none.pem"});
+  ExpectRefused({"--insecure", "--trust", daemon_->fingerprint()}, "INVALID_ARGUMENT",
+                {"at most one of", "--trust", "--insecure"});
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
