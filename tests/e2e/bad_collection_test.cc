@@ -88,9 +88,8 @@ TEST_F(BadCollection, AMessageOverTheLimit) {
 
 // So many steps leave the anchors on a line, whatever they were; no release can be aligned to it.
 TEST_F(BadCollection, AnchorsThatEndOnALine) {
-  CreateCollection({"--alpha", "12", "--steps", "1000"});
-  Write("gallery", SeparatedClasses(kItems, 2));
-  Ingest("gallery");
+  CreateCollection(12, 1000);
+  Fill();
   ExpectRefused({"build", "things"}, "FAILED_PRECONDITION",
                 {"alignment refused", "collinear", "residual"});
   EXPECT_EQ(Info()["version"], 0);
@@ -102,7 +101,7 @@ class BadUpload : public BadCollection {
     StartDaemon();
     CreateCollection();
     Write("gallery", SeparatedClasses(kItems, 2));
-    Grant("10", ".1");
+    Grant(10, .1);
   }
 
   std::vector<std::string> Upload() const {
@@ -207,7 +206,7 @@ class Images : public Service {
               (json{"green", "red"}));
     EXPECT_EQ(Ingest()["inserted"], 12);
     Build();
-    Grant("100", ".1");
+    Grant(100, .1);
   }
 
   json Ingest() const { return Answer({"ingest", "things", "--images", folder_ / "pictures"}); }

@@ -124,7 +124,7 @@ TEST_F(BadQuery, DeltasOutsideTheUnitInterval) {
 }
 
 TEST_F(BadQuery, ABudgetThatIsExhausted) {
-  Grant("2.5", ".1");
+  Grant(2.5, .1);
   Answer(With("--epsilon", "1"));
   ExpectRefused(With("--epsilon", "1.75"), "RESOURCE_EXHAUSTED",
                 {"privacy budget exhausted", "spent epsilon 1 delta 1e-05",
@@ -177,8 +177,8 @@ TEST_F(BadQuery, ACollectionThatWasDeletedAndMadeAgainWithOtherParameters) {
   Answer(With("--epsilon", "1"));
   const json before = Info();
   Answer({"collection", "delete", "things"});
-  CreateCollection({"--alpha", "3"});
-  Ingest("gallery");
+  CreateCollection(3);
+  Fill();
   Build();
   EXPECT_NE(Info()["fingerprint"], before["fingerprint"]);
   ExpectRefused(With("--epsilon", "1"), "FAILED_PRECONDITION", {"no privacy budget is set"});
@@ -192,16 +192,15 @@ class UnbuiltCollection : public BadQuery {
   void SetUp() override {
     StartDaemon();
     CreateCollection();
-    Write("gallery", SeparatedClasses(kItems, 2));
     Write("queries", SeparatedClasses(10, 3));
-    Grant("10", ".1");
+    Grant(10, .1);
   }
 };
 
 TEST_F(UnbuiltCollection, AnswersNoQueryAndChargesNone) {
   ExpectRefused({"build", "things"}, "FAILED_PRECONDITION",
                 {"collection things has no items", "privatemail ingest things"});
-  Ingest("gallery");
+  Fill();
   ExpectRefused(With("-k", "3"), "FAILED_PRECONDITION",
                 {"collection things is not built yet", "privatemail build things"});
 }

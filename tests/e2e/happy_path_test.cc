@@ -24,6 +24,48 @@ int CountOf(const json& matches, int label) {
   return count;
 }
 
+class NewService : public Service {
+ protected:
+  void SetUp() override { StartDaemon(); }
+};
+
+TEST_F(NewService, GoesFromAnchorsToAnAnswer) {
+  EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  const json created =
+      Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
+              Labels("anchors"), "--alpha", "12", "--dim", "3", "--steps", "4", "--bandwidth", "5",
+              "--label-graph", "distance", "--kernel", "two_sigma_squared"});
+  EXPECT_EQ(created["anchors"], kClasses * kAnchorsPerClass);
+  EXPECT_EQ(created["embedding_dim"], 3);
+  EXPECT_EQ(created["steps"], 4);
+  EXPECT_EQ(created["kernel_bandwidth"], 5);
+  EXPECT_EQ(created["items"], 0);
+  EXPECT_EQ(Info(), created);
+
+  Write("gallery", SeparatedClasses(kItems, 2));
+  EXPECT_EQ(Ingest("gallery"), (json{{"acknowledged", kItems},
+                                     {"inserted", kItems},
+                                     {"updated", 0},
+                                     {"unchanged", 0},
+                                     {"rejected", 0},
+                                     {"reasons", json::array()}}));
+  const json built = Answer({"build", "things"});
+  EXPECT_EQ(built["embedded"], kItems);
+  EXPECT_EQ(built["version"], 1);
+
+  EXPECT_TRUE(Budget()["granted"].is_null());
+  const json budget = Answer({"budget", "set", "things", "--epsilon", "40", "--delta", ".1"});
+  EXPECT_EQ(budget["granted"], (json{{"epsilon", 40}, {"delta", .1}}));
+  EXPECT_EQ(budget["left"], budget["granted"]);
+  EXPECT_EQ(Budget(), budget);
+
+  const json answer = Answer({"query", "things", "--vectors", Vectors("gallery"), "--row", "2",
+                              "--label", "2", "-k", "5", "--epsilon", "40", "--delta", "1e-5"});
+  EXPECT_EQ(CountOf(answer["matches"], 2), 5) << answer;
+  EXPECT_EQ(Budget()["left"]["epsilon"], 0);
+}
+
 TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
   const json answer = Answer(
       Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
@@ -152,7 +194,7 @@ TEST_F(FilledService, KeepsTheHistoryOfABudget) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1.5", "--delta", "1e-6"}));
   Answer(Query({"--row", "1", "--label", "1", "--epsilon", "1.5", "--delta", "1e-6", "--mechanism",
                 "published-gaussian"}));
-  Grant("7", ".01");
+  Grant(7, .01);
   const json budget = Budget();
   EXPECT_EQ(budget["granted"], (json{{"epsilon", 7}, {"delta", .01}}));
   EXPECT_EQ(budget["spent"], (json{{"epsilon", 2 * cost}, {"delta", 2e-6}}));

@@ -112,7 +112,7 @@ using InterruptedQuery = FilledService;
 TEST_F(InterruptedQuery, NeverSpendsMoreThanWasGrantedAndRefundsNothing) {
   const double epsilon = .5;
   const int affordable = 40;
-  Grant("20", ".1");
+  Grant(20, .1);
   std::vector<std::string> command =
       Query({"--label", "0", "--epsilon", "0.5", "--delta", "1e-5", "--json", "--rows"});
   std::string rows = "0";

@@ -2,9 +2,12 @@
 
 #include <filesystem>
 #include <random>
+#include <utility>
 
 #include "client/privacy/ledger.h"
 #include "common/features/vector_file.h"
+#include "common/protocol/codec.h"
+#include "common/protocol/public_parameters.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {
@@ -51,23 +54,56 @@ nlohmann::json Service::Answer(std::vector<std::string> command) const {
   return answer;
 }
 
-void Service::CreateCollection(const std::vector<std::string>& settings) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  std::vector<std::string> command = {"collection",     "create",           "things",
-                                      "--anchors",      Vectors("anchors"), "--anchor-labels",
-                                      Labels("anchors")};
-  command.insert(command.end(), settings.begin(), settings.end());
-  EXPECT_EQ(Answer(command)["anchors"], kClasses * kAnchorsPerClass);
+void Service::CreateCollection(double alpha, int steps) const {
+  const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
+  Write("anchors", anchors);
+  EmbeddingSettings settings;
+  settings.alpha = alpha;
+  settings.steps = steps;
+  v1::CreateCollectionRequest request;
+  request.set_name("things");
+  request.set_extractor("vectors");
+  ToProto(settings, request.mutable_settings());
+  ToProto(anchors.vectors, request.mutable_anchors());
+  request.mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  ASSERT_THAT(Connect().CreateCollection(request), IsOk());
+}
+
+void Service::Fill() const {
+  const Labelled rows = SeparatedClasses(kItems, 2);
+  Write("gallery", rows);
+  bool sent = false;
+  const auto response = Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (std::exchange(sent, true)) return false;
+    message->set_collection("things");
+    for (int i = 0; i < kItems; ++i) {
+      v1::Item* item = message->add_items();
+      item->set_id(std::to_string(i));  // as `ingest` names them
+      item->set_label(rows.labels[i]);
+      item->mutable_features()->Assign(rows.vectors.row(i).begin(), rows.vectors.row(i).end());
+    }
+    return true;
+  });
+  ASSERT_THAT(response, IsOk());
+  EXPECT_EQ(response->inserted(), static_cast<uint64_t>(kItems));
+}
+
+void Service::Build() const {
+  ASSERT_THAT(Connect().BuildEmbedding("things", [](const v1::BuildEmbeddingResponse&) {}), IsOk());
+}
+
+void Service::Grant(double epsilon, double delta) const {
+  const auto collection = Connect().GetCollection("things");
+  ASSERT_THAT(collection, IsOk());
+  std::filesystem::create_directories(user_.state);
+  const auto ledger = Ledger::Open(user_.state + "/ledger.sqlite");
+  ASSERT_THAT(ledger, IsOk());
+  ASSERT_THAT((*ledger)->Grant(collection->parameters().collection_uuid(), {epsilon, delta}),
+              IsOk());
 }
 
 nlohmann::json Service::Ingest(const std::string& name) const {
   return Answer({"ingest", "things", "--vectors", Vectors(name), "--labels", Labels(name)});
-}
-
-void Service::Build() const { EXPECT_EQ(Answer({"build", "things"})["embedded"], Info()["items"]); }
-
-void Service::Grant(const std::string& epsilon, const std::string& delta) const {
-  Answer({"budget", "set", "things", "--epsilon", epsilon, "--delta", delta});
 }
 
 nlohmann::json Service::Everything() const {
@@ -110,11 +146,10 @@ void Service::ExpectRefused(const std::vector<std::string>& command, const std::
 void FilledService::SetUp() {
   StartDaemon();
   CreateCollection();
-  Write("gallery", SeparatedClasses(kItems, 2));
-  Write("queries", SeparatedClasses(10, 3));
-  EXPECT_EQ(Ingest("gallery")["acknowledged"], kItems);
+  Fill();
   Build();
-  Grant("100", ".1");
+  Grant(100, .1);
+  Write("queries", SeparatedClasses(10, 3));
 }
 
 std::vector<std::string> FilledService::Query(const std::vector<std::string>& more) const {

@@ -49,17 +49,21 @@ class Service : public ::testing::Test {
   // Runs with --json, expects success and returns the answer.
   nlohmann::json Answer(std::vector<std::string> command) const;
 
-  // The parts of the usual story, each expected to succeed.
-  void CreateCollection(const std::vector<std::string>& settings = {"--alpha", "12"});
-  nlohmann::json Ingest(const std::string& name) const;
+  // The parts of the usual story, each expected to succeed. Through the SDK, because a program
+  // takes long to start; happy_path_test.cc tells the story through the programs.
+  void CreateCollection(double alpha = 12, int steps = 5) const;
+  void Fill() const;  // with the rows of the file "gallery"
   void Build() const;
-  void Grant(const std::string& epsilon, const std::string& delta) const;
+  void Grant(double epsilon, double delta) const;
+
+  // Uploads the rows of a file.
+  nlohmann::json Ingest(const std::string& name) const;
 
   nlohmann::json Info() const { return Answer({"collection", "info", "things"}); }
   nlohmann::json Budget() const { return Answer({"budget", "show", "things"}); }
 
   // All that a command could change: every collection with its counts, and every grant and charge.
-  // Looked up through the SDK, since this is done often and a program takes long to start.
+  // Through the SDK, too.
   nlohmann::json Everything() const;
 
   // Runs with --json and expects exit code 1, a status of this code on both outputs, each part in

@@ -43,8 +43,8 @@ TEST_F(StaleRequest, IsRefusedOnceTheCollectionIsAnotherOne) {
   Answer({"collection", "delete", "things"});
   EXPECT_THAT(transport_->Retrieve(request_),
               FailsWith(absl::StatusCode::kNotFound, "collection things does not exist"));
-  CreateCollection({"--alpha", "3"});
-  Ingest("gallery");
+  CreateCollection(3);
+  Fill();
   Build();
   const std::string mismatch = "fingerprint mismatch: the collection's public parameters are " +
                                Info()["fingerprint"].get<std::string>() +
