@@ -57,9 +57,14 @@ Vector LabelPull(const IterationInputs& in) {
   return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
 }
 
-}  // namespace
+// How far rows of 2 f(X) move in L2: A_i for each row that stays, the largest B_a for one that
+// changes.
+struct RowMoves {
+  Vector stays;
+  double changes = 0;
+};
 
-absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
+absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_rows) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("changed_rows", changed_rows, 1, 2));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
@@ -78,9 +83,21 @@ absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int c
       (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
   const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);
   const double largest_pull = g.head(in.slots).maxCoeff();
-  const double changed = largest_pull * std::expm1(4 / c) / others + averages;
+  return RowMoves{stays, largest_pull * std::expm1(4 / c) / others + averages};
+}
 
-  return FiniteBound(0.5 * std::sqrt(stays.squaredNorm() + t * changed * changed));
+}  // namespace
+
+absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
+  return FiniteBound(
+      0.5 * std::sqrt(moves.stays.squaredNorm() + changed_rows * moves.changes * moves.changes));
+}
+
+absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& in, int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
+  return FiniteBound(0.5 * std::sqrt(static_cast<double>(in.start.cols())) *
+                     (moves.stays.sum() + changed_rows * moves.changes));
 }
 
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/bit_source.h"
-#include "client/privacy/gaussian_mechanism.h"
 #include "client/privacy/sensitivity.h"
 #include "client/release/joint_scheme.h"
+#include "client/release/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/numerics/label_graph.h"
 #include "common/protocol/public_parameters.h"
@@ -34,9 +34,8 @@ struct TargetFreePart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
   std::vector<int64_t>
       dummies;  // slots, rows of the pool: one for every slot, the target's included
-  double l2_sensitivity = 0;
+  IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
-  GaussianMechanism mechanism;
 };
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits);
