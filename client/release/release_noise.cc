@@ -37,8 +37,7 @@ absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters,
 }
 
 // The papers print their bounds for one convention of the kernel.
-absl::Status CheckPrintedKernel(const PublicParameters& parameters,
-                                const MechanismTraits& traits) {
+absl::Status CheckPrintedKernel(const PublicParameters& parameters, const MechanismTraits& traits) {
   if (parameters.settings.kernel == KernelConvention::kTwoSigmaSquared) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       traits.name,
@@ -47,11 +46,10 @@ absl::Status CheckPrintedKernel(const PublicParameters& parameters,
 
 absl::StatusOr<double> SecondPapersSensitivity(const PublicParameters& parameters,
                                                const IterationInputs& inputs) {
-  PM_ASSIGN_OR_RETURN(
-      const PublishedGaussianBound bound,
-      PublishedGaussianSensitivity(inputs.start.rows(), inputs.alpha,
-                                   parameters.settings.kernel_bandwidth, inputs.slots - 1,
-                                   inputs.start.norm()));
+  PM_ASSIGN_OR_RETURN(const PublishedGaussianBound bound,
+                      PublishedGaussianSensitivity(inputs.start.rows(), inputs.alpha,
+                                                   parameters.settings.kernel_bandwidth,
+                                                   inputs.slots - 1, inputs.start.norm()));
   return bound.sensitivity_as_printed;
 }
 
@@ -91,8 +89,8 @@ absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
 
 absl::Status CheckNoRadius(const PrivacyCost& cost) {
   if (std::isnan(cost.radius)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "radius is of no use to ", TraitsOf(cost.mechanism).name, ": expected none"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius is of no use to ", TraitsOf(cost.mechanism).name, ": expected none"));
 }
 
 absl::Status CheckIterations(const PrivacyCost& cost, const MechanismTraits& traits) {
@@ -164,8 +162,8 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism) {
     return guarantee;
   }
   guarantee.neighbours = "the target, feature and class, replaced by any other target";
-  guarantee.source = absl::StrCat("PRIVACY.md section 4 (sensitivity); ", guarantee.source,
-                                  " (noise)");
+  guarantee.source =
+      absl::StrCat("PRIVACY.md section 4 (sensitivity); ", guarantee.source, " (noise)");
   return guarantee;
 }
 

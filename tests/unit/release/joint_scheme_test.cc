@@ -67,7 +67,7 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
   EXPECT_EQ(one.start, two.start);
   EXPECT_EQ(one.dummies, two.dummies);
-  EXPECT_EQ(one.l2_sensitivity, two.l2_sensitivity);
+  EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
   EXPECT_EQ(one.mechanism.noise_stddev(), two.mechanism.noise_stddev());
 
   const Matrix target = *UnitRows("target", Normal(2, 77));
@@ -80,10 +80,10 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
 
   // The iterations differ, the noise does not.
-  const Matrix one_iteration = PrivateIteration(setting, one, one_rows);
-  const Matrix two_iteration = PrivateIteration(setting, two, two_rows);
+  const Matrix one_iteration = PrivateIteration(setting, one.start, one_rows);
+  const Matrix two_iteration = PrivateIteration(setting, two.start, two_rows);
   EXPECT_NE(one_iteration, two_iteration);
-  EXPECT_LE((one_iteration - two_iteration).norm(), one.l2_sensitivity);
+  EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
   ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
                        one.mechanism.Release(one_iteration, one_bits));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
@@ -168,7 +168,7 @@ TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
-  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .mechanism = Mechanism::kPublishedGaussian};
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
   ASSERT_OK_AND_ASSIGN(const JointRelease release,
                        scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
   EXPECT_FALSE(release.guarantee.proven);
