@@ -1,4 +1,4 @@
-#include "client/privacy/gaussian_mechanism.h"
+#include "client/privacy/additive_mechanism.h"
 
 #include <cmath>
 #include <limits>

@@ -68,7 +68,7 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_EQ(one.start, two.start);
   EXPECT_EQ(one.dummies, two.dummies);
   EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
-  EXPECT_EQ(one.mechanism.noise_stddev(), two.mechanism.noise_stddev());
+  EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
 
   const Matrix target = *UnitRows("target", Normal(2, 77));
   const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
@@ -85,14 +85,14 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_NE(one_iteration, two_iteration);
   EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
   ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
-                       one.mechanism.Release(one_iteration, one_bits));
+                       one.noise.mechanism->Release(one_iteration, one_bits));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
-                       two.mechanism.Release(two_iteration, two_bits));
+                       two.noise.mechanism->Release(two_iteration, two_bits));
   const Matrix one_noise = one_released.cast<double>() - one_iteration;
   const Matrix two_noise = two_released.cast<double>() - two_iteration;
   EXPECT_LE((one_noise - two_noise).cwiseAbs().maxCoeff(),
-            1e-6 * one.mechanism.noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
-  EXPECT_GT(one_noise.norm(), one.mechanism.noise_stddev());
+            1e-6 * one.noise.mechanism->noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
+  EXPECT_GT(one_noise.norm(), one.noise.mechanism->noise_stddev());
 }
 
 // The same through the public function: what is charged, and how many bits are drawn.
@@ -111,7 +111,7 @@ TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
   EXPECT_EQ(one.rows.cols(), 2);
   EXPECT_TRUE(one.guarantee.proven);
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 2);
-  EXPECT_EQ(funded.ledger->Show(kUuid)->spent.epsilon, 2);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 2);
 }
 
 TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {

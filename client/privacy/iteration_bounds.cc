@@ -1,0 +1,52 @@
+#include "client/privacy/iteration_bounds.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::iteration_bounds {
+
+absl::Status CheckInputs(const IterationInputs& in) {
+  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", in.alpha));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
+  const auto n = static_cast<int64_t>(in.start.rows());
+  if (n < 2)
+    return absl::InvalidArgumentError(
+        absl::StrCat("the iteration needs at least 2 rows, but has ", n));
+  if (in.label_graph.size() != n) {
+    return absl::InvalidArgumentError(absl::StrCat("labels must be as many as the start's ", n,
+                                                   " rows, but are ", in.label_graph.size()));
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
+  if (!in.start.allFinite())
+    return absl::InvalidArgumentError("the start must be finite, but is not");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
+  const double m = std::exp(-4 / in.kernel_denominator);
+  if (!std::isnormal(m)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel_bandwidth is too small: opposite unit vectors have affinity exp(-4 / ",
+                     in.kernel_denominator, ") = ", m, ", so no sensitivity can be proven"));
+  }
+  return m;
+}
+
+absl::StatusOr<double> FiniteBound(double bound) {
+  if (!std::isfinite(bound)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the sensitivity bound is ", bound,
+                     ", expected a finite number: alpha or start_stddev is "
+                     "extreme, or kernel_bandwidth too small"));
+  }
+  return bound * (1 + 1e-12);
+}
+
+Vector LabelPull(const IterationInputs& in) {
+  return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
+}
+
+}  // namespace privatemail::iteration_bounds
