@@ -9,7 +9,7 @@
 namespace privatemail::iteration_bounds {
 
 absl::Status CheckInputs(const IterationInputs& in) {
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", in.alpha));
+  PM_RETURN_IF_ERROR(CheckBetween("alpha", in.alpha, 0, 1e30));
   PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
   const auto n = static_cast<int64_t>(in.start.rows());
   if (n < 2)
@@ -22,7 +22,9 @@ absl::Status CheckInputs(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
   if (!in.start.allFinite())
     return absl::InvalidArgumentError("the start must be finite, but is not");
-  return absl::OkStatus();
+  // Bounds add squares up: none may vanish or overflow, or the noise would be too small.
+  PM_RETURN_IF_ERROR(CheckBetween("kernel denominator", in.kernel_denominator, 0, 1e12));
+  return CheckBetween("largest value of the start", in.start.cwiseAbs().maxCoeff(), 1e-100, 1e100);
 }
 
 absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {

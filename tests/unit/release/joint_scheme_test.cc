@@ -90,8 +90,9 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
                        two.noise.mechanism->Release(two_iteration, two_bits));
   const Matrix one_noise = one_released.cast<double>() - one_iteration;
   const Matrix two_noise = two_released.cast<double>() - two_iteration;
-  EXPECT_LE((one_noise - two_noise).cwiseAbs().maxCoeff(),
-            1e-6 * one.noise.mechanism->noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
+  EXPECT_LE(
+      (one_noise - two_noise).cwiseAbs().maxCoeff(),
+      1e-6 * one.noise.mechanism->noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
   EXPECT_GT(one_noise.norm(), one.noise.mechanism->noise_stddev());
 }
 
@@ -168,11 +169,73 @@ TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
-  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
+  const PrivacyCost cost{
+      .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
   ASSERT_OK_AND_ASSIGN(const JointRelease release,
                        scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
   EXPECT_FALSE(release.guarantee.proven);
   EXPECT_THAT(release.guarantee.source, ::testing::HasSubstr("not a proven guarantee"));
+}
+
+// Every mechanism by name, the printed ones included, charges what it promises and says what it
+// protects.
+TEST(JointRelease, TakesEveryMechanism) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const Funded funded;
+    SecureBits bits;
+    PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
+    if (traits.TakesDelta()) cost.delta = 1e-5;
+    const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
+    if (!of_value) cost.radius = .5;
+    ASSERT_OK_AND_ASSIGN(const JointRelease release,
+                         scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+    EXPECT_EQ(release.guarantee.epsilon, 1);
+    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
+    EXPECT_EQ(release.guarantee.proven, !traits.published);
+    EXPECT_EQ(release.guarantee.radius.has_value(), !of_value);
+    EXPECT_TRUE(release.rows.allFinite());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
+    cost.radius = of_value ? .5 : std::nan("");
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
+    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
+  }
+}
+
+// Four iterations of Gaussian noise are each twice as wide as one alone; four pure ones share
+// epsilon, or less than that with a delta to spare.
+TEST(JointRelease, PrivateIterationsShareTheCost) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const auto relative_noise = [&](const PrivacyCost& cost) {
+    const Funded funded;
+    SeededBits bits(4);  // the same start, so the same sensitivity
+    const auto release = scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits);
+    EXPECT_THAT(release, IsOk());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, cost.epsilon);
+    return release->noise_stddev / release->sensitivity;
+  };
+  PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  const double gaussian = relative_noise(cost);
+  cost.private_iterations = 4;
+  EXPECT_NEAR(relative_noise(cost) / gaussian, 2, 1e-6);
+
+  PrivacyCost pure{.epsilon = .1, .mechanism = MechanismKind::kLaplace};
+  const double laplace = relative_noise(pure);
+  pure.private_iterations = 8;
+  const double sum = relative_noise(pure);
+  EXPECT_NEAR(sum / laplace, 8, 1e-6);
+  pure.delta = .3;  // sqrt(2 * 8 ln(1/.3)) = 4.4
+  EXPECT_LT(relative_noise(pure), .6 * sum);
+
+  const Funded funded;
+  SecureBits bits;
+  cost.private_iterations = 0;
+  EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
 }
 
 TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {
