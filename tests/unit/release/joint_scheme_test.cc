@@ -227,9 +227,9 @@ TEST(JointRelease, PrivateIterationsShareTheCost) {
   const double laplace = relative_noise(pure);
   pure.private_iterations = 8;
   const double sum = relative_noise(pure);
-  EXPECT_NEAR(sum / laplace, 8, 1e-6);
-  pure.delta = .3;  // sqrt(2 * 8 ln(1/.3)) = 4.4
-  EXPECT_LT(relative_noise(pure), .6 * sum);
+  EXPECT_NEAR(sum / laplace, 8, 1e-3);  // the grid rounds up
+  pure.delta = .09;                     // sqrt(2 * 8 ln(1/.09)) = 6.2
+  EXPECT_LT(relative_noise(pure), .8 * sum);
 
   const Funded funded;
   SecureBits bits;
