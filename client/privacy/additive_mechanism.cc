@@ -88,9 +88,9 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(const Law& law, doub
   // What no float can hold would be released as infinite, after it was charged. Noise exceeds 100
   // widths with a chance below e^-99.
   if (!(shape.largest_value + 100 * width <= std::numeric_limits<float>::max())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("values of up to ", shape.largest_value, " with noise of width ", width,
-                     " do not fit a 32-bit float"));
+    return absl::FailedPreconditionError(absl::StrCat("values of up to ", shape.largest_value,
+                                                      " with noise of width ", width,
+                                                      " do not fit a 32-bit float"));
   }
   // The rounding's share shrinks with the step, but in steps it stays: a step or two larger must
   // do. Eight steps to a width at the least: see MakeGaussianMechanism.

@@ -51,4 +51,14 @@ Vector LabelPull(const IterationInputs& in) {
   return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
 }
 
+absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows) {
+  return FiniteBound(
+      0.5 * std::sqrt(moves.stays.squaredNorm() + changed_rows * moves.changes * moves.changes));
+}
+
+absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns) {
+  return FiniteBound(0.5 * std::sqrt(static_cast<double>(columns)) *
+                     (moves.stays.sum() + changed_rows * moves.changes));
+}
+
 }  // namespace privatemail::iteration_bounds

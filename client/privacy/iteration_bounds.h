@@ -21,6 +21,17 @@ Vector LabelPull(const IterationInputs& in);
 // when it is not finite.
 absl::StatusOr<double> FiniteBound(double bound);
 
+// How far rows of 2 f(X) move in L2: A_i for each row that stays, the largest B_a for one that
+// changes. Each row's move in L2 costs at most sqrt(k) of it in L1, k its columns.
+struct RowMoves {
+  Vector stays;
+  double changes = 0;
+};
+
+// Of f(X) as a whole; errors of FiniteBound.
+absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows);
+absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns);
+
 }  // namespace privatemail::iteration_bounds
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_ITERATION_BOUNDS_H_

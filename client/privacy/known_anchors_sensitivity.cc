@@ -13,8 +13,10 @@
 namespace privatemail {
 namespace {
 
-using iteration_bounds::FiniteBound;
+using iteration_bounds::InL1;
+using iteration_bounds::InL2;
 using iteration_bounds::LabelPull;
+using iteration_bounds::RowMoves;
 using iteration_bounds::SmallestAffinity;
 
 absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
@@ -80,11 +82,8 @@ double SumOfLargest(Vector values, int count) {
   return values.head(std::min<Eigen::Index>(count, values.size())).sum();
 }
 
-}  // namespace
-
-absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const Matrix& anchors,
-                                               int changed_rows) {
-  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows));
+absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& anchors,
+                                       int changed_rows) {
   PM_RETURN_IF_ERROR(CheckAnchors(in, anchors));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
   const KnownSums sums = SumsOf(in, anchors, m);
@@ -101,11 +100,25 @@ absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const 
   const double uneven =
       (std::max(sums.degree_high - sums.degree_low, 0.0) / sums.degree_high + 1e-14) /
       sums.degree_low;
-  const double changed =
-      sums.move_of_n / sums.degree_low + (g.head(in.slots).maxCoeff() + sums.size_of_n) * uneven;
+  return RowMoves{stays, sums.move_of_n / sums.degree_low +
+                             (g.head(in.slots).maxCoeff() + sums.size_of_n) * uneven};
+}
 
-  PM_ASSIGN_OR_RETURN(const double bound,
-                      FiniteBound(.5 * std::sqrt(stays.squaredNorm() + t * changed * changed)));
+}  // namespace
+
+absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const Matrix& anchors,
+                                               int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows));
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
+  PM_ASSIGN_OR_RETURN(const double bound, InL2(moves, changed_rows));
+  return std::min(bound, worst_case);
+}
+
+absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& in, const Matrix& anchors,
+                                                 int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetL1Sensitivity(in, changed_rows));
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
+  PM_ASSIGN_OR_RETURN(const double bound, InL1(moves, changed_rows, in.start.cols()));
   return std::min(bound, worst_case);
 }
 

@@ -47,6 +47,10 @@ namespace privatemail {
 absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& inputs, const Matrix& anchors,
                                                int changed_rows);
 
+// The same in L1: sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
+absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& inputs,
+                                                 const Matrix& anchors, int changed_rows);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_KNOWN_ANCHORS_SENSITIVITY_H_

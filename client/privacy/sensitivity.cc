@@ -16,15 +16,11 @@ namespace {
 
 using iteration_bounds::CheckInputs;
 using iteration_bounds::FiniteBound;
+using iteration_bounds::InL1;
+using iteration_bounds::InL2;
 using iteration_bounds::LabelPull;
+using iteration_bounds::RowMoves;
 using iteration_bounds::SmallestAffinity;
-
-// How far rows of 2 f(X) move in L2: A_i for each row that stays, the largest B_a for one that
-// changes.
-struct RowMoves {
-  Vector stays;
-  double changes = 0;
-};
 
 absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_rows) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
@@ -52,14 +48,12 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_ro
 
 absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
   PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
-  return FiniteBound(
-      0.5 * std::sqrt(moves.stays.squaredNorm() + changed_rows * moves.changes * moves.changes));
+  return InL2(moves, changed_rows);
 }
 
 absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& in, int changed_rows) {
   PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
-  return FiniteBound(0.5 * std::sqrt(static_cast<double>(in.start.cols())) *
-                     (moves.stays.sum() + changed_rows * moves.changes));
+  return InL1(moves, changed_rows, in.start.cols());
 }
 
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {

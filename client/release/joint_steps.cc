@@ -41,7 +41,7 @@ absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
 absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
                                          const PrivacyCost& cost) {
   const EmbeddingSettings& settings = setting.parameters.settings;
-  return NoiseOf(setting.parameters,
+  return NoiseOf(setting.parameters, setting.anchors,
                  {.start = start,
                   .label_graph = setting.label_graph,
                   .alpha = settings.alpha,

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/known_anchors_sensitivity.h"
 #include "client/privacy/lipschitz.h"
 #include "client/privacy/make_mechanism.h"
 #include "client/privacy/published_laplace_calibration.h"
@@ -27,11 +28,12 @@ absl::StatusOr<double> RoundingOf(const PublicParameters& parameters, const Iter
   return 2 * l2 * (law == Law::kLaplace ? to_l1 : 1);
 }
 
-absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters,
+absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, const Matrix& anchors,
                                          const IterationInputs& inputs, Law law) {
-  PM_ASSIGN_OR_RETURN(const double bound, law == Law::kLaplace
-                                              ? ReplaceTargetL1Sensitivity(inputs, kChangedRows)
-                                              : ReplaceTargetSensitivity(inputs, kChangedRows));
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      law == Law::kLaplace
+                          ? KnownAnchorsL1Sensitivity(inputs, anchors, kChangedRows)
+                          : KnownAnchorsSensitivity(inputs, anchors, kChangedRows));
   PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
   return bound + rounding;
 }
@@ -67,11 +69,11 @@ absl::StatusOr<double> FirstPapersSensitivity(const PublicParameters& parameters
                                      settings.start_stddev);
 }
 
-absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters,
+absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const Matrix& anchors,
                                      const IterationInputs& inputs, const MechanismTraits& traits) {
   // The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
   if (!traits.published || traits.law == Law::kBoundedGaussian) {
-    return ProvenSensitivity(parameters, inputs, traits.law);
+    return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
   PM_RETURN_IF_ERROR(CheckPrintedKernel(parameters, traits));
   return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters, inputs)
@@ -109,7 +111,7 @@ absl::StatusOr<double> EpsilonOfEachIteration(const PrivacyCost& cost) {
 
 }  // namespace
 
-absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters,
+absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckIterations(cost, traits));
@@ -126,7 +128,7 @@ absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters,
   IterationNoise result;
   if (traits.protects == Protects::kValue) {
     PM_RETURN_IF_ERROR(CheckNoRadius(cost));
-    PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, inputs, traits));
+    PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, anchors, inputs, traits));
     noise.sensitivity = widening * result.sensitivity;
     if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
   } else {
@@ -163,7 +165,8 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism) {
   }
   guarantee.neighbours = "the target, feature and class, replaced by any other target";
   guarantee.source =
-      absl::StrCat("PRIVACY.md section 4 (sensitivity); ", guarantee.source, " (noise)");
+      absl::StrCat("PRIVACY.md section 4, known_anchors_sensitivity.h (sensitivity); ",
+                   guarantee.source, " (noise)");
   return guarantee;
 }
 

@@ -20,7 +20,7 @@ struct IterationNoise {
   std::unique_ptr<const Mechanism> mechanism;
 };
 
-// inputs: the iteration that is about to run, one of cost.private_iterations; cost: of all of them
+// anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one of cost.private_iterations; cost: of all of them
 // together. Noise is on the iterate, or on the target's unit row where the mechanism protects the
 // input.
 //
@@ -31,7 +31,7 @@ struct IterationNoise {
 //
 // INVALID_ARGUMENT: a parameter that is missing, out of range or of no use to the mechanism.
 // FAILED_PRECONDITION: no bound can be given for these parameters.
-absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters,
+absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost);
 
 // What all iterations together promise, given the mechanism of the first.
