@@ -102,7 +102,7 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
   prepared.state.slot = *parameters().SlotOf(target.label);
   prepared.state.k = options.k;
   prepared.state.guarantee = release.guarantee;
-  prepared.state.l2_sensitivity = release.l2_sensitivity;
+  prepared.state.sensitivity = release.sensitivity;
   prepared.state.noise_stddev = release.noise_stddev;
   return prepared;
 }

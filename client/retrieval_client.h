@@ -38,7 +38,7 @@ struct QueryState {
   int64_t slot = 0;
   int64_t k = 0;
   Guarantee guarantee;
-  double l2_sensitivity = 0;
+  double sensitivity = 0;
   double noise_stddev = 0;
 };
 

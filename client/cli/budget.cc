@@ -1,6 +1,9 @@
 #include <iostream>
 #include <limits>
+#include <map>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
@@ -9,8 +12,24 @@ namespace {
 
 struct BudgetOptions {
   std::string name;
+  Accounting accounting = Accounting::kBasic;
   Budget budget{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
 };
+
+const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
+                                                            {"gaussian", Accounting::kGaussian}};
+
+std::string NameOf(Accounting accounting) {
+  return accounting == Accounting::kBasic ? "basic" : "gaussian";
+}
+
+// Which way of adding up says less for the granted delta: both are proven for what was spent.
+Accounting Cheaper(const LedgerEntry& entry) {
+  return entry.granted.has_value() && entry.SpentBy(Accounting::kGaussian).epsilon <
+                                          entry.SpentBy(Accounting::kBasic).epsilon
+             ? Accounting::kGaussian
+             : Accounting::kBasic;
+}
 
 nlohmann::json RowOf(const LedgerChange& change) {
   const bool grant = change.kind == LedgerChange::Kind::kGrant;
@@ -18,12 +37,21 @@ nlohmann::json RowOf(const LedgerChange& change) {
                          {"kind", grant ? "grant" : "charge"},
                          {"epsilon", change.epsilon},
                          {"delta", change.delta}};
-  if (!grant) {
+  if (grant) {
+    json["accounting"] = NameOf(change.accounting);
+  } else {
+    json["gaussian_mu"] = nullptr;
+    if (change.gaussian_mu.has_value()) json["gaussian_mu"] = *change.gaussian_mu;
     json["neighbours"] = change.neighbours;
     json["proven"] = change.proven;
     json["source"] = change.source;
   }
   return json;
+}
+
+void Line(const char* what, const Budget& budget, const std::string& remark) {
+  std::cout << "  " << absl::StrFormat("%-8s", what) << "epsilon " << budget.epsilon << " delta "
+            << budget.delta << (remark.empty() ? "" : "  ") << remark << "\n";
 }
 
 absl::Status Report(const Context& context, const std::string& name, const std::string& uuid,
@@ -35,21 +63,26 @@ absl::Status Report(const Context& context, const std::string& name, const std::
          {{"collection", name},
           {"uuid", uuid},
           {"granted", granted},
-          {"spent", ToJson(entry.spent)},
+          {"accounting", NameOf(entry.accounting)},
+          {"spent", ToJson(entry.spent())},
+          {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
+          {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
+          {"cheaper", NameOf(Cheaper(entry))},
           {"left", ToJson(entry.left())},
           {"releases", entry.releases}},
          [&] {
            std::cout << name << " (" << uuid << ")\n";
-           if (entry.granted.has_value()) {
-             std::cout << "  granted epsilon " << entry.granted->epsilon << " delta "
-                       << entry.granted->delta << "\n";
-           } else {
+           if (!entry.granted.has_value()) {
              std::cout << "  no budget is set: releases are refused\n";
+           } else {
+             Line("granted", *entry.granted, absl::StrCat(NameOf(entry.accounting), " accounting"));
            }
-           std::cout << "  spent   epsilon " << entry.spent.epsilon << " delta "
-                     << entry.spent.delta << " in " << entry.releases
-                     << " releases\n  left    epsilon " << entry.left().epsilon << " delta "
-                     << entry.left().delta << "\n";
+           Line("spent", entry.spent(), absl::StrCat("in ", entry.releases, " releases"));
+           Line("left", entry.left(), "");
+           if (const Accounting cheaper = Cheaper(entry); cheaper != entry.accounting) {
+             Line("spent", entry.SpentBy(cheaper),
+                  absl::StrCat("by ", NameOf(cheaper), " accounting, proven too: see budget set"));
+           }
          });
   return absl::OkStatus();
 }
@@ -71,7 +104,7 @@ absl::Status Show(const Context& context, const BudgetOptions& options) {
 absl::Status Set(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget));
+  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget, options.accounting));
   return Report(context, options.name, uuid, *ledger);
 }
 
@@ -117,6 +150,9 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
       ->required();
   set->add_option("--delta", options->budget.delta, "Total delta over the collection's life")
       ->required();
+  set->add_option("--accounting", options->accounting,
+                  "How releases add up: basic (sums) or gaussian (by mu, for many releases)")
+      ->transform(CLI::CheckedTransformer(kAccountingNames));
   set->callback([&context, options] {
     context.run = [&context, options] { return Set(context, *options); };
   });

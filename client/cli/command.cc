@@ -30,11 +30,15 @@ void Answer(const Context& context, const nlohmann::json& json, const std::funct
 }
 
 nlohmann::json ToJson(const Guarantee& guarantee) {
-  return {{"epsilon", guarantee.epsilon},
-          {"delta", guarantee.delta},
-          {"neighbours", guarantee.neighbours},
-          {"proven", guarantee.proven},
-          {"source", guarantee.source}};
+  nlohmann::json json = {{"epsilon", guarantee.epsilon},
+                         {"delta", guarantee.delta},
+                         {"neighbours", guarantee.neighbours},
+                         {"proven", guarantee.proven},
+                         {"source", guarantee.source}};
+  if (guarantee.radius.has_value()) json["radius"] = *guarantee.radius;
+  if (!guarantee.metric.empty()) json["metric"] = guarantee.metric;
+  if (guarantee.gaussian_mu.has_value()) json["gaussian_mu"] = *guarantee.gaussian_mu;
+  return json;
 }
 
 nlohmann::json ToJson(const Budget& budget) {

@@ -140,10 +140,10 @@ nlohmann::json JsonOf(const Outcome& outcome) {
           {"matches", matches},
           {"truncated", outcome.result.truncated},
           {"guarantee", ToJson(state.guarantee)},
-          {"l2_sensitivity", state.l2_sensitivity},
+          {"sensitivity", state.sensitivity},
           {"noise_stddev", state.noise_stddev},
           {"ledger",
-           {{"spent", ToJson(outcome.ledger.spent)}, {"left", ToJson(outcome.ledger.left())}}},
+           {{"spent", ToJson(outcome.ledger.spent())}, {"left", ToJson(outcome.ledger.left())}}},
           {"bytes",
            {{"up", outcome.prepared.request.ByteSizeLong()},
             {"down", outcome.response.ByteSizeLong()}}},
@@ -284,10 +284,18 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddTargetOptions(query, &options->targets);
   query->add_option("-k", options->query.k, "Matches wanted")->capture_default_str();
   query->add_option("--epsilon", options->query.cost.epsilon, "Spent by each query")->required();
-  query->add_option("--delta", options->query.cost.delta, "Spent by each query")->required();
+  query->add_option("--delta", options->query.cost.delta,
+                    "Spent by each query, where the mechanism has one: the Gaussian ones");
   query
       ->add_option("--mechanism", options->mechanism,
-                   "gaussian, or published-gaussian (not a proven guarantee)")
+                   MechanismNames() + "; published-... is no proven guarantee")
+      ->capture_default_str();
+  query->add_option("--radius", options->query.cost.radius,
+                    "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
+                    "among all within this distance, not the class");
+  query
+      ->add_option("--private-iterations", options->query.cost.private_iterations,
+                   "Iterations that see the target, with noise after each")
       ->capture_default_str();
   query
       ->add_option("--post-process", options->post_process,

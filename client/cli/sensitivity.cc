@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/names.h"
-#include "client/privacy/gaussian_mechanism.h"
+#include "client/privacy/additive_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"

@@ -1,13 +1,16 @@
 #include "client/privacy/ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/privacy/gaussian_tradeoff.h"
 #include "client/privacy/ledger_rows.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -17,12 +20,33 @@ namespace privatemail {
 namespace {
 
 constexpr double kSumSlack = 1e-12;
-// A witness that a process wrote just before it was killed was stamped when it was written.
-constexpr int64_t kLongestWriteNanoseconds = 60'000'000'000;
+// A witness is stamped when it is written: a copy put back later is not taken for the work of a
+// process that was killed just then.
+constexpr int64_t kLongestWriteNanoseconds = 1'000'000'000;
 
 std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()); }
 
 bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
+
+// The mu under which a charge counts in Gaussian accounting, if there is one.
+std::optional<double> MuOf(const Guarantee& guarantee) {
+  if (!guarantee.proven) return std::nullopt;
+  if (guarantee.gaussian_mu.has_value()) return guarantee.gaussian_mu;
+  if (guarantee.delta != 0) return std::nullopt;
+  const absl::StatusOr<double> mu = GaussianMuOfPureDp(guarantee.epsilon);
+  return mu.ok() ? std::optional<double>(*mu) : std::nullopt;
+}
+
+LedgerEntry With(LedgerEntry entry, const Guarantee& charge) {
+  entry.sums.epsilon += charge.epsilon;
+  entry.sums.delta += charge.delta;
+  const std::optional<double> mu = MuOf(charge);
+  entry.gaussian_mu = mu.has_value() && entry.gaussian_mu.has_value()
+                          ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
+                          : std::nullopt;
+  ++entry.releases;
+  return entry;
+}
 
 absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
   if (!entry.granted.has_value()) {
@@ -30,35 +54,53 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
         "no privacy budget is set for this collection; set one with: privatemail budget set NAME "
         "--epsilon E --delta D");
   }
-  if (Exceeds(entry.spent.epsilon + asked.epsilon, entry.granted->epsilon) ||
-      Exceeds(entry.spent.delta + asked.delta, entry.granted->delta)) {
+  if (entry.accounting == Accounting::kGaussian && !MuOf(asked).has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Gaussian accounting needs a proven guarantee of Gaussian noise or with delta 0, but got ",
+        asked.source, " with delta ", asked.delta,
+        "; privatemail budget set ... --accounting basic adds any up"));
+  }
+  const Budget after = With(entry, asked).spent();
+  if (Exceeds(after.epsilon, entry.granted->epsilon) ||
+      Exceeds(after.delta, entry.granted->delta)) {
+    const Budget spent = entry.spent();
     const Budget left = entry.left();
     return absl::ResourceExhaustedError(
-        absl::StrCat("privacy budget exhausted: spent epsilon ", entry.spent.epsilon, " delta ",
-                     entry.spent.delta, ", asked epsilon ", asked.epsilon, " delta ", asked.delta,
+        absl::StrCat("privacy budget exhausted: spent epsilon ", spent.epsilon, " delta ",
+                     spent.delta, ", asked epsilon ", asked.epsilon, " delta ", asked.delta,
                      ", left epsilon ", left.epsilon, " delta ", left.delta));
   }
   return absl::OkStatus();
 }
 
-enum class Match { kIntact, kAnnounced, kForeign };
+enum class Match {
+  kIntact,
+  kNotWitnessed,  // the last change was made, and its witness not yet
+  kNotTold,       // it was witnessed, and the ledger not yet told so
+  kForeign,
+};
 
 Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
   if (record.ledger_id != state.id) return Match::kForeign;
-  if (record.generation == state.generation) {
-    return record.stamped_at_nanoseconds == state.witness_stamp ? Match::kIntact : Match::kForeign;
+  const int64_t stamp = record.stamped_at_nanoseconds;
+  if (state.witness_stamp != 0) {
+    return record.generation == state.generation && stamp == state.witness_stamp ? Match::kIntact
+                                                                                 : Match::kForeign;
   }
-  const bool just_written = std::llabs(record.stamped_at_nanoseconds -
-                                       record.written_at_nanoseconds) < kLongestWriteNanoseconds;
-  return record.generation == state.generation + 1 && record.change.has_value() && just_written
-             ? Match::kAnnounced
-             : Match::kForeign;
+  if (record.generation == state.generation - 1 && stamp == state.former_stamp) {
+    return Match::kNotWitnessed;
+  }
+  const bool just_written =
+      std::llabs(stamp - record.written_at_nanoseconds) < kLongestWriteNanoseconds;
+  return record.generation == state.generation && just_written ? Match::kNotTold : Match::kForeign;
 }
 
 absl::Status Distrust(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why,
-      "): it was copied, moved, restored or lost, and what was spent since is unknown, so nothing "
+      "): it was copied, restored or lost, or the witness was given another mode or a hard link, "
+      "and "
+      "what was spent since is unknown, so nothing "
       "more is. Its content stays readable (privatemail budget history NAME). To start anew, move "
       "it and ",
       path,
@@ -68,10 +110,19 @@ absl::Status Distrust(const std::string& path, absl::string_view why) {
 
 }  // namespace
 
+Budget LedgerEntry::SpentBy(Accounting how) const {
+  if (how == Accounting::kBasic || releases == 0) return sums;
+  const double delta = granted.has_value() ? granted->delta : 0;
+  const absl::StatusOr<double> epsilon = gaussian_mu.has_value()
+                                             ? GaussianEpsilon(std::max(*gaussian_mu, 1e-6), delta)
+                                             : absl::FailedPreconditionError("a charge has no mu");
+  return {epsilon.ok() ? *epsilon : std::numeric_limits<double>::infinity(), delta};
+}
+
 Budget LedgerEntry::left() const {
   if (!granted.has_value()) return {};
-  return {std::max(0.0, granted->epsilon - spent.epsilon),
-          std::max(0.0, granted->delta - spent.delta)};
+  return {std::max(0.0, granted->epsilon - spent().epsilon),
+          std::max(0.0, granted->delta - spent().delta)};
 }
 
 Ledger::Ledger(std::unique_ptr<sqlite::Database> database)
@@ -100,8 +151,7 @@ absl::Status Ledger::Prepare() {
   }
   if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
   LedgerState state{.id = absl::StrCat(absl::Hex(absl::GetCurrentTimeNanos()))};
-  PM_ASSIGN_OR_RETURN(state.witness_stamp,
-                      witness_.Write({.ledger_id = state.id, .change = std::nullopt}));
+  PM_ASSIGN_OR_RETURN(state.witness_stamp, witness_.Write({.ledger_id = state.id}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
@@ -112,39 +162,53 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
   while (true) {
     PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction,
                         sqlite::Transaction::Begin(database_.get()));
-    PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+    PM_ASSIGN_OR_RETURN(const LedgerState state, ReadLedgerState(*database_));
     const absl::StatusOr<LedgerWitness::Record> record = witness_.Read();
     if (!record.ok()) return Distrust(database_->path(), record.status().message());
     switch (Compare(state, *record)) {
       case Match::kIntact:
         return transaction;
+      case Match::kNotWitnessed: {
+        PM_ASSIGN_OR_RETURN(const int64_t stamp, witness_.Write({.ledger_id = state.id,
+                                                                 .generation = state.generation}));
+        PM_RETURN_IF_ERROR(CatchUp(state, stamp, std::move(transaction)));
+        break;
+      }
+      case Match::kNotTold:
+        PM_RETURN_IF_ERROR(CatchUp(state, record->stamped_at_nanoseconds, std::move(transaction)));
+        break;
       case Match::kForeign:
         return Distrust(database_->path(),
                         absl::StrCat("the ledger counts ", state.generation,
                                      " changes, its witness ", record->generation));
-      case Match::kAnnounced:
-        // Its writer was killed, or lost power, before it could make the change.
-        PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, *record->change));
-        state.generation = record->generation;
-        state.witness_stamp = record->stamped_at_nanoseconds;
-        PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
-        PM_RETURN_IF_ERROR(transaction.Commit());
     }
   }
 }
 
-absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
-  PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
-  ++state.generation;
-  PM_ASSIGN_OR_RETURN(
-      state.witness_stamp,
-      witness_.Write({.ledger_id = state.id, .generation = state.generation, .change = change}));
-  PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change));
+absl::Status Ledger::CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction) {
+  state.witness_stamp = stamp;
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
 }
 
-absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget) {
+absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
+  const auto make = [&]() -> absl::Status {
+    PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+    ++state.generation;
+    state.former_stamp = std::exchange(state.witness_stamp, 0);
+    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change));
+    PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+    PM_RETURN_IF_ERROR(transaction.Commit());  // counts from here on
+    return BeginChange().status();             // bears witness to it
+  };
+  const absl::Status made = make();
+  if (made.ok() || absl::IsDataLoss(made)) return made;
+  return absl::UnavailableError(absl::StrCat(
+      "the ledger could not be written, and the change may count nevertheless: ", made.message()));
+}
+
+absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
+                           Accounting accounting) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", budget.delta));
   const std::lock_guard lock(mutex_);
@@ -153,6 +217,8 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
                .collection = collection_uuid,
                .epsilon = budget.epsilon,
                .delta = budget.delta,
+               .accounting = accounting,
+               .gaussian_mu = std::nullopt,
                .neighbours = "",
                .source = "",
                .made_at = Now()},
@@ -176,21 +242,19 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("delta", guarantee.delta));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
-  PM_ASSIGN_OR_RETURN(LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
   PM_RETURN_IF_ERROR(CheckSuffices(entry, guarantee));
   PM_RETURN_IF_ERROR(Make({.kind = LedgerChange::Kind::kCharge,
                            .collection = collection_uuid,
                            .epsilon = guarantee.epsilon,
                            .delta = guarantee.delta,
+                           .gaussian_mu = MuOf(guarantee),
                            .neighbours = guarantee.neighbours,
                            .proven = guarantee.proven,
                            .source = guarantee.source,
                            .made_at = Now()},
                           std::move(transaction)));
-  entry.spent.epsilon += guarantee.epsilon;
-  entry.spent.delta += guarantee.delta;
-  ++entry.releases;
-  return entry;
+  return With(entry, guarantee);
 }
 
 }  // namespace privatemail

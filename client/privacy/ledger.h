@@ -21,15 +21,48 @@ class Transaction;
 
 namespace privatemail {
 
+struct LedgerState;
+
 struct Budget {
   double epsilon = 0;
   double delta = 0;
 };
 
+// How charges add up against a grant. The grant says which: to follow whichever is cheaper from
+// release to release is not proven when releases are chosen by what earlier ones said.
+enum class Accounting {
+  kBasic = 0,     // sums of epsilon and delta
+  kGaussian = 1,  // mu = sqrt(sum mu_i^2), within the mu that has (epsilon, delta): exact for
+                  // Gaussian noise, also for charges chosen adaptively (Dong, Roth, Su 2022;
+                  // Smith and Thakurta 2022). Every charge must carry a mu or be pure.
+};
+
+struct LedgerChange {
+  enum class Kind { kGrant, kCharge };
+  Kind kind = Kind::kCharge;
+  std::string collection;
+  double epsilon = 0;
+  double delta = 0;
+  Accounting accounting = Accounting::kBasic;  // of a grant
+  std::optional<double> gaussian_mu;           // of a charge
+  std::string neighbours;
+  bool proven = false;
+  std::string source;
+  std::string made_at;  // RFC 3339
+};
+
 struct LedgerEntry {
   std::optional<Budget> granted;  // none: releases are refused
-  Budget spent;                   // basic composition: sums
+  Accounting accounting = Accounting::kBasic;
+  Budget sums;                        // of all charges: basic composition
+  std::optional<double> gaussian_mu;  // of all charges together, where every one has a mu
   int64_t releases = 0;
+
+  // What all charges together cost. Basic: the sums. Gaussian: the epsilon that belongs to the
+  // granted delta, which is a property of the whole and stands there once; infinite where a charge
+  // has no mu.
+  Budget spent() const { return SpentBy(accounting); }
+  Budget SpentBy(Accounting how) const;
 
   // granted - spent, never negative; zero when nothing is granted.
   Budget left() const;
@@ -40,11 +73,14 @@ struct LedgerEntry {
 // one transaction that is on disk before the call returns, so a killed process has either charged
 // or not sampled, and two processes at once cannot spend the same epsilon. Thread-safe.
 //
-// Time does not run backwards in it. Each change is announced, durably, in a witness beside the
-// file (ledger_witness.h) before it is made, and counted in both. A change announced and never made
-// is made by whoever comes next. A ledger that was copied, restored from a backup or lost, alone or
-// with its witness, does not match and refuses to spend: what was spent since is unknown. Only who
-// restores the whole disk, kernel time stamps included, can go back unnoticed.
+// Time does not run backwards in it. Each change is counted in the file and, right after, in a
+// witness beside it (ledger_witness.h), whose kernel time stamp the ledger then remembers. Whoever
+// comes next finishes what a killed process left half done. A ledger that was copied, restored from
+// a backup or lost, alone or with its witness, does not match and refuses to spend: what was spent
+// since is unknown. (So do a witness whose mode or number of hard links was changed, which the
+// kernel stamps, too.) Two ways back are left: to restore the whole disk, kernel time stamps
+// included; and to copy the ledger in the milliseconds between the two writes of a change, and put
+// it back within a second of them.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness. FAILED_PRECONDITION: it cannot be opened, is no
@@ -55,10 +91,11 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Sets what may be spent in all, over the life of the collection. What is spent stays spent.
-  // INVALID_ARGUMENT: epsilon not finite and positive, delta outside (0, 1). DATA_LOSS: the ledger
-  // does not match its witness.
-  absl::Status Grant(const std::string& collection_uuid, const Budget& budget);
+  // Sets what may be spent in all, over the life of the collection, and how it is added up. What
+  // is spent stays spent. INVALID_ARGUMENT: epsilon not finite and positive, delta outside (0, 1).
+  // DATA_LOSS: the ledger does not match its witness. UNAVAILABLE as in Charge.
+  absl::Status Grant(const std::string& collection_uuid, const Budget& budget,
+                     Accounting accounting = Accounting::kBasic);
 
   // An unknown collection has an empty entry. DATA_LOSS as above.
   absl::StatusOr<LedgerEntry> Show(const std::string& collection_uuid);
@@ -67,11 +104,13 @@ class Ledger {
   // refuses.
   absl::StatusOr<std::vector<LedgerChange>> History(const std::string& collection_uuid);
 
-  // Spends the guarantee's epsilon and delta, or changes nothing. Sums are compared with the grant
-  // up to one part in 10^12, so that three times .1 fit into .3; every calibration keeps a larger
-  // surplus. FAILED_PRECONDITION: no budget is granted. RESOURCE_EXHAUSTED: it does not suffice;
-  // the message says what is spent, asked and left. UNAVAILABLE: the charge could not be made
-  // durable. DATA_LOSS as above.
+  // Spends what the guarantee costs. What is spent is compared with the grant up to one part in
+  // 10^12, so that three times .1 fit into .3; every calibration keeps a larger surplus.
+  // FAILED_PRECONDITION: no budget is granted, or Gaussian accounting of a guarantee that is not
+  // proven or has neither a mu nor delta = 0. RESOURCE_EXHAUSTED: it does not suffice; the message
+  // says what is spent, asked and left. UNAVAILABLE: the charge could not be made durable and
+  // witnessed; it may count nevertheless. DATA_LOSS as above. After any error nothing may be
+  // released.
   absl::StatusOr<LedgerEntry> Charge(const std::string& collection_uuid,
                                      const Guarantee& guarantee);
 
@@ -81,6 +120,7 @@ class Ledger {
   absl::Status Prepare();
   absl::StatusOr<sqlite::Transaction> BeginChange();
   absl::Status Make(const LedgerChange& change, sqlite::Transaction transaction);
+  absl::Status CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
 
   std::mutex mutex_;  // a connection has one transaction at a time
   std::unique_ptr<sqlite::Database> database_;

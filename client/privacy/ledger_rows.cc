@@ -1,5 +1,7 @@
 #include "client/privacy/ledger_rows.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -7,15 +9,17 @@ namespace privatemail {
 namespace {
 
 constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 
 constexpr char kTables[] = R"sql(
   CREATE TABLE state(
     only INTEGER PRIMARY KEY CHECK (only = 1),
-    id TEXT NOT NULL, generation INTEGER NOT NULL, witness_stamp INTEGER NOT NULL) STRICT;
+    id TEXT NOT NULL, generation INTEGER NOT NULL, witness_stamp INTEGER NOT NULL,
+    former_stamp INTEGER NOT NULL) STRICT;
   CREATE TABLE changes(
     number INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL, collection TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL,
+    gaussian_mu REAL, accounting INTEGER NOT NULL,
     neighbours TEXT NOT NULL, proven INTEGER NOT NULL, source TEXT NOT NULL, made_at TEXT NOT NULL) STRICT;
   CREATE INDEX changes_of_collection ON changes(collection, kind);
 )sql";
@@ -47,51 +51,66 @@ absl::Status CreateLedgerTables(sqlite::Database& database) {
 }
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {
-  PM_ASSIGN_OR_RETURN(sqlite::Statement row,
-                      database.Prepare("SELECT id, generation, witness_stamp FROM state"));
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("SELECT id, generation, witness_stamp, former_stamp FROM state"));
   PM_ASSIGN_OR_RETURN(const bool found, row.Step());
   if (!found) return absl::DataLossError(absl::StrCat(database.path(), " has lost its state row"));
-  return LedgerState{std::string(row.Bytes(0)), row.Int(1), row.Int(2)};
+  return LedgerState{std::string(row.Bytes(0)), row.Int(1), row.Int(2), row.Int(3)};
 }
 
 absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state) {
   PM_ASSIGN_OR_RETURN(sqlite::Statement row,
-                      database.Prepare("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)"));
-  return row.BindText(1, state.id).Bind(2, state.generation).Bind(3, state.witness_stamp).Run();
+                      database.Prepare("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?)"));
+  return row.BindText(1, state.id)
+      .Bind(2, state.generation)
+      .Bind(3, state.witness_stamp)
+      .Bind(4, state.former_stamp)
+      .Run();
 }
 
 absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
-      database.Prepare("INSERT INTO changes(kind, collection, epsilon, delta, neighbours, proven, "
-                       "source, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-  return row.Bind(1, Number(change.kind))
+      database.Prepare("INSERT INTO changes(kind, collection, epsilon, delta, accounting, "
+                       "neighbours, proven, source, made_at, gaussian_mu) "
+                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  row.Bind(1, Number(change.kind))
       .BindText(2, change.collection)
       .Bind(3, change.epsilon)
       .Bind(4, change.delta)
-      .BindText(5, change.neighbours)
-      .Bind(6, int64_t{change.proven})
-      .BindText(7, change.source)
-      .BindText(8, change.made_at)
-      .Run();
+      .Bind(5, static_cast<int64_t>(change.accounting))
+      .BindText(6, change.neighbours)
+      .Bind(7, int64_t{change.proven})
+      .BindText(8, change.source)
+      .BindText(9, change.made_at);
+  if (change.gaussian_mu.has_value()) row.Bind(10, *change.gaussian_mu);  // NULL otherwise
+  return row.Run();
 }
 
 absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
                                             const std::string& collection) {
   LedgerEntry entry;
-  PM_ASSIGN_OR_RETURN(sqlite::Statement grant,
-                      database.Prepare("SELECT epsilon, delta FROM changes WHERE collection = ? "
-                                       "AND kind = ? ORDER BY number DESC LIMIT 1"));
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement grant,
+      database.Prepare("SELECT epsilon, delta, accounting FROM changes WHERE collection = ? "
+                       "AND kind = ? ORDER BY number DESC LIMIT 1"));
   grant.BindText(1, collection).Bind(2, Number(LedgerChange::Kind::kGrant));
   PM_ASSIGN_OR_RETURN(const bool granted, grant.Step());
-  if (granted) entry.granted = Budget{grant.Double(0), grant.Double(1)};
-  PM_ASSIGN_OR_RETURN(sqlite::Statement sum,
-                      database.Prepare("SELECT total(epsilon), total(delta), count(*) FROM changes "
-                                       "WHERE collection = ? AND kind = ?"));
+  if (granted) {
+    entry.granted = Budget{grant.Double(0), grant.Double(1)};
+    entry.accounting = static_cast<Accounting>(grant.Int(2));
+  }
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement sum,
+      database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
+                       "total(gaussian_mu * gaussian_mu) FROM changes "
+                       "WHERE collection = ? AND kind = ?"));
   sum.BindText(1, collection).Bind(2, Number(LedgerChange::Kind::kCharge));
   PM_RETURN_IF_ERROR(sum.Step().status());
-  entry.spent = {sum.Double(0), sum.Double(1)};
+  entry.sums = {sum.Double(0), sum.Double(1)};
   entry.releases = sum.Int(2);
+  if (sum.Int(3) == entry.releases) entry.gaussian_mu = std::sqrt(sum.Double(4));
   return entry;
 }
 
@@ -99,23 +118,26 @@ absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& da
                                                             const std::string& collection) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
-      database.Prepare("SELECT kind, epsilon, delta, neighbours, proven, source, made_at FROM "
-                       "changes WHERE collection = ? ORDER BY number"));
+      database.Prepare("SELECT kind, epsilon, delta, accounting, neighbours, proven, source, "
+                       "made_at, gaussian_mu, gaussian_mu IS NOT NULL FROM changes "
+                       "WHERE collection = ? ORDER BY number"));
   row.BindText(1, collection);
   std::vector<LedgerChange> changes;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return changes;
-    changes.push_back({.kind = row.Int(0) == Number(LedgerChange::Kind::kGrant)
-                                   ? LedgerChange::Kind::kGrant
-                                   : LedgerChange::Kind::kCharge,
-                       .collection = collection,
-                       .epsilon = row.Double(1),
-                       .delta = row.Double(2),
-                       .neighbours = std::string(row.Bytes(3)),
-                       .proven = row.Int(4) != 0,
-                       .source = std::string(row.Bytes(5)),
-                       .made_at = std::string(row.Bytes(6))});
+    LedgerChange& change = changes.emplace_back();
+    change.kind = row.Int(0) == Number(LedgerChange::Kind::kGrant) ? LedgerChange::Kind::kGrant
+                                                                   : LedgerChange::Kind::kCharge;
+    change.collection = collection;
+    change.epsilon = row.Double(1);
+    change.delta = row.Double(2);
+    change.accounting = static_cast<Accounting>(row.Int(3));
+    change.neighbours = std::string(row.Bytes(4));
+    change.proven = row.Int(5) != 0;
+    change.source = std::string(row.Bytes(6));
+    change.made_at = std::string(row.Bytes(7));
+    if (row.Int(9) != 0) change.gaussian_mu = row.Double(8);
   }
 }
 

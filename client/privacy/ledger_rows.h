@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/privacy/ledger.h"
-#include "client/privacy/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
 
 namespace privatemail {
@@ -18,8 +17,9 @@ namespace privatemail {
 // What the ledger remembers of itself and of its witness.
 struct LedgerState {
   std::string id;
-  int64_t generation = 0;  // grants and charges so far
-  int64_t witness_stamp = 0;
+  int64_t generation = 0;     // grants and charges so far
+  int64_t witness_stamp = 0;  // of the witness to this generation; 0: not told yet
+  int64_t former_stamp = 0;   // of the witness to the generation before
 };
 
 // True for an empty file, false for a ledger of this version. FAILED_PRECONDITION: anything else.

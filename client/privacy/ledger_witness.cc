@@ -19,9 +19,9 @@
 namespace privatemail {
 namespace {
 
-constexpr size_t kSize = 4096;
+constexpr size_t kSize = 512;
 constexpr size_t kDigest = 64;
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 class File {
  public:
@@ -62,35 +62,11 @@ std::string DigestOf(absl::string_view text) {
       absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
 }
 
-nlohmann::json ToJson(const LedgerChange& change) {
-  return {{"kind", change.kind == LedgerChange::Kind::kGrant ? "grant" : "charge"},
-          {"collection", change.collection},
-          {"epsilon", change.epsilon},
-          {"delta", change.delta},
-          {"neighbours", change.neighbours},
-          {"proven", change.proven},
-          {"source", change.source},
-          {"made_at", change.made_at}};
-}
-
-LedgerChange ChangeFrom(const nlohmann::json& json) {
-  return {
-      .kind = json.at("kind") == "grant" ? LedgerChange::Kind::kGrant : LedgerChange::Kind::kCharge,
-      .collection = json.at("collection"),
-      .epsilon = json.at("epsilon"),
-      .delta = json.at("delta"),
-      .neighbours = json.at("neighbours"),
-      .proven = json.at("proven"),
-      .source = json.at("source"),
-      .made_at = json.at("made_at")};
-}
-
 LedgerWitness::Record RecordFrom(const nlohmann::json& json) {
   LedgerWitness::Record record;
   record.ledger_id = json.at("ledger");
   record.generation = json.at("generation");
   record.written_at_nanoseconds = json.at("written_at");
-  if (!json.at("change").is_null()) record.change = ChangeFrom(json.at("change"));
   return record;
 }
 
@@ -123,19 +99,11 @@ absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
 }
 
 absl::StatusOr<int64_t> LedgerWitness::Write(const Record& record) const {
-  nlohmann::json json = {{"format", kFormat},
-                         {"ledger", record.ledger_id},
-                         {"generation", record.generation},
-                         {"written_at", absl::GetCurrentTimeNanos()},
-                         {"change", nullptr}};
-  if (record.change.has_value()) json["change"] = ToJson(*record.change);
-  std::string text =
-      absl::StrCat(" ", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  if (text.size() >= kSize - kDigest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("collection, neighbours and source must fit a record of ", kSize,
-                     " bytes, but need ", text.size() + kDigest));
-  }
+  const nlohmann::json json = {{"format", kFormat},
+                               {"ledger", record.ledger_id},
+                               {"generation", record.generation},
+                               {"written_at", absl::GetCurrentTimeNanos()}};
+  std::string text = absl::StrCat(" ", json.dump());
   text.resize(kSize - kDigest - 1, ' ');
   text += '\n';
   text.insert(0, DigestOf(text));

@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_PRIVACY_LEDGER_WITNESS_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,32 +10,18 @@
 
 namespace privatemail {
 
-// What the ledger is about to change, in full: whoever finds it announced but not made makes it.
-struct LedgerChange {
-  enum class Kind { kGrant, kCharge };
-  Kind kind = Kind::kCharge;
-  std::string collection;
-  double epsilon = 0;
-  double delta = 0;
-  std::string neighbours;
-  bool proven = false;
-  std::string source;
-  std::string made_at;  // RFC 3339
-};
-
 // One record, overwritten in place, on disk before Write returns. The kernel stamps every change of
 // a file with a time (ctime) that no program can set, so a record that was restored or copied,
 // whole or together with its ledger, carries another stamp than the ledger remembers.
 //
-// Format, 4,096 bytes of text: 64 hexadecimal digits, the SHA-256 of all that follows; a space; a
-// JSON object {format: 1, ledger, generation, written_at, change | null}; spaces; a newline.
+// Format, 512 bytes of text: 64 hexadecimal digits, the SHA-256 of all that follows; a space; a
+// JSON object {format: 2, ledger, generation, written_at}; spaces; a newline.
 // Not thread-safe and not locked: the ledger calls it inside its own write transaction.
 class LedgerWitness {
  public:
   struct Record {
     std::string ledger_id;
-    int64_t generation = 0;              // changes of the ledger so far, this one included
-    std::optional<LedgerChange> change;  // none in generation 0
+    int64_t generation = 0;              // changes of the ledger so far
     int64_t written_at_nanoseconds = 0;  // the clock just before the write
     int64_t stamped_at_nanoseconds = 0;  // the kernel's stamp; not part of the file's content
   };
@@ -48,8 +33,8 @@ class LedgerWitness {
   // NOT_FOUND: there is no such file. DATA_LOSS: it is damaged. UNAVAILABLE: it cannot be read.
   absl::StatusOr<Record> Read() const;
 
-  // Returns the kernel's stamp of this write; sets written_at itself. INVALID_ARGUMENT: the names
-  // in the change do not fit. UNAVAILABLE: it cannot be made durable.
+  // Returns the kernel's stamp of this write; sets written_at itself. UNAVAILABLE: it cannot be
+  // made durable.
   absl::StatusOr<int64_t> Write(const Record& record) const;
 
  private:

@@ -7,59 +7,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/iteration_bounds.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
 
-absl::Status CheckInputs(const IterationInputs& in) {
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", in.alpha));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
-  const auto n = static_cast<int64_t>(in.start.rows());
-  if (n < 2)
-    return absl::InvalidArgumentError(
-        absl::StrCat("the iteration needs at least 2 rows, but has ", n));
-  if (in.label_graph.size() != n) {
-    return absl::InvalidArgumentError(absl::StrCat("labels must be as many as the start's ", n,
-                                                   " rows, but are ", in.label_graph.size()));
-  }
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
-  if (!in.start.allFinite())
-    return absl::InvalidArgumentError("the start must be finite, but is not");
-  return absl::OkStatus();
-}
+using iteration_bounds::CheckInputs;
+using iteration_bounds::FiniteBound;
+using iteration_bounds::InL1;
+using iteration_bounds::InL2;
+using iteration_bounds::LabelPull;
+using iteration_bounds::RowMoves;
+using iteration_bounds::SmallestAffinity;
 
-// m = exp(-4/c) and the smallest degree (n-1) m, or why the kernel cannot be bounded.
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
-  const double m = std::exp(-4 / in.kernel_denominator);
-  if (!std::isnormal(m)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("kernel_bandwidth is too small: opposite unit vectors have affinity exp(-4 / ",
-                     in.kernel_denominator, ") = ", m, ", so no sensitivity can be proven"));
-  }
-  return m;
-}
-
-absl::StatusOr<double> FiniteBound(double bound) {
-  if (!std::isfinite(bound)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the sensitivity bound is ", bound,
-                     ", expected a finite number: alpha or start_stddev is "
-                     "extreme, or kernel_bandwidth too small"));
-  }
-  // One part in 10^12 covers the rounding of the bound's own evaluation.
-  return bound * (1 + 1e-12);
-}
-
-// g_i = |alpha (L_Y Q)_i|
-Vector LabelPull(const IterationInputs& in) {
-  return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
-}
-
-}  // namespace
-
-absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
+absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_rows) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("changed_rows", changed_rows, 1, 2));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
@@ -78,9 +41,19 @@ absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int c
       (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
   const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);
   const double largest_pull = g.head(in.slots).maxCoeff();
-  const double changed = largest_pull * std::expm1(4 / c) / others + averages;
+  return RowMoves{stays, largest_pull * std::expm1(4 / c) / others + averages};
+}
 
-  return FiniteBound(0.5 * std::sqrt(stays.squaredNorm() + t * changed * changed));
+}  // namespace
+
+absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
+  return InL2(moves, changed_rows);
+}
+
+absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& in, int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
+  return InL1(moves, changed_rows, in.start.cols());
 }
 
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {

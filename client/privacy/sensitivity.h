@@ -35,6 +35,10 @@ struct IterationInputs {
 // not finite.
 absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& inputs, int changed_rows);
 
+// The same in L1, for Laplace noise: each row's move in L2 costs at most sqrt(k) of it in L1, so
+// sum |f(X) - f(X')| <= sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
+absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& inputs, int changed_rows);
+
 // An upper bound on the magnitude of every entry of f(X), from public values alone: half of
 // max_i (rho + |q_i| + g_i / ((n-1) m)). Errors as above.
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& inputs);

@@ -61,6 +61,28 @@ Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors
   return means;
 }
 
+// The part of a release that sees the target. Every further private iteration starts from what was
+// released by the one before.
+absl::StatusOr<FloatMatrix> ReleaseCharged(const JointSetting& setting, const TargetFreePart& part,
+                                           const PrivacyCost& cost, int64_t slot,
+                                           const RowVector& target, BitSource& bits) {
+  if (TraitsOf(cost.mechanism).protects == MechanismTraits::Protects::kInput) {
+    PM_ASSIGN_OR_RETURN(const RowVector noisy, NoisyTarget(target, *part.noise.mechanism, bits));
+    const Matrix rows = AssembleRows(setting, part, slot, noisy);
+    return FloatMatrix(PrivateIteration(setting, part.start, rows).cast<float>());
+  }
+  const Matrix rows = AssembleRows(setting, part, slot, target);
+  PM_ASSIGN_OR_RETURN(FloatMatrix released, part.noise.mechanism->Release(
+                                                PrivateIteration(setting, part.start, rows), bits));
+  for (int64_t done = 1; done < cost.private_iterations; ++done) {
+    const Matrix start = released.cast<double>();
+    PM_ASSIGN_OR_RETURN(const IterationNoise noise, NoiseFrom(setting, start, cost));
+    PM_ASSIGN_OR_RETURN(released,
+                        noise.mechanism->Release(PrivateIteration(setting, start, rows), bits));
+  }
+  return released;
+}
+
 }  // namespace
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
@@ -111,13 +133,12 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
 
   PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
-  const Matrix rows = AssembleRows(*setting_, part, *slot, unit.row(0));
   PM_ASSIGN_OR_RETURN(FloatMatrix released,
-                      part.mechanism.Release(PrivateIteration(*setting_, part, rows), bits));
+                      ReleaseCharged(*setting_, part, cost, *slot, unit.row(0), bits));
   return JointRelease{.rows = std::move(released),
                       .guarantee = part.guarantee,
-                      .l2_sensitivity = part.l2_sensitivity,
-                      .noise_stddev = part.mechanism.noise_stddev()};
+                      .sensitivity = part.noise.sensitivity,
+                      .noise_stddev = part.noise.mechanism->noise_stddev()};
 }
 
 }  // namespace privatemail

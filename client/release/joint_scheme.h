@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/bit_source.h"
-#include "client/privacy/gaussian_mechanism.h"
 #include "client/privacy/guarantee.h"
 #include "client/privacy/ledger.h"
+#include "client/privacy/mechanism_kind.h"
 #include "common/base/matrix.h"
 #include "common/protocol/public_parameters.h"
 
@@ -25,11 +25,16 @@ struct Target {
   int32_t label = 0;            // one of the collection's slot labels
 };
 
-// What one release may cost. Neither number has a default: unset is refused.
+// What one release may cost. No number has a default: what the mechanism needs and is not set is
+// refused, and so is what it has no use for.
 struct PrivacyCost {
   double epsilon = std::numeric_limits<double>::quiet_NaN();
+  // Of the Gaussian laws, and of strong composition over several iterations of a pure law.
   double delta = std::numeric_limits<double>::quiet_NaN();
-  Mechanism mechanism = Mechanism::kGaussian;
+  MechanismKind mechanism = MechanismKind::kGaussian;
+  // Inference Privacy only: targets whose unit features are at most this far apart, up to 2.
+  double radius = std::numeric_limits<double>::quiet_NaN();
+  int64_t private_iterations = 1;  // noise after each; the first paper's experiments have 2
 };
 
 // What leaves the machine, and what it promises. Safe to publish as a whole.
@@ -37,9 +42,10 @@ struct JointRelease {
   // (C slots + anchors) x embedding_dim: slot rows in the order of slot_labels, then the anchors.
   FloatMatrix rows;
   Guarantee guarantee;
-  double l2_sensitivity =
-      0;  // of the noise-free iteration; depends on public values and the start alone
-  double noise_stddev = 0;  // of the noise in every entry
+  // Of the first noise-free iteration, L1 or L2 as the mechanism needs; depends on public values
+  // and the start alone.
+  double sensitivity = 0;
+  double noise_stddev = 0;  // of the first iteration's noise, in every entry
 };
 
 struct JointSetting;

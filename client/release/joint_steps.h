@@ -8,9 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/bit_source.h"
-#include "client/privacy/gaussian_mechanism.h"
-#include "client/privacy/sensitivity.h"
 #include "client/release/joint_scheme.h"
+#include "client/release/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/numerics/label_graph.h"
 #include "common/protocol/public_parameters.h"
@@ -33,13 +32,20 @@ struct JointSetting {
 struct TargetFreePart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
   std::vector<int64_t>
-      dummies;  // slots, rows of the pool: one for every slot, the target's included
-  double l2_sensitivity = 0;
+      dummies;           // slots, rows of the pool: one for every slot, the target's included
+  IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
-  GaussianMechanism mechanism;
 };
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits);
+
+// The noise of the iteration that begins at `start`, which is public.
+absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
+                                         const PrivacyCost& cost);
+
+// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
+absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
+                                      BitSource& bits);
 
 // The rows of the iteration: every slot's dummy, the target written over the one in `slot`, the
 // anchors. target: unit row. Private.
@@ -47,8 +53,7 @@ Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int
                     const RowVector& target);
 
 // One iteration from the start, without noise. Private.
-Matrix PrivateIteration(const JointSetting& setting, const TargetFreePart& part,
-                        const Matrix& rows);
+Matrix PrivateIteration(const JointSetting& setting, const Matrix& start, const Matrix& rows);
 
 }  // namespace privatemail
 

@@ -72,6 +72,12 @@ absl::Status CheckOpenUnitInterval(absl::string_view field, double value) {
   return absl::OkStatus();
 }
 
+absl::Status CheckBetween(absl::string_view field, double value, double lowest, double highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be between ", lowest, " and ", highest, ", but is ", value));
+}
+
 absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
                                  int64_t highest) {
   if (value < lowest || value > highest) {

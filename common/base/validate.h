@@ -21,6 +21,9 @@ absl::Status CheckFiniteNonNegative(absl::string_view field, double value);
 // "delta must lie strictly between 0 and 1, but is 1"
 absl::Status CheckOpenUnitInterval(absl::string_view field, double value);
 
+// "alpha must be between 0 and 1e+09, but is nan"
+absl::Status CheckBetween(absl::string_view field, double value, double lowest, double highest);
+
 // "k must be between 1 and 100, but is 0"
 absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
                                  int64_t highest);

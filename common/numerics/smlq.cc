@@ -10,11 +10,11 @@
 namespace privatemail {
 
 absl::Status Validate(const EmbeddingSettings& settings) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("kernel_bandwidth", settings.kernel_bandwidth));
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", settings.alpha));
+  PM_RETURN_IF_ERROR(CheckBetween("kernel_bandwidth", settings.kernel_bandwidth, 1e-3, 1e5));
+  PM_RETURN_IF_ERROR(CheckBetween("alpha", settings.alpha, 0, 1e9));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", settings.embedding_dim, 1, 1024));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", settings.steps, 1, 10000));
-  return CheckFinitePositive("start_stddev", settings.start_stddev);
+  return CheckBetween("start_stddev", settings.start_stddev, 1e-30, 1e10);
 }
 
 Matrix SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,

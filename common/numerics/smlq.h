@@ -38,8 +38,10 @@ struct EmbeddingSettings {
   }
 };
 
-// INVALID_ARGUMENT naming the field unless bandwidth and start are finite and positive, alpha is
-// finite and not negative, 1 <= embedding_dim <= 1024 and 1 <= steps <= 10000.
+// INVALID_ARGUMENT naming the field unless 1e-3 <= kernel_bandwidth <= 1e5, 0 <= alpha <= 1e9, 1 <=
+// embedding_dim <= 1024, 1 <= steps <= 10000 and 1e-30 <= start_stddev <= 1e10. What lies beyond is
+// of no use, and within, no square that a bound adds up vanishes or overflows: a server cannot make
+// a client's sensitivity too small by its choice of settings.
 absl::Status Validate(const EmbeddingSettings& settings);
 
 // One update, equation 4 of the second paper: 1/2 Diag(L_X)^+ (alpha L_Y - L_X) x + x with the

@@ -1,14 +1,18 @@
 #include "client/privacy/ledger.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -41,7 +45,7 @@ TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 2e-5)),
               FailsWith(absl::StatusCode::kResourceExhausted, "delta"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
-  EXPECT_EQ(entry.spent.epsilon, .75);
+  EXPECT_EQ(entry.spent().epsilon, .75);
   EXPECT_EQ(entry.releases, 1);
 }
 
@@ -63,7 +67,7 @@ TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
   }
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
-  EXPECT_EQ(entry.spent.epsilon, .4);
+  EXPECT_EQ(entry.spent().epsilon, .4);
   EXPECT_EQ(entry.left().epsilon, .6);
   ASSERT_OK_AND_ASSIGN(const LedgerEntry other, ledger->Show("another"));
   EXPECT_FALSE(other.granted.has_value());
@@ -76,7 +80,7 @@ TEST(Ledger, ALowerGrantNeverRefunds) {
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.8, 1e-6)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {.5, 1e-5}), IsOk());
   EXPECT_EQ(ledger->Show(kUuid)->left().epsilon, 0);
-  EXPECT_EQ(ledger->Show(kUuid)->spent.epsilon, .8);
+  EXPECT_EQ(ledger->Show(kUuid)->spent().epsilon, .8);
 }
 
 TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
@@ -223,22 +227,91 @@ TEST(Ledger, ALedgerRestoredWithoutItsWitnessRefuses) {
   ExpectDistrusted(path, 3);
 }
 
-TEST(Ledger, ARestoreByOneChangeDoesNotRefundIt) {
+// The ledger of one moment and the witness of the next, as a backup that runs between two releases
+// would hold them.
+TEST(Ledger, ALedgerAndAWitnessOfDifferentMomentsRefuse) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
+  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
   SpendTenths(path, 2);
   std::filesystem::copy_file(path, folder / "backup");
   {
     ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
     ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
   }
-  std::filesystem::copy_file(folder / "backup", path,
-                             std::filesystem::copy_options::overwrite_existing);
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  std::filesystem::copy_file(path + ".witness", folder / "backup.witness");
+  std::filesystem::copy_file(folder / "backup", path, overwrite);
+  ExpectDistrusted(path, 3);  // the ledger alone
+  std::filesystem::copy_file(folder / "backup.witness", path + ".witness", overwrite);
+  ExpectDistrusted(path, 3);  // both
+}
+
+// The instants between the two writes of a change, made by hand.
+TEST(Ledger, WhoeverComesNextFinishesAChangeThatWasCutShort) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 2);
+  const auto forget_witness = [&](int64_t generations) {
+    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+    ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET generation = generation + ",
+                                               generations, ", former_stamp = CASE ", generations,
+                                               " WHEN 1 THEN witness_stamp ELSE "
+                                               "former_stamp END, witness_stamp = 0")),
+                IsOk());
+  };
+  for (const int64_t made_but_not_witnessed : {1, 0}) {
+    forget_witness(made_but_not_witnessed);
+    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  }
+}
+
+TEST(Ledger, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  ASSERT_EQ(::chmod((path + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
+  ExpectDistrusted(path, 2);
+}
+
+Guarantee Gaussian(double epsilon, double delta, double mu) {
+  Guarantee guarantee = Costs(epsilon, delta);
+  guarantee.gaussian_mu = mu;
+  return guarantee;
+}
+
+// 40 releases of mu .1 have mu .1 sqrt(40) together: at delta 1e-5 epsilon 2.594383 (by scipy),
+// where sums say 40 * .341; a 41st makes it 2.6308.
+TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
+  const Guarantee one = Gaussian(.341, 1e-5, .1);
+  for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
-  EXPECT_EQ(entry.spent.epsilon, .7);
-  EXPECT_EQ(entry.releases, 3);
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  EXPECT_NEAR(*entry.gaussian_mu, .1 * std::sqrt(40), 1e-12);
+  EXPECT_NEAR(entry.spent().epsilon, 2.5943833805, 1e-4);
+  EXPECT_EQ(entry.spent().delta, 1e-5);
+  EXPECT_NEAR(entry.SpentBy(Accounting::kBasic).epsilon, 13.64, 1e-9);
+  EXPECT_THAT(ledger->Charge(kUuid, one), FailsWith(absl::StatusCode::kResourceExhausted, "spent"));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
+}
+
+TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 0)), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 1e-6)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "delta 0"));
+  Guarantee printed = Gaussian(1, 1e-6, .1);
+  printed.proven = false;
+  EXPECT_THAT(ledger->Charge(kUuid, printed),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "proven"));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
 }
 
 TEST(Ledger, ACopyElsewhereRefuses) {

@@ -62,7 +62,9 @@ TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
           Matrix two = one;
           one(0, 0) = -1;
           two(1, 0) = -1;
-          const double moved = (c.Iterate(one) - c.Iterate(two)).norm();
+          const Matrix move = c.Iterate(one) - c.Iterate(two);
+          const double moved = move.norm();
+          EXPECT_LE(move.cwiseAbs().sum(), *ReplaceTargetL1Sensitivity(c.inputs, 2));
           EXPECT_LE(moved, bound) << "n " << n << " bandwidth " << bandwidth << " alpha " << alpha;
           closest = std::max(closest, moved / bound);
         }
@@ -88,13 +90,45 @@ TEST(ReplaceTarget, RefusesInsteadOfGuessing) {
               FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
   c.inputs.alpha = 1e308;
   EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "finite"));
+              FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
   c.inputs.alpha = 1;
+  c.inputs.kernel_denominator = 1e200;
+  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+              FailsWith(absl::StatusCode::kInvalidArgument, "kernel denominator"));
+  c.inputs.kernel_denominator = 2;
   EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 3),
               FailsWith(absl::StatusCode::kInvalidArgument, "changed_rows"));
   c.inputs.slots = 11;
   EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
               FailsWith(absl::StatusCode::kInvalidArgument, "slots"));
+}
+
+// Squares of such a start vanish, and with them the noise: refused, not bounded.
+TEST(ReplaceTarget, RefusesAStartWhoseSquaresVanishOrOverflow) {
+  for (const double scale : {4.5e-163, 1e-101, 1e200}) {
+    const Case c(10, 2, 1, .6, 1);
+    const Matrix start = scale * c.start;
+    IterationInputs inputs{
+        .start = start, .label_graph = c.graph, .alpha = .6, .kernel_denominator = 2, .slots = 2};
+    for (const auto& bound :
+         {ReplaceTargetSensitivity(inputs, 2), ReplaceTargetL1Sensitivity(inputs, 2),
+          LargestIterateValue(inputs), IterationRoundingError(inputs, 3)}) {
+      EXPECT_THAT(bound,
+                  FailsWith(absl::StatusCode::kInvalidArgument, "largest value of the start"));
+    }
+  }
+}
+
+// At the ends of what is taken, a bound scales with the start: nothing was lost.
+TEST(ReplaceTarget, ScalesWithTheStartFromEndToEnd) {
+  const Case c(10, 2, 1, .6, 1);
+  ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.inputs, 2));
+  for (const double scale : {1e-99, 1e98}) {
+    const Matrix start = scale * c.start;
+    const IterationInputs inputs{
+        .start = start, .label_graph = c.graph, .alpha = .6, .kernel_denominator = 2, .slots = 2};
+    EXPECT_NEAR(*ReplaceTargetSensitivity(inputs, 2) / scale / bound, 1, 1e-12);
+  }
 }
 
 // Against the same iteration in long double.

@@ -67,8 +67,8 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
   EXPECT_EQ(one.start, two.start);
   EXPECT_EQ(one.dummies, two.dummies);
-  EXPECT_EQ(one.l2_sensitivity, two.l2_sensitivity);
-  EXPECT_EQ(one.mechanism.noise_stddev(), two.mechanism.noise_stddev());
+  EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
+  EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
 
   const Matrix target = *UnitRows("target", Normal(2, 77));
   const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
@@ -80,19 +80,20 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
 
   // The iterations differ, the noise does not.
-  const Matrix one_iteration = PrivateIteration(setting, one, one_rows);
-  const Matrix two_iteration = PrivateIteration(setting, two, two_rows);
+  const Matrix one_iteration = PrivateIteration(setting, one.start, one_rows);
+  const Matrix two_iteration = PrivateIteration(setting, two.start, two_rows);
   EXPECT_NE(one_iteration, two_iteration);
-  EXPECT_LE((one_iteration - two_iteration).norm(), one.l2_sensitivity);
+  EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
   ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
-                       one.mechanism.Release(one_iteration, one_bits));
+                       one.noise.mechanism->Release(one_iteration, one_bits));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
-                       two.mechanism.Release(two_iteration, two_bits));
+                       two.noise.mechanism->Release(two_iteration, two_bits));
   const Matrix one_noise = one_released.cast<double>() - one_iteration;
   const Matrix two_noise = two_released.cast<double>() - two_iteration;
-  EXPECT_LE((one_noise - two_noise).cwiseAbs().maxCoeff(),
-            1e-6 * one.mechanism.noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
-  EXPECT_GT(one_noise.norm(), one.mechanism.noise_stddev());
+  EXPECT_LE(
+      (one_noise - two_noise).cwiseAbs().maxCoeff(),
+      1e-6 * one.noise.mechanism->noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
+  EXPECT_GT(one_noise.norm(), one.noise.mechanism->noise_stddev());
 }
 
 // The same through the public function: what is charged, and how many bits are drawn.
@@ -111,7 +112,7 @@ TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
   EXPECT_EQ(one.rows.cols(), 2);
   EXPECT_TRUE(one.guarantee.proven);
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 2);
-  EXPECT_EQ(funded.ledger->Show(kUuid)->spent.epsilon, 2);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 2);
 }
 
 TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
@@ -168,11 +169,73 @@ TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
-  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .mechanism = Mechanism::kPublishedGaussian};
+  const PrivacyCost cost{
+      .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
   ASSERT_OK_AND_ASSIGN(const JointRelease release,
                        scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
   EXPECT_FALSE(release.guarantee.proven);
   EXPECT_THAT(release.guarantee.source, ::testing::HasSubstr("not a proven guarantee"));
+}
+
+// Every mechanism by name, the printed ones included, charges what it promises and says what it
+// protects.
+TEST(JointRelease, TakesEveryMechanism) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const Funded funded;
+    SecureBits bits;
+    PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
+    if (traits.TakesDelta()) cost.delta = 1e-5;
+    const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
+    if (!of_value) cost.radius = .5;
+    ASSERT_OK_AND_ASSIGN(const JointRelease release,
+                         scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+    EXPECT_EQ(release.guarantee.epsilon, 1);
+    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
+    EXPECT_EQ(release.guarantee.proven, !traits.published);
+    EXPECT_EQ(release.guarantee.radius.has_value(), !of_value);
+    EXPECT_TRUE(release.rows.allFinite());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
+    cost.radius = of_value ? .5 : std::nan("");
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
+    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
+  }
+}
+
+// Four iterations of Gaussian noise are each twice as wide as one alone; four pure ones share
+// epsilon, or less than that with a delta to spare.
+TEST(JointRelease, PrivateIterationsShareTheCost) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const auto relative_noise = [&](const PrivacyCost& cost) {
+    const Funded funded;
+    SeededBits bits(4);  // the same start, so the same sensitivity
+    const auto release = scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits);
+    EXPECT_THAT(release, IsOk());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, cost.epsilon);
+    return release->noise_stddev / release->sensitivity;
+  };
+  PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  const double gaussian = relative_noise(cost);
+  cost.private_iterations = 4;
+  EXPECT_NEAR(relative_noise(cost) / gaussian, 2, 1e-6);
+
+  PrivacyCost pure{.epsilon = .1, .mechanism = MechanismKind::kLaplace};
+  const double laplace = relative_noise(pure);
+  pure.private_iterations = 8;
+  const double sum = relative_noise(pure);
+  EXPECT_NEAR(sum / laplace, 8, 1e-3);  // the grid rounds up
+  pure.delta = .09;                     // sqrt(2 * 8 ln(1/.09)) = 6.2
+  EXPECT_LT(relative_noise(pure), .8 * sum);
+
+  const Funded funded;
+  SecureBits bits;
+  cost.private_iterations = 0;
+  EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
 }
 
 TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {

@@ -1,0 +1,37 @@
+// What the bounds on one iteration share. For this room's own sources.
+#ifndef PRIVATEMAIL_CLIENT_PRIVACY_ITERATION_BOUNDS_H_
+#define PRIVATEMAIL_CLIENT_PRIVACY_ITERATION_BOUNDS_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/privacy/sensitivity.h"
+
+namespace privatemail::iteration_bounds {
+
+// The checks that sensitivity.h promises for IterationInputs.
+absl::Status CheckInputs(const IterationInputs& in);
+
+// m = exp(-4/c), or why the kernel cannot be bounded.
+absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
+
+// g_i = |alpha (L_Y Q)_i|
+Vector LabelPull(const IterationInputs& in);
+
+// The bound and one part in 10^12, which covers the rounding of its evaluation; FAILED_PRECONDITION
+// when it is not finite.
+absl::StatusOr<double> FiniteBound(double bound);
+
+// How far rows of 2 f(X) move in L2: A_i for each row that stays, the largest B_a for one that
+// changes. Each row's move in L2 costs at most sqrt(k) of it in L1, k its columns.
+struct RowMoves {
+  Vector stays;
+  double changes = 0;
+};
+
+// Of f(X) as a whole; errors of FiniteBound.
+absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows);
+absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns);
+
+}  // namespace privatemail::iteration_bounds
+
+#endif  // PRIVATEMAIL_CLIENT_PRIVACY_ITERATION_BOUNDS_H_

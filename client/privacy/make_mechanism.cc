@@ -1,0 +1,189 @@
+#include "client/privacy/make_mechanism.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/additive_mechanism.h"
+#include "client/privacy/bounded_gaussian_calibration.h"
+#include "client/privacy/calibration.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+
+// Half a part in 10^15 for each of the few roundings of a product and a quotient.
+constexpr double kRoundedUp = 1 + 2e-15;
+
+absl::Status RefuseUnused(const MechanismTraits& traits, const char* field, bool is_set) {
+  if (!is_set) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
+}
+
+absl::Status CheckNothingIsIgnored(const MechanismTraits& traits, const MechanismParameters& p) {
+  const bool delta_is_set = !std::isnan(p.delta) && p.delta != 0;
+  if (!traits.TakesDelta()) PM_RETURN_IF_ERROR(RefuseUnused(traits, "delta", delta_is_set));
+  if (traits.protects != Protects::kValue) {
+    PM_RETURN_IF_ERROR(RefuseUnused(traits, "sensitivity", !std::isnan(p.sensitivity)));
+  } else {
+    PM_RETURN_IF_ERROR(RefuseUnused(traits, "radius", !std::isnan(p.ball.radius)));
+  }
+  if (traits.protects != Protects::kOutput) {
+    PM_RETURN_IF_ERROR(RefuseUnused(traits, "Lipschitz constant", !std::isnan(p.lipschitz)));
+  }
+  const bool has_box = !p.box.lower.empty() || !p.box.upper.empty();
+  if (traits.law != Law::kBoundedGaussian) return RefuseUnused(traits, "box", has_box);
+  if (has_box) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(traits.name, " needs a box: expected lower and upper ends"));
+}
+
+Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* source) {
+  const MechanismTraits& traits = TraitsOf(p.kind);
+  return {.epsilon = p.epsilon,
+          .delta = traits.TakesDelta() ? p.delta : 0,
+          .neighbours = absl::StrCat("any two inputs whose values differ by at most the "
+                                     "sensitivity in ",
+                                     norm),
+          .proven = !traits.published,
+          .source = source};
+}
+
+absl::StatusOr<CalibratedGaussian> GaussianOfValue(const MechanismParameters& p) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", p.sensitivity));
+  if (TraitsOf(p.kind).published) {
+    PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, p.delta));
+    return CalibratedGaussian{per_unit * p.sensitivity,
+                              OfValue(p, "L2",
+                                      "PrivateMail (second version), definition 3: as published, "
+                                      "not a proven guarantee")};
+  }
+  PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, p.delta));
+  CalibratedGaussian noise{per_unit * p.sensitivity * kRoundedUp,
+                           OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
+  noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
+  return noise;
+}
+
+absl::StatusOr<CalibratedGaussian> CalibrateGaussian(const MechanismParameters& p, int64_t values) {
+  const MechanismTraits& traits = TraitsOf(p.kind);
+  switch (traits.protects) {
+    case Protects::kValue:
+      return GaussianOfValue(p);
+    case Protects::kOutput:
+      return traits.published
+                 ? CalibratePublishedGaussOutput(p.epsilon, p.delta, p.ball, p.lipschitz)
+                 : CalibrateGaussOutput(p.epsilon, p.delta, p.ball, p.lipschitz);
+    case Protects::kInput:
+      return traits.published ? CalibratePublishedGaussInput(p.epsilon, p.delta, p.ball, values)
+                              : CalibrateGaussInput(p.epsilon, p.delta, p.ball, values);
+  }
+  return absl::InternalError("no such protection");
+}
+
+absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p) {
+  if (TraitsOf(p.kind).protects == Protects::kOutput) {
+    return CalibrateLapOutput(p.epsilon, p.ball, p.lipschitz);
+  }
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", p.sensitivity));
+  const double scale = p.sensitivity / p.epsilon * kRoundedUp;
+  if (!std::isnormal(scale)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the noise's scale must be a normal number, but sensitivity ", p.sensitivity,
+                     " and epsilon ", p.epsilon, " make it ", scale));
+  }
+  return CalibratedLaplace{
+      scale, TraitsOf(p.kind).published
+                 ? OfValue(p, "L2, as printed",
+                           "Differentially Private Supervised Manifold Learning, corollary 1.1: as "
+                           "published, not a proven guarantee")
+                 : OfValue(p, "L1", "Dwork, McSherry, Nissim, Smith 2006, proposition 1")};
+}
+
+// One side for every value where the caller gave one for all.
+absl::StatusOr<Box> BoxOf(const MechanismParameters& p, int64_t values) {
+  Box box = p.box;
+  const auto wanted = static_cast<size_t>(values);
+  for (std::vector<double>* ends : {&box.lower, &box.upper}) {
+    if (ends->size() == 1) ends->resize(wanted, ends->front());
+    if (ends->size() != wanted) {
+      return absl::InvalidArgumentError(absl::StrCat(ends == &box.lower ? "lower" : "upper",
+                                                     " must have one end, or one for "
+                                                     "each of the ",
+                                                     values, " values, but has ", ends->size()));
+    }
+  }
+  return box;
+}
+
+absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p, int64_t values) {
+  PM_ASSIGN_OR_RETURN(const Box box, BoxOf(p, values));
+  PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
+  return TraitsOf(p.kind).published
+             ? CalibratePublishedBoundedGaussian(widths, p.sensitivity, p.epsilon)
+             : CalibrateBoundedGaussian(widths, p.sensitivity, p.epsilon);
+}
+
+// How far apart the values of neighbours may lie.
+absl::StatusOr<double> SensitivityOf(const MechanismParameters& p, int64_t values) {
+  switch (TraitsOf(p.kind).protects) {
+    case Protects::kValue:
+      return p.sensitivity;
+    case Protects::kOutput:
+      return p.ball.radius * p.lipschitz;
+    case Protects::kInput: {
+      PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(values, p.ball.p));
+      return p.ball.radius * lipschitz;
+    }
+  }
+  return absl::InternalError("no such protection");
+}
+
+}  // namespace
+
+absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values) {
+  const MechanismTraits& traits = TraitsOf(parameters.kind);
+  PM_RETURN_IF_ERROR(CheckNothingIsIgnored(traits, parameters));
+  if (traits.law == Law::kLaplace) {
+    PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
+    return Calibration{M_SQRT2 * noise.scale, std::move(noise.guarantee)};
+  }
+  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise, traits.law == Law::kGaussian
+                                                    ? CalibrateGaussian(parameters, values)
+                                                    : CalibrateBounded(parameters, values));
+  return Calibration{noise.stddev, std::move(noise.guarantee)};
+}
+
+absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
+    const MechanismParameters& parameters, const ReleaseShape& shape) {
+  PM_RETURN_IF_ERROR(CheckReleaseShape(shape));
+  const MechanismTraits& traits = TraitsOf(parameters.kind);
+  PM_RETURN_IF_ERROR(CheckNothingIsIgnored(traits, parameters));
+  if (traits.law == Law::kBoundedGaussian) {
+    PM_ASSIGN_OR_RETURN(const Box box, BoxOf(parameters, shape.values));
+    return traits.published
+               ? MakePublishedBoundedGaussianMechanism(box, parameters.sensitivity,
+                                                       parameters.epsilon)
+               : MakeBoundedGaussianMechanism(box, parameters.sensitivity, parameters.epsilon);
+  }
+  PM_ASSIGN_OR_RETURN(const double sensitivity, SensitivityOf(parameters, shape.values));
+  if (traits.law == Law::kLaplace) {
+    PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
+    return MakeLaplaceMechanism(noise.scale / sensitivity * kRoundedUp, sensitivity, shape,
+                                std::move(noise.guarantee));
+  }
+  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise, CalibrateGaussian(parameters, shape.values));
+  return MakeGaussianMechanism(noise.stddev / sensitivity * kRoundedUp, sensitivity, shape,
+                               std::move(noise.guarantee));
+}
+
+}  // namespace privatemail

@@ -1,0 +1,42 @@
+// Which noise a joint release gets, and what its guarantee rests on. Not installed.
+#ifndef PRIVATEMAIL_CLIENT_RELEASE_RELEASE_NOISE_H_
+#define PRIVATEMAIL_CLIENT_RELEASE_RELEASE_NOISE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/privacy/guarantee.h"
+#include "client/privacy/mechanism.h"
+#include "client/privacy/sensitivity.h"
+#include "client/release/joint_scheme.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// The noise of one private iteration, made out of public values alone.
+struct IterationNoise {
+  // How far the values under the noise can move between neighbours: L1 or L2, as the law needs.
+  double sensitivity = 0;
+  std::unique_ptr<const Mechanism> mechanism;
+};
+
+// anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one of cost.private_iterations; cost: of all of them
+// together. Noise is on the iterate, or on the target's unit row where the mechanism protects the
+// input.
+//
+// How iterations share the cost. Gaussian laws: noise sqrt(iterations) times as wide, since mu
+// composes as a root of squares (composition.h). Pure laws: EpsilonOfEachRelease of the cost's
+// epsilon and delta, or epsilon / iterations where there is no delta. Both hold although every
+// iteration starts from the one before, which is public once its noise is on.
+//
+// INVALID_ARGUMENT: a parameter that is missing, out of range or of no use to the mechanism.
+// FAILED_PRECONDITION: no bound can be given for these parameters.
+absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
+                                       const IterationInputs& inputs, const PrivacyCost& cost);
+
+// What all iterations together promise, given the mechanism of the first.
+Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RELEASE_RELEASE_NOISE_H_
