@@ -107,9 +107,8 @@ absl::Status Create(const Context& context, const CreateOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
   nlohmann::json answer = ToJson(response.collection());
-  answer["warnings"] = nlohmann::json::array();
   if (const std::string warning = SettingsWarning(options, request); !warning.empty()) {
-    answer["warnings"].push_back(warning);
+    answer["warnings"] = {warning};
     std::cerr << "warning: " << warning << "\n";
   }
   Answer(context, answer, [&] { Print(response.collection()); });

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   privatemail::cli::AddExplainCommand(app, context);
   privatemail::cli::AddCalibrateCommand(app, context);
   privatemail::cli::AddSensitivityCommand(app, context);
+  privatemail::cli::AddAuditCommand(app, context);
   privatemail::cli::AddSampleImagesCommand(app, context);
   CLI11_PARSE(app, argc, argv);
 

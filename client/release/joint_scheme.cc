@@ -85,8 +85,8 @@ absl::StatusOr<FloatMatrix> ReleaseCharged(const JointSetting& setting, const Ta
 
 }  // namespace
 
-absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
-                                                const std::optional<Anchors>& dummies) {
+absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
+                                              const std::optional<Anchors>& dummies) {
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
   Matrix pool = unit_anchors;
@@ -107,9 +107,15 @@ absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, con
   LabelGraph label_graph(labels, parameters.settings.label_graph,
                          parameters.settings.KernelDenominator());
   Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
-  return JointScheme(std::make_shared<const JointSetting>(
-      JointSetting{std::move(parameters), std::move(unit_anchors), std::move(pool),
-                   std::move(of_slot), std::move(label_graph), std::move(class_means)}));
+  return JointSetting{std::move(parameters), std::move(unit_anchors), std::move(pool),
+                      std::move(of_slot),    std::move(label_graph),  std::move(class_means)};
+}
+
+absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
+                                                const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(JointSetting setting,
+                      MakeJointSetting(std::move(parameters), anchors, dummies));
+  return JointScheme(std::make_shared<const JointSetting>(std::move(setting)));
 }
 
 const PublicParameters& JointScheme::parameters() const { return setting_->parameters; }

@@ -4,6 +4,7 @@
 #define PRIVATEMAIL_CLIENT_RELEASE_JOINT_STEPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,10 @@ struct JointSetting {
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
 };
+
+// See JointScheme::Create.
+absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
+                                              const std::optional<Anchors>& dummies);
 
 // All of a release that does not depend on the target. Drawn before the target is looked at.
 struct TargetFreePart {

@@ -65,9 +65,9 @@ TEST_F(BadCollection, AnchorsOfOneClassOrWithTooFewLabels) {
 TEST_F(BadCollection, SettingsOutOfRange) {
   Write("anchors", Anchors());
   ExpectRefused(Create({"--bandwidth", "0"}), "INVALID_ARGUMENT",
-                {"kernel_bandwidth must be finite and positive, but is 0"});
+                {"kernel_bandwidth must be between 0.001 and 100000, but is 0"});
   ExpectRefused(Create({"--alpha", "nan"}), "INVALID_ARGUMENT",
-                {"alpha must be finite and not negative, but is nan"});
+                {"alpha must be between 0 and 1e+09, but is nan"});
   ExpectRefused(Create({"--steps", "0"}), "INVALID_ARGUMENT",
                 {"steps must be between 1 and 10000, but is 0"});
 }

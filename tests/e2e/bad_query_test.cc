@@ -142,8 +142,9 @@ TEST_F(BadQuery, ABudgetThatIsNotSet) {
 }
 
 TEST_F(BadQuery, AMechanismOrAPlaceThatDoesNotExist) {
-  ExpectRefused(With("--mechanism", "laplace"), "INVALID_ARGUMENT",
-                {"mechanism must be gaussian or published-gaussian, but is \"laplace\""});
+  ExpectRefused(With("--mechanism", "laplacian"), "INVALID_ARGUMENT",
+                {"mechanism must be one of gaussian, published-gaussian, laplace",
+                 "but is \"laplacian\""});
   ExpectRefused(With("--post-process", "nowhere"), "INVALID_ARGUMENT",
                 {"--post-process must be client or server, but is \"nowhere\""});
 }

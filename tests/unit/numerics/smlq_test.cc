@@ -153,7 +153,15 @@ TEST(EmbeddingSettings, EachBadFieldIsNamed) {
   EmbeddingSettings settings;
   EXPECT_TRUE(Validate(settings).ok());
   settings.alpha = std::nan("");
-  EXPECT_EQ(Validate(settings).message(), "alpha must be finite and not negative, but is nan");
+  EXPECT_EQ(Validate(settings).message(), "alpha must be between 0 and 1e+09, but is nan");
+  settings = {};
+  settings.start_stddev = 4.5e-163;  // its squares vanish, and a sensitivity with them
+  EXPECT_EQ(Validate(settings).message(),
+            "start_stddev must be between 1e-30 and 1e+10, but is 4.5e-163");
+  settings = {};
+  settings.kernel_bandwidth = 1e160;
+  EXPECT_EQ(Validate(settings).message(),
+            "kernel_bandwidth must be between 0.001 and 100000, but is 1e+160");
   settings = {};
   settings.embedding_dim = 0;
   EXPECT_EQ(Validate(settings).message(), "embedding_dim must be between 1 and 1024, but is 0");

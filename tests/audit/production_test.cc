@@ -1,0 +1,56 @@
+// What the audit says of the mechanisms as they are. Every failure here would be a false alarm with
+// a probability below 1e-6 a mechanism.
+#include "client/audit/audit.h"
+#include "client/audit/joint_attack.h"
+#include "client/audit/mechanism_attacks.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::audit {
+namespace {
+
+constexpr double kEpsilon = 2;
+constexpr double kDelta = 1e-5;
+
+TEST(Audit, NoMechanismCostsMoreThanItClaims) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    ASSERT_OK_AND_ASSIGN(const Subject subject,
+                         AttackProductionMechanism(traits.kind, kEpsilon, kDelta));
+    ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = 100'000}));
+    EXPECT_LE(result.epsilon_lower, kEpsilon);
+    EXPECT_EQ(result.claim.proven, !traits.published);
+    if (traits.published) continue;
+    // The attack is worth something: it finds a good part of what is really spent.
+    const bool laplace = traits.law == MechanismTraits::Law::kLaplace;
+    EXPECT_GT(result.epsilon_lower, (laplace ? .95 : .3) * kEpsilon);
+  }
+}
+
+TEST(Audit, TheGaussianIsFoundToCostNearlyWhatItClaims) {
+  ASSERT_OK_AND_ASSIGN(const Subject subject,
+                       AttackProductionMechanism(MechanismKind::kGaussian, kEpsilon, kDelta));
+  ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
+  EXPECT_LE(result.epsilon_lower, kEpsilon);
+  EXPECT_GE(result.epsilon_lower, .9 * kEpsilon);
+}
+
+TEST(Audit, TheJointReleaseCostsNoMoreThanItClaims) {
+  ASSERT_OK_AND_ASSIGN(const Subject subject, AttackJointRelease(kEpsilon, kDelta));
+  ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = 20'000}));
+  EXPECT_LE(result.epsilon_lower, kEpsilon);
+  EXPECT_GT(result.epsilon_lower, .25 * kEpsilon);
+}
+
+TEST(Audit, BadParametersAreNamed) {
+  EXPECT_THAT(AttackProductionMechanism(MechanismKind::kLaplace, -1, .1),
+              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  ASSERT_OK_AND_ASSIGN(const Subject subject,
+                       AttackProductionMechanism(MechanismKind::kLaplace, 1, .1));
+  EXPECT_THAT(RunAudit(subject, {.releases = 0}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "releases"));
+  EXPECT_THAT(RunAudit(subject, {.confidence = 1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "confidence"));
+}
+
+}  // namespace
+}  // namespace privatemail::audit
