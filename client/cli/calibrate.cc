@@ -52,8 +52,10 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   CLI::App* calibrate = AddCommand(app, "calibrate", "How much noise a guarantee needs");
   calibrate->add_option("--mechanism", options->mechanism, "gaussian or published-gaussian")
       ->required();
-  calibrate->add_option("--epsilon", options->epsilon)->required();
-  calibrate->add_option("--delta", options->delta)->required();
+  calibrate->add_option("--epsilon", options->epsilon, "Epsilon of the guarantee, positive")
+      ->required();
+  calibrate->add_option("--delta", options->delta, "Delta of the guarantee, between 0 and 1")
+      ->required();
   calibrate->add_option("--sensitivity", options->sensitivity, "L2 sensitivity")->required();
   calibrate->callback([&context, options] {
     context.run = [&context, options] { return Calibrate(context, *options); };

@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -23,25 +21,9 @@ bool IsLoopback(const std::string& host) {
 
 }  // namespace
 
-std::string ListenAddress::ToString() const {
-  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
-                                      : absl::StrCat(host, ":", port);
-}
-
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   ListenAddress address;
-  const size_t colon = text.rfind(':');
-  absl::string_view host = colon == absl::string_view::npos ? "" : text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  // Without brackets the last colon of an IPv6 address would pass for the port's.
-  const bool usable = !host.empty() && (bracketed || host.find_first_of(":[]") == host.npos);
-  if (!usable || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
-      address.port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen must be HOST:PORT with a port from 0 to 65535, but is '", text, "'"));
-  }
-  address.host = std::string(host);
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
   address.loopback = IsLoopback(address.host);
   return address;
 }

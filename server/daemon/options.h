@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/rpc/host_port.h"
 
 namespace privatemail {
 
@@ -20,16 +21,12 @@ struct DaemonOptions {
   bool reflection = false;      // lets anyone list services and messages
 };
 
-struct ListenAddress {
-  std::string host;  // without the brackets of an IPv6 address
-  int port = 0;      // 0 to 65535
+// Port 0 stands for whichever is free.
+struct ListenAddress : HostPort {
   bool loopback = false;
-
-  // "127.0.0.1:50051", "[::1]:50051"
-  std::string ToString() const;
 };
 
-// INVALID_ARGUMENT: "--listen must be HOST:PORT with a port from 0 to 65535, but is 'x'".
+// Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
 // INVALID_ARGUMENT when flags contradict each other: a certificate without its key, TLS flags
