@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -43,13 +44,12 @@ std::string FingerprintMismatchIn(absl::string_view reason) {
 
 // What to do about it, where gRPC's reason allows a guess; otherwise the reason.
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
-  const auto says = [&](absl::string_view part) {
-    return absl::StrContainsIgnoreCase(reason, part);
-  };
+  const std::string lower = absl::AsciiStrToLower(reason);
+  const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
   if (const std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
     return mismatch;
   }
-  if (says("certificate verify failed") || says("CERTIFICATE_VERIFY_FAILED")) {
+  if (says("certificate verify failed")) {
     return "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
            "printed, or --ca";
   }
