@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
@@ -30,6 +31,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 
 absl::Status Validate(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  // gRPC itself needs a few of them to listen.
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-threads", options.max_threads, 4, 100000));
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tls-cert and --tls-key must be given together, but only ",

@@ -19,6 +19,9 @@ struct DaemonOptions {
   std::string client_ca;        // PEM; not empty: clients must present a certificate it signed
   bool insecure = false;        // no TLS; loopback only
   bool reflection = false;      // lets anyone list services and messages
+  // Threads that serve calls. One call holds one of them until it ends, also an upload whose caller
+  // has fallen silent; calls beyond are refused with RESOURCE_EXHAUSTED.
+  int max_threads = 64;
 };
 
 // Port 0 stands for whichever is free.

@@ -149,7 +149,7 @@ TEST_F(Advice, CountsAndSumsReadAsPeopleWriteThem) {
         {"--row", "0", "--label", "0", "--epsilon", i == 0 ? ".9" : ".1", "--delta", "1e-6"}));
     const Outcome shown = Run({"budget", "show", "things"});
     EXPECT_THAT(shown.out, HasSubstr(i == 0 ? "in 1 release\n" : "releases\n"));
-    if (i == 2) EXPECT_THAT(shown.out, HasSubstr("left    epsilon 0 delta"));
+    EXPECT_THAT(shown.out, HasSubstr(i == 2 ? "left    epsilon 0 delta" : "left    epsilon 0."));
   }
 }
 

@@ -90,27 +90,31 @@ TEST_F(Tls, IsNotWhatAPlaintextDaemonSpeaks) {
                 {daemon_->address(), "it does not speak TLS"});
 }
 
-// The daemon's own certificate signs itself, so it may stand for a client's authority and for the
-// client alike.
+// A user's certificate that signs itself is its own authority.
 class MutualTls : public Tls {
  protected:
   void SetUp() override {
-    Tls::SetUp();
-    certificate_ = daemon_->certificate();
-    key_ = folder_ / "data/tls/server.key";
+    const Outcome made = Program({"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                                  "ec_paramgen_curve:P-256", "-nodes", "-keyout", key_, "-out",
+                                  certificate_, "-subj", "/CN=user", "-days", "2"})
+                             .Wait();
+    ASSERT_EQ(made.exit_code, 0) << made.err;
     daemon_ = std::make_unique<Daemon>(folder_ / "data",
                                        std::vector<std::string>{"--client-ca", certificate_});
     ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
   }
 
-  std::string certificate_;
-  std::string key_;
+  // Both ways of trusting the daemon.
+  std::vector<std::vector<std::string>> Trusts() const {
+    return {{"--trust", daemon_->fingerprint()}, {"--ca", daemon_->certificate()}};
+  }
+
+  const std::string certificate_ = folder_ / "user.crt";
+  const std::string key_ = folder_ / "user.key";
 };
 
 TEST_F(MutualTls, LetsAClientInThatShowsACertificate) {
-  for (const std::vector<std::string>& trust :
-       {std::vector<std::string>{"--trust", daemon_->fingerprint()}, {"--ca", certificate_}}) {
-    std::vector<std::string> flags = trust;
+  for (std::vector<std::string> flags : Trusts()) {
     flags.insert(flags.end(), {"--cert", certificate_, "--cert-key", key_});
     const Outcome outcome = ListWith(flags);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -119,8 +123,7 @@ TEST_F(MutualTls, LetsAClientInThatShowsACertificate) {
 }
 
 TEST_F(MutualTls, TellsAClientWithoutOneWhatIsMissing) {
-  for (const std::vector<std::string>& trust :
-       {std::vector<std::string>{"--trust", daemon_->fingerprint()}, {"--ca", certificate_}}) {
+  for (const std::vector<std::string>& trust : Trusts()) {
     ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "give --cert and --cert-key"});
   }
 }
