@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -99,20 +101,18 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
                        " items are searchable: run `privatemail build ", collection.name(), "`")};
 }
 
-// The first failure, which stands for all that failed.
-absl::Status FailureOf(const std::vector<QueryOutcome>& outcomes) {
-  size_t failed = 0;
-  const QueryOutcome* first = nullptr;
-  for (const QueryOutcome& outcome : outcomes) {
-    if (outcome.status.ok()) continue;
-    ++failed;
-    if (first == nullptr) first = &outcome;
-  }
-  if (first == nullptr) return absl::OkStatus();
-  if (outcomes.size() == 1) return first->status;
-  return absl::Status(first->status.code(),
-                      absl::StrCat(failed, " of ", outcomes.size(), " queries failed; the first, ",
-                                   first->target.name, ": ", first->status.message()));
+// The first failure, which stands for all that failed or were not sent any more.
+absl::Status FailureOf(const std::vector<QueryOutcome>& outcomes, size_t queries) {
+  const auto failed = [](const QueryOutcome& outcome) { return !outcome.status.ok(); };
+  const auto first = std::find_if(outcomes.begin(), outcomes.end(), failed);
+  if (first == outcomes.end()) return absl::OkStatus();
+  if (queries == 1) return first->status;
+  const auto answered =
+      static_cast<size_t>(std::count_if(outcomes.begin(), outcomes.end(), std::not_fn(failed)));
+  return absl::Status(
+      first->status.code(),
+      absl::StrCat(queries - answered, " of ", queries, " queries failed; the first, ",
+                   first->target.name, ": ", first->status.message()));
 }
 
 absl::Status Tell(const Context& context, const RetrievalClient& client,
@@ -162,7 +162,7 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   std::vector<QueryOutcome> outcomes = SendAll(client, send, *ledger, targets, options.query);
   for (QueryOutcome& outcome : outcomes) Finish(client, &outcome);
   PM_RETURN_IF_ERROR(Tell(context, client, gallery, warnings, outcomes, report_file));
-  return FailureOf(outcomes);
+  return FailureOf(outcomes, targets.size());
 }
 
 }  // namespace

@@ -21,15 +21,19 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-absl::Status Send(const RetrievalClient& client, const SendFn& send, Ledger& ledger,
-                  const QueryOptions& options, QueryOutcome* outcome) {
+absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryOptions& options,
+                     QueryOutcome* outcome) {
   SecureBits bits;
-  auto start = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->prepared,
                       client.Prepare(outcome->target.target, options, ledger, bits));
   outcome->release_ms = MillisecondsSince(start);
   PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(client.parameters().collection_uuid));
-  start = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+absl::Status Send(const SendFn& send, QueryOutcome* outcome) {
+  const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, send(outcome->prepared.request));
   outcome->round_trip_ms = MillisecondsSince(start);
   return absl::OkStatus();
@@ -88,7 +92,10 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& s
     outcome.target = target;
     outcome.class_name =
         client.parameters().ClassName(*client.parameters().SlotOf(target.target.label));
-    outcome.status = Send(client, send, ledger, options, &outcome);
+    outcome.status = Release(client, ledger, options, &outcome);
+    if (!outcome.status.ok()) break;
+    outcome.status = Send(send, &outcome);
+    if (absl::IsUnavailable(outcome.status) || absl::IsDeadlineExceeded(outcome.status)) break;
   }
   return outcomes;
 }

@@ -32,9 +32,11 @@ struct QueryOutcome {
   double network_ms() const;
 };
 
-// Charges, releases and sends each target, whatever became of those before it: a client that
-// stopped at an answer it does not like would tell the server, by the number of its requests, whose
-// answer that was. Looks at no answer.
+// Charges, releases and sends each target, and looks at no answer: a client that stopped, or took
+// its time, over an answer would tell the server by its next request what the answer had spoilt.
+// Only where there is no answer does it end, with the failure as the last outcome: when a query
+// cannot be prepared, or the server not be reached, which has nothing to do with any slot and would
+// spend the rest of the budget for nothing.
 std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& send, Ledger& ledger,
                                   const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options);

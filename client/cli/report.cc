@@ -110,24 +110,23 @@ std::string Plots(const ReportQuery& query) {
   if (query.server_anchors.size() == 0) return "";
   const Matrix own_before = query.client_slots.row(query.slot);
   const Matrix own_after = query.aligned_slots.row(query.slot);
-  const std::string server = "fill=\"none\" stroke=\"#777\" stroke-width=\"1.2\"";
+  const std::string server = "fill=\"none\" stroke=\"#777\" stroke-width=\".6\"";
   const std::string anchor = "fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.2\"";
   const std::string slot = "fill=\"#e69f00\" stroke=\"#333\" stroke-width=\".5\"";
   const std::string own = "fill=\"#d55e00\" stroke=\"#000\"";
-  // The rings are larger than the slots and drawn over them: where everything meets in a few points
-  // all of it stays visible.
+  // The rings are larger than the dots and drawn over the slots, the query's dot over all: where
+  // everything meets in a few points all of it stays visible.
   return absl::StrCat(
       "<div class=\"plots\">",
-      Scatter("Before alignment: the release", {{&own_before, own, 6},
-                                                {&query.client_slots, slot, 3},
-                                                {&query.client_anchors, anchor, 5}}),
-      Scatter("After alignment: on the server's anchors", {{&own_after, own, 6},
-                                                           {&query.aligned_slots, slot, 3},
+      Scatter("Before alignment: the release", {{&query.client_slots, slot, 3},
+                                                {&query.client_anchors, anchor, 5},
+                                                {&own_before, own, 4}}),
+      Scatter("After alignment: on the server's anchors", {{&query.aligned_slots, slot, 3},
+                                                           {&query.server_anchors, server, 7},
                                                            {&query.aligned_anchors, anchor, 5},
-                                                           {&query.server_anchors, server, 7}}),
+                                                           {&own_after, own, 4}}),
       "</div><p>Blue rings: the client's anchors. Grey rings: the same anchors in the server's "
-      "embedding. Yellow dots: slots. The large red dot is the query's slot, which only this "
-      "report "
+      "embedding. Yellow dots: slots. The red dot is the query's slot, which only this report "
       "knows.</p>");
 }
 

@@ -39,8 +39,8 @@ class Relay final : public v1::RetrievalService::Service {
 
   grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest* request,
                           grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
-    for (const v1::GetAnchorsResponse& chunk :
-         *daemon_.GetAnchors(request->collection(), request->fingerprint())) {
+    const auto chunks = daemon_.GetAnchors(request->collection(), request->fingerprint());
+    for (const v1::GetAnchorsResponse& chunk : *chunks) {
       writer->Write(chunk);
     }
     return grpc::Status::OK;
@@ -124,7 +124,7 @@ TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {
 }
 
 TEST_F(HostileServer, CannotCrashTheClientWithTextsOfItsOwn) {
-  for (const std::string text : {std::string("not json"), std::string(100000, '[')}) {
+  for (const std::string& text : {std::string("not json"), std::string(100000, '[')}) {
     relay_->tamper = [&](v1::RetrieveResponse* response) {
       for (v1::SlotMatches& slot : *response->mutable_slots()) {
         slot.mutable_matches(0)->set_payload(text);
