@@ -85,7 +85,8 @@ TEST_F(Tls, RefusesToTalkInTheClear) {
 
 TEST_F(Tls, IsNotWhatAPlaintextDaemonSpeaks) {
   const std::string fingerprint = daemon_->fingerprint();
-  daemon_ = std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"});
+  daemon_ = std::make_unique<Daemon>(folder_ / "other", std::vector<std::string>{"--insecure"});
+  ASSERT_TRUE(daemon_->listening());
   ExpectRefused({"--trust", fingerprint}, "UNAVAILABLE",
                 {daemon_->address(), "it does not speak TLS"});
 }
