@@ -1,5 +1,6 @@
 #include "client/credentials.h"
 
+#include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <openssl/evp.h>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -49,11 +51,11 @@ class PinnedCertificate final : public grpc::experimental::ExternalCertificateVe
               std::function<void(grpc::Status)> /*done*/, grpc::Status* sync_status) override {
     const grpc::string_ref pem = request->peer_cert();
     const std::string actual = CertificateFingerprint(std::string(pem.data(), pem.size()));
-    *sync_status = actual == fingerprint_
-                       ? grpc::Status::OK
-                       : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                      absl::StrCat("the server's certificate has the fingerprint ",
-                                                   actual, ", but --trust names ", fingerprint_));
+    *sync_status =
+        actual == fingerprint_
+            ? grpc::Status::OK
+            : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                           absl::StrCat(kFingerprintMismatch, actual, kTrustNames, fingerprint_));
     return true;  // decided at once
   }
 
@@ -62,6 +64,27 @@ class PinnedCertificate final : public grpc::experimental::ExternalCertificateVe
  private:
   std::string fingerprint_;
 };
+
+// What the client shows of itself; both empty: nothing.
+struct OwnCertificate {
+  std::string certificate_pem;
+  std::string key_pem;
+};
+
+// A file that nobody but its owner may read.
+absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
+  struct stat properties = {};
+  std::ifstream file(path);
+  if (!file || ::stat(path.c_str(), &properties) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " cannot be read"));
+  }
+  if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "%s %s must be accessible to its owner alone (mode 0600), but has mode %04o", flag, path,
+        properties.st_mode & 07777U));
+  }
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 
 absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
   const std::string hex = absl::AsciiStrToLower(absl::StrReplaceAll(text, {{":", ""}}));
@@ -72,8 +95,16 @@ absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
   return hex;
 }
 
-std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& fingerprint) {
+std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& fingerprint,
+                                                            const OwnCertificate& own) {
   grpc::experimental::TlsChannelCredentialsOptions options;
+  if (!own.key_pem.empty()) {
+    options.set_certificate_provider(
+        std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+            std::vector<grpc::experimental::IdentityKeyCertPair>{
+                {own.key_pem, own.certificate_pem}}));
+    options.watch_identity_key_cert_pairs();
+  }
   options.set_verify_server_certs(false);  // the chain does not matter, the certificate does
   options.set_check_call_host(false);
   options.set_certificate_verifier(
@@ -83,17 +114,7 @@ std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& f
 
 // A key is visible ASCII, so that it fits into a header, and stands on a line of its own.
 absl::StatusOr<std::string> ReadKey(const std::string& path) {
-  struct stat properties = {};
-  std::ifstream file(path);
-  if (!file || ::stat(path.c_str(), &properties) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--key-file ", path, " cannot be read"));
-  }
-  if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return absl::PermissionDeniedError(absl::StrFormat(
-        "--key-file %s must be accessible to its owner alone (mode 0600), but has mode %04o", path,
-        properties.st_mode & 07777U));
-  }
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
   const std::string key(absl::StripAsciiWhitespace(text));
   if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
     return absl::InvalidArgumentError(
@@ -103,20 +124,34 @@ absl::StatusOr<std::string> ReadKey(const std::string& path) {
   return key;
 }
 
+absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
+  std::ifstream file(path);
+  std::string pem(std::istreambuf_iterator<char>(file), {});
+  if (!CertificateFingerprint(pem).empty()) return pem;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " must be a readable PEM file with certificates, but is ", path));
+}
+
+absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {
+  OwnCertificate own;
+  if (options.certificate_file.empty()) return own;
+  PM_ASSIGN_OR_RETURN(own.certificate_pem, ReadCertificates("--cert", options.certificate_file));
+  PM_ASSIGN_OR_RETURN(own.key_pem, ReadSecret("--cert-key", options.certificate_key_file));
+  return own;
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
     const ConnectionOptions& options) {
+  PM_ASSIGN_OR_RETURN(const OwnCertificate own, ReadOwnCertificate(options));
   if (!options.trust_fingerprint.empty()) {
     PM_ASSIGN_OR_RETURN(const std::string fingerprint, ParseFingerprint(options.trust_fingerprint));
-    return PinnedCredentials(fingerprint);
+    return PinnedCredentials(fingerprint, own);
   }
   grpc::SslCredentialsOptions ssl;
+  ssl.pem_cert_chain = own.certificate_pem;
+  ssl.pem_private_key = own.key_pem;
   if (!options.ca_file.empty()) {
-    std::ifstream file(options.ca_file);
-    ssl.pem_root_certs.assign(std::istreambuf_iterator<char>(file), {});
-    if (CertificateFingerprint(ssl.pem_root_certs).empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--ca must be a readable PEM file with certificates, but is ", options.ca_file));
-    }
+    PM_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadCertificates("--ca", options.ca_file));
   }
   return grpc::SslCredentials(ssl);
 }
@@ -127,6 +162,12 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
     const ConnectionOptions& options) {
   if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
     return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+  }
+  if (options.certificate_file.empty() != options.certificate_key_file.empty()) {
+    return absl::InvalidArgumentError("give --cert and --cert-key together");
+  }
+  if (options.insecure && !options.certificate_file.empty()) {
+    return absl::InvalidArgumentError("--cert needs TLS: leave --insecure away");
   }
   if (options.insecure && !options.key_file.empty()) {
     return absl::InvalidArgumentError("--key-file needs TLS: --insecure would show the key");

@@ -7,12 +7,20 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/transport.h"
 
 namespace privatemail {
 
+// "the server's certificate has the fingerprint HEX, but --trust names HEX": how a pinned
+// certificate's verifier refuses another one.
+inline constexpr absl::string_view kFingerprintMismatch =
+    "the server's certificate has the fingerprint ";
+inline constexpr absl::string_view kTrustNames = ", but --trust names ";
+
 // TLS that trusts the options' authorities, or exactly the certificate of the options' fingerprint,
-// with the caller's key on every call if there is one; or plaintext. Errors: see Transport::Create.
+// with the caller's certificate and its key on every call if there are such; or plaintext. Errors:
+// see Transport::Create.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options);
 

@@ -1,6 +1,5 @@
 #include "client/retrieval_client.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -34,12 +33,8 @@ absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& c
   return anchors;
 }
 
-absl::StatusOr<Similarity> SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
-  if (proto.rotation_size() != dim * dim || proto.translation_size() != dim) {
-    return absl::DataLossError(absl::StrCat("alignment must have ", dim * dim, " and ", dim,
-                                            " values, but the server sent ", proto.rotation_size(),
-                                            " and ", proto.translation_size()));
-  }
+// Of an alignment that CheckAnswer let pass.
+Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
   return Similarity{proto.scale(), Eigen::Map<const Matrix>(proto.rotation().data(), dim, dim),
                     Eigen::Map<const RowVector>(proto.translation().data(), dim)};
 }
@@ -100,7 +95,7 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
   PreparedQuery prepared;
   PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(name_, scheme_, release.rows, options));
   prepared.state.slot = *parameters().SlotOf(target.label);
-  prepared.state.k = options.k;
+  prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;
   prepared.state.sensitivity = release.sensitivity;
   prepared.state.noise_stddev = release.noise_stddev;
@@ -109,21 +104,12 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
 
 absl::StatusOr<QueryResult> RetrievalClient::Finish(const QueryState& state,
                                                     const v1::RetrieveResponse& response) const {
-  const auto slots = static_cast<int>(parameters().slot_labels.size());
-  if (response.slots_size() != slots) {
-    return absl::DataLossError(
-        absl::StrCat("the response must have ", slots, " slots, but has ", response.slots_size()));
-  }
+  PM_RETURN_IF_ERROR(CheckAnswer(parameters(), state.asked, response));
   QueryResult result;
-  PM_ASSIGN_OR_RETURN(result.alignment,
-                      SimilarityFrom(response.alignment(), parameters().settings.embedding_dim));
+  result.alignment = SimilarityFrom(response.alignment(), parameters().settings.embedding_dim);
   for (const v1::Match& match : response.slots(static_cast<int>(state.slot)).matches()) {
     result.matches.push_back(
         {match.id(), match.label(), match.squared_distance(), match.payload()});
-  }
-  if (static_cast<int64_t>(result.matches.size()) > state.k) {
-    return absl::DataLossError(absl::StrCat("the response must have at most ", state.k,
-                                            " matches a slot, but has ", result.matches.size()));
   }
   result.truncated = response.truncated();
   result.relative_residual = response.alignment().relative_residual();

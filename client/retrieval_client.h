@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/answer_check.h"
 #include "client/privacy/bit_source.h"
 #include "client/privacy/ledger.h"
 #include "client/release/joint_scheme.h"
@@ -36,7 +37,7 @@ struct QueryOptions {
 // What the client keeps while the request travels. Private: it names the slot.
 struct QueryState {
   int64_t slot = 0;
-  int64_t k = 0;
+  Asked asked;
   Guarantee guarantee;
   double sensitivity = 0;
   double noise_stddev = 0;
@@ -87,7 +88,8 @@ class RetrievalClient {
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const;
 
-  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request.
+  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request
+  // (CheckAnswer): the same for whichever slot it is asked.
   absl::StatusOr<QueryResult> Finish(const QueryState& state,
                                      const v1::RetrieveResponse& response) const;
 

@@ -6,10 +6,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/credentials.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
@@ -29,9 +33,44 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
                                                    " bytes, expected at most ", kMaxMessageBytes));
 }
 
+// The last words of the verifier of pinned certificates, out of what gRPC wraps around them.
+std::string FingerprintMismatchIn(absl::string_view reason) {
+  constexpr size_t kHexDigits = 64;
+  const size_t start = reason.find(kFingerprintMismatch);
+  const size_t trusted = reason.find(kTrustNames, start);
+  if (start == reason.npos || trusted == reason.npos) return "";
+  return std::string(reason.substr(start, trusted + kTrustNames.size() + kHexDigits - start));
+}
+
+// What to do about it, where gRPC's reason allows a guess; otherwise the reason.
+std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
+  const std::string lower = absl::AsciiStrToLower(reason);
+  const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
+  if (const std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
+    return mismatch;
+  }
+  if (says("certificate verify failed")) {
+    return "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
+           "printed, or --ca";
+  }
+  if (says("connection refused")) return "connection refused: is privatemaild running?";
+  if (says("wrong version number")) return "it does not speak TLS: is it run with --insecure?";
+  const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
+  if (hung_up && options.insecure) {
+    return "it closed the connection: it probably speaks TLS, so leave --insecure away and give "
+           "--trust or --ca";
+  }
+  if (options.certificate_file.empty() && (hung_up || says("certificate required"))) {
+    return absl::StrCat("it closed the connection (", reason,
+                        "): if it demands certificates of its clients, give --cert and --cert-key");
+  }
+  return std::string(reason);
+}
+
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
+  PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                       MakeChannelCredentials(options));
   grpc::ChannelArguments arguments;
@@ -42,8 +81,8 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 
 absl::Status Transport::Explain(const absl::Status& status) const {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    return absl::UnavailableError(
-        absl::StrCat("server ", options_.server, " cannot be reached: ", status.message()));
+    return absl::UnavailableError(absl::StrCat(
+        "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options_.server,

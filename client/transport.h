@@ -25,6 +25,10 @@ struct ConnectionOptions {
   std::string ca_file;                     // PEM, trusted authorities
   // SHA-256 of the server certificate's DER, 64 hex digits: trust this certificate and no other.
   std::string trust_fingerprint;
+  // PEM files, both or none: what a server that demands certificates of its clients is shown. The
+  // key must be its owner's alone.
+  std::string certificate_file;
+  std::string certificate_key_file;
   bool insecure = false;  // plaintext: everyone on the way reads and changes the traffic
   // One line, the caller's key, sent as `authorization: Bearer KEY` with every call. The file must
   // be its owner's alone; a key never travels in plaintext.
@@ -36,11 +40,12 @@ struct ConnectionOptions {
 using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::RetrieveRequest&)>;
 
 // Calls over one gRPC channel. Thread-safe. Each call returns the server's status unchanged;
-// UNAVAILABLE (the message names the server) when it cannot be reached, DEADLINE_EXCEEDED in time.
+// UNAVAILABLE (the message names the server, and the option that helps if one does) when it cannot
+// be reached, DEADLINE_EXCEEDED in time.
 class Transport {
  public:
   // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint or a key is
-  // malformed, or a file cannot be read. PERMISSION_DENIED: others may read the key file.
+  // malformed, the server is not HOST:PORT, or a file cannot be read. PERMISSION_DENIED: others may read a key.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name) const;

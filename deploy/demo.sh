@@ -4,16 +4,21 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 deploy/setup.sh
-cmake --preset release >build-demo.log 2>&1 || { cat build-demo.log >&2; exit 1; }
+log=$(mktemp)
+cmake --preset release >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 echo "demo: building (the first time takes some minutes)"
-cmake --build --preset release >build-demo.log 2>&1 || { tail -50 build-demo.log >&2; exit 1; }
-rm -f build-demo.log
+# Of Ninja's lines only the "[12/80]", on one line; all of them when something is wrong.
+cmake --build --preset release 2>&1 | tee "$log" | awk '/^\[/ {printf "\rdemo: %s", $1; fflush()}' ||
+  { echo; tail -50 "$log" >&2; exit 1; }
+echo
+rm -f "$log"
 bin=build/release
 out=demo
 mkdir -p "$out"
 
 # 24 species of 60 pictures: 10 of each are public anchors, 3 of them queries, the others the gallery.
 if [ ! -e "$out/pictures.done" ]; then
+  echo "demo: painting 24 species of invented birds, 60 pictures each"
   rm -rf "$out/pictures" "$out/anchors" "$out/gallery" "$out/held-back"
   "$bin/client/privatemail" sample-images --out "$out/pictures" --classes 24 --per-class 60 --seed 7
   for species in "$out"/pictures/*/; do
@@ -42,9 +47,7 @@ trust=$(sed -n 's/^trust this server with: --trust //p' "$out/daemon.out")
 echo "demo: the daemon listens on $server, its certificate is $trust"
 privatemail() { "$bin/client/privatemail" --server "$server" --trust "$trust" --state "$out/state" "$@"; }
 
-# With the distance graph a step multiplies the direction that orders C classes by (1 - alpha C / pi^2) / 2,
-# against 1/2 for what has nothing to do with labels: the papers' alpha .6 at 100 classes is 2.5 at 24.
-privatemail collection create birds --anchor-images "$out/anchors" --alpha 2.5 --steps 10
+privatemail collection create birds --anchor-images "$out/anchors" --steps 10
 privatemail ingest birds --images "$out/gallery"
 privatemail build birds
 privatemail budget set birds --epsilon 1 --delta 1e-4
@@ -56,3 +59,12 @@ for name in $(ls "$out/held-back" | awk 'NR==4 || NR==11 || NR==19'); do
 done
 privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
   --compare-images "$out/gallery" --report "$out/report.html"
+
+cat <<END
+
+demo: the daemon is stopped. To go on, start it again in this folder and ask on:
+  $bin/server/privatemaild --data-dir $out/data
+  $bin/client/privatemail --trust $trust --state $out/state query birds \\
+    --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
+Both programs have --help; the README's section "Using it" begins where this demo ends.
+END

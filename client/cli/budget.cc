@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
@@ -71,14 +72,16 @@ absl::Status Report(const Context& context, const std::string& name, const std::
           {"left", ToJson(entry.left())},
           {"releases", entry.releases}},
          [&] {
-           std::cout << name << " (" << uuid << ")\n";
+           std::cout << name << " (" << Printable(uuid) << ")\n";
            if (!entry.granted.has_value()) {
-             std::cout << "  no budget is set: releases are refused\n";
+             std::cout << "  no budget is set: releases are refused until privatemail budget set "
+                       << name << " --epsilon E --delta D\n";
            } else {
              Line("granted", *entry.granted, absl::StrCat(NameOf(entry.accounting), " accounting"));
            }
-           Line("spent", entry.spent(), absl::StrCat("in ", entry.releases, " releases"));
-           Line("left", entry.left(), "");
+           Line("spent", entry.spent(),
+                absl::StrCat("in ", Counted(static_cast<uint64_t>(entry.releases), "release")));
+           std::cout << "  left    " << LeftOf(entry) << "\n";
            if (const Accounting cheaper = Cheaper(entry); cheaper != entry.accounting) {
              Line("spent", entry.SpentBy(cheaper),
                   absl::StrCat("by ", NameOf(cheaper), " accounting, proven too: see budget set"));
@@ -115,7 +118,7 @@ absl::Status History(const Context& context, const BudgetOptions& options) {
   nlohmann::json rows = nlohmann::json::array();
   for (const LedgerChange& change : changes) rows.push_back(RowOf(change));
   Answer(context, {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}}, [&] {
-    std::cout << options.name << " (" << uuid << "), oldest first\n";
+    std::cout << options.name << " (" << Printable(uuid) << "), oldest first\n";
     for (const LedgerChange& change : changes) {
       const bool grant = change.kind == LedgerChange::Kind::kGrant;
       std::cout << "  " << change.made_at << (grant ? "  granted " : "  spent   ") << "epsilon "
@@ -135,17 +138,17 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   CLI::App* budget = AddCommand(app, "budget", "What may be spent on a collection, and what is");
   budget->require_subcommand(1);
   CLI::App* show = AddCommand(*budget, "show", "Granted, spent and left");
-  show->add_option("NAME", options->name)->required();
+  show->add_option("NAME", options->name, "The collection")->required();
   show->callback([&context, options] {
     context.run = [&context, options] { return Show(context, *options); };
   });
   CLI::App* history = AddCommand(*budget, "history", "Every grant and every release, oldest first");
-  history->add_option("NAME", options->name)->required();
+  history->add_option("NAME", options->name, "The collection")->required();
   history->callback([&context, options] {
     context.run = [&context, options] { return History(context, *options); };
   });
   CLI::App* set = AddCommand(*budget, "set", "Grant a total; what is spent stays spent");
-  set->add_option("NAME", options->name)->required();
+  set->add_option("NAME", options->name, "The collection")->required();
   set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
       ->required();
   set->add_option("--delta", options->budget.delta, "Total delta over the collection's life")

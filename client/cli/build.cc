@@ -34,7 +34,7 @@ void AddBuildCommand(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
   CLI::App* build =
       AddCommand(app, "build", "Embed gallery and anchors, so that searches are answered");
-  build->add_option("NAME", *name)->required();
+  build->add_option("NAME", *name, "The collection")->required();
   build->callback(
       [&context, name] { context.run = [&context, name] { return Build(context, *name); }; });
 }

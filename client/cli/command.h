@@ -23,7 +23,12 @@ struct Context {
   std::string state_folder;  // ledger and last release; holds privacy state, mode 0700
   bool json = false;
   std::function<absl::Status()> run;
+  int exit_code = 0;  // of a run that succeeds
 };
+
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitSomeRejected = 3;  // the rest was acknowledged
 
 // Adds a subcommand that accepts the shared options, too.
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description);
@@ -40,13 +45,29 @@ void AddAuditCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSampleImagesCommand(CLI::App& app, Context& context);
 
+// JSON on one line. Bytes of a server's that are not UTF-8 become U+FFFD.
+std::string Line(const nlohmann::json& json);
+
 // A line of JSON on standard output, or whatever `text` prints for people.
 void Answer(const Context& context, const nlohmann::json& json, const std::function<void()>& text);
 
 nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 
-// Opens the ledger in the state folder, which is made if it is not there.
+// "warning: TEXT" on standard error.
+void Warn(const std::string& text);
+// "error: TEXT (CODE)" on standard error, and as JSON on standard output if that is asked for.
+void TellError(const Context& context, const absl::Status& status);
+
+// "1 release", "2 releases".
+std::string Counted(uint64_t count, const std::string& singular);
+
+// "epsilon 0.9 delta 0.0001": what is left of a budget, where less than one part in 10^12 of the
+// grant, which is what sums of doubles leave over, is nothing.
+std::string LeftOf(const LedgerEntry& entry);
+
+// Opens the ledger in the state folder, which is made if it is not there. PERMISSION_DENIED: others
+// may enter the folder; it is theirs who made it to close it.
 absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const Context& context);
 
 // A progress bar on standard error; silent unless that is a terminal, and for the first two

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/last_release.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
@@ -32,7 +33,7 @@ absl::Status Explain(const Context& context) {
   }
   Answer(context,
          {{"collection", last.request.collection()},
-          {"fingerprint", absl::BytesToHexString(last.request.fingerprint())},
+          {"digest", absl::BytesToHexString(last.request.fingerprint())},
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},
@@ -41,14 +42,14 @@ absl::Status Explain(const Context& context) {
          [&] {
            std::cout << "The server received " << last.request.ByteSizeLong()
                      << " bytes and nothing else:\n"
-                     << "  collection   " << last.request.collection() << "\n  fingerprint  "
+                     << "  collection   " << last.request.collection() << "\n  digest       "
                      << absl::BytesToHexString(last.request.fingerprint()) << "\n  matches      "
                      << last.request.k() << " for every slot\n  payloads     "
                      << (last.request.with_payloads() ? "for every slot" : "for none")
                      << "\n  release      " << release.rows() << " x " << release.cols() << ", "
                      << form << ", noise in every row:\n";
            for (Eigen::Index i = 0; i < release.rows(); ++i) {
-             std::cout << "    " << std::left << std::setw(36) << RowName(parameters, i)
+             std::cout << "    " << std::left << std::setw(36) << Printable(RowName(parameters, i))
                        << release.row(i) << "\n";
            }
          });

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/inputs.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -134,7 +135,7 @@ absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const s
       return response;
     }
     const absl::Duration pause = absl::Milliseconds(500) * (1 << attempt);
-    std::cerr << response.status().message() << "; sending again in " << pause << "\n";
+    std::cerr << Printable(response.status().message()) << "; sending again in " << pause << "\n";
     absl::SleepFor(pause);
   }
 }
@@ -143,11 +144,22 @@ std::string FirstReason(const nlohmann::json& reasons) {
   return reasons.empty() ? "unknown" : reasons[0]["reason"].get<std::string>();
 }
 
-absl::Status Ingest(const Context& context, const IngestOptions& options) {
-  if (options.images.empty() == options.vectors_file.empty() ||
-      options.vectors_file.empty() != options.labels_file.empty()) {
-    return absl::InvalidArgumentError("give either --vectors with --labels, or --images");
+absl::Status CheckOptions(const IngestOptions& options) {
+  if (!options.images.empty() && options.vectors_file.empty() && options.labels_file.empty()) {
+    return absl::OkStatus();
   }
+  if (options.images.empty() && !options.vectors_file.empty() && !options.labels_file.empty()) {
+    return absl::OkStatus();
+  }
+  const char* missing = !options.images.empty()        ? ""
+                        : options.vectors_file.empty() ? "; --vectors is missing"
+                                                       : "; --labels is missing";
+  return absl::InvalidArgumentError(
+      absl::StrCat("give either --vectors with --labels, or --images", missing));
+}
+
+absl::Status Ingest(Context& context, const IngestOptions& options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
@@ -164,8 +176,8 @@ absl::Status Ingest(const Context& context, const IngestOptions& options) {
   }
   for (const v1::RejectedItem& item : response.first_rejected()) {
     reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
-    std::cerr << "rejected row " << item.position() << " (" << item.id() << "): " << item.reason()
-              << "\n";
+    std::cerr << "rejected row " << item.position() << " (" << Printable(item.id())
+              << "): " << Printable(item.reason()) << "\n";
   }
   if (acknowledged == 0) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
@@ -179,10 +191,12 @@ absl::Status Ingest(const Context& context, const IngestOptions& options) {
           {"unchanged", response.unchanged()},
           {"reasons", reasons}},
          [&] {
-           std::cout << acknowledged << " items acknowledged (" << response.inserted() << " new, "
-                     << response.updated() << " changed, " << response.unchanged()
-                     << " as before), " << rejected << " rejected\n";
+           std::cout << Counted(acknowledged, "item") << " acknowledged (" << response.inserted()
+                     << " new, " << response.updated() << " changed, " << response.unchanged()
+                     << " as before), " << rejected << " rejected\nrun `privatemail build "
+                     << options.name << "` to make them searchable\n";
          });
+  if (rejected > 0) context.exit_code = kExitSomeRejected;
   return absl::OkStatus();
 }
 
@@ -192,7 +206,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<IngestOptions>();
   CLI::App* ingest =
       AddCommand(app, "ingest", "Upload gallery items; safe to repeat after an interruption");
-  ingest->add_option("NAME", options->name)->required();
+  ingest->add_option("NAME", options->name, "The collection")->required();
   ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
   ingest->add_option("--ids", options->ids_file,
@@ -201,6 +215,8 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                      "A JSON text a line, handed out with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
   AddExtractorOptions(ingest, &options->extractor);
+  ingest->footer(absl::StrCat("Exit code 3: some rows were rejected, the others acknowledged.\n",
+                              ingest->get_footer()));
   ingest->callback([&context, options] {
     context.run = [&context, options] { return Ingest(context, *options); };
   });

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
@@ -46,10 +47,11 @@ absl::StatusOr<FolderFeatures> DescribeFolder(const ImageFolder& folder,
                           folder, [&] { return MakeExtractor(options); }, threads,
                           [&](int64_t done, int64_t total) { bar.Show(done, total); }));
   for (const SkippedImage& skipped : folder.skipped) {
-    std::cerr << "skipped " << skipped.id << ": " << skipped.reason << "\n";
+    std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
   }
   for (const SkippedImage& rejected : features.rejected) {
-    std::cerr << "rejected " << rejected.id << ": " << rejected.reason << "\n";
+    std::cerr << "rejected " << Printable(rejected.id) << ": " << Printable(rejected.reason)
+              << "\n";
   }
   return features;
 }

@@ -1,9 +1,12 @@
 // privatemail: the client's and operator's command line.
+#include <sys/stat.h>
+
 #include <cstdlib>
-#include <iostream>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/parse.h"
 
 namespace {
 
@@ -19,6 +22,7 @@ std::string DefaultStateFolder() {
 
 int main(int argc, char** argv) {
   using privatemail::cli::Context;
+  ::umask(077);  // whatever is written here may tell of queries
   // Every failure is told once, in the message of its status, and not in gRPC's words as well.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Context context;
@@ -29,17 +33,27 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   app.add_option("--server", context.connection.server, "HOST:PORT of the daemon")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->envname("PRIVATEMAIL_SERVER");
   app.add_option("--ca", context.connection.ca_file, "PEM file of authorities to trust");
   app.add_option("--trust", context.connection.trust_fingerprint,
-                 "SHA-256 fingerprint of the one server certificate to trust");
+                 "SHA-256 fingerprint of the one server certificate to trust")
+      ->envname("PRIVATEMAIL_TRUST");
+  app.add_option("--cert", context.connection.certificate_file,
+                 "PEM certificate to show to a daemon with --client-ca");
+  app.add_option("--cert-key", context.connection.certificate_key_file,
+                 "PEM private key of --cert, readable by you alone");
   app.add_flag("--insecure", context.connection.insecure, "No TLS");
   app.add_option("--key-file", context.connection.key_file,
                  "File with the key that lets you in, readable by you alone");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
-                 "Folder of the privacy ledger and the last release");
-  app.add_flag("--json", context.json, "Answer in JSON, one line a result");
+                 "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
+      ->capture_default_str()
+      ->envname("PRIVATEMAIL_STATE");
+  app.add_flag("--json", context.json, "Answer in JSON, one line a result, errors too");
+  app.footer(
+      "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows of an upload were rejected.");
 
   privatemail::cli::AddCollectionCommand(app, context);
   privatemail::cli::AddIngestCommand(app, context);
@@ -51,7 +65,7 @@ int main(int argc, char** argv) {
   privatemail::cli::AddSensitivityCommand(app, context);
   privatemail::cli::AddAuditCommand(app, context);
   privatemail::cli::AddSampleImagesCommand(app, context);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> end = privatemail::cli::Parse(app, context, argc, argv)) return *end;
 
   context.connection.deadline = absl::Seconds(deadline_seconds);
   const bool usable = deadline_seconds > 0 && deadline_seconds < 1e9;
@@ -60,15 +74,7 @@ int main(int argc, char** argv) {
              : absl::InvalidArgumentError(absl::StrCat(
                    "--deadline must be a positive number of seconds below 1e9, but is ",
                    deadline_seconds));
-  if (status.ok()) return 0;
-  if (context.json) {
-    std::cout << nlohmann::json{{"error",
-                                 {{"code", absl::StatusCodeToString(status.code())},
-                                  {"message", std::string(status.message())}}}}
-                     .dump()
-              << "\n";
-  }
-  std::cerr << "error: " << status.message() << " (" << absl::StatusCodeToString(status.code())
-            << ")\n";
-  return 1;
+  if (status.ok()) return context.exit_code;
+  privatemail::cli::TellError(context, status);
+  return privatemail::cli::kExitFailure;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -13,6 +14,21 @@
 
 namespace privatemail::cli {
 namespace {
+
+// "0 heron, 1 robin, ... (24 in all)": the first of them, with their names where they have any.
+std::string SomeClasses(const PublicParameters& parameters) {
+  constexpr size_t kMost = 8;
+  const size_t classes = parameters.slot_labels.size();
+  std::vector<std::string> listed;
+  for (size_t slot = 0; slot < std::min(classes, kMost); ++slot) {
+    listed.push_back(absl::StrCat(parameters.slot_labels[slot]));
+    if (!parameters.class_names.empty()) {
+      absl::StrAppend(&listed.back(), " ", parameters.class_names[slot]);
+    }
+  }
+  return absl::StrCat(absl::StrJoin(listed, ", "),
+                      classes > kMost ? absl::StrCat(", ... (", classes, " in all)") : "");
+}
 
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
   const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
@@ -23,11 +39,29 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
   if (!absl::SimpleAtoi(text, &label)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--label must be a number or the name of a class of the collection, but is \"",
-                     text, "\""));
+                     text, "\"; its classes are ", SomeClasses(parameters)));
   }
   const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
-  if (!slot.ok()) return absl::InvalidArgumentError(absl::StrCat("--", slot.status().message()));
-  return label;
+  if (slot.ok()) return label;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", slot.status().message(), "; its classes are ", SomeClasses(parameters)));
+}
+
+// Either rows of a file or pictures, and nothing left out.
+absl::Status CheckOptions(const TargetOptions& options) {
+  if (!options.labels.empty() && !options.labels_file.empty()) {
+    return absl::InvalidArgumentError("give at most one of --label and --labels");
+  }
+  const bool images = !options.images.empty();
+  const bool vectors = !options.vectors_file.empty();
+  const bool rows = !options.rows.empty();
+  if (images != vectors && vectors == rows) return absl::OkStatus();
+  if (vectors && !images) {
+    return absl::InvalidArgumentError(
+        "--vectors needs the rows to ask for: give --row I, --rows I J ..., or --image instead");
+  }
+  if (rows && !images) return absl::InvalidArgumentError("--row needs the file of --vectors");
+  return absl::InvalidArgumentError("give either --vectors with --row, or --image");
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
@@ -93,13 +127,7 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const RetrievalClient& client) {
-  if (options.images.empty() == options.vectors_file.empty() ||
-      options.vectors_file.empty() != options.rows.empty()) {
-    return absl::InvalidArgumentError("give either --vectors with --row, or --image");
-  }
-  if (!options.labels.empty() && !options.labels_file.empty()) {
-    return absl::InvalidArgumentError("give at most one of --label and --labels");
-  }
+  PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       options.images.empty() ? ReadRows(options, client.parameters().feature_dim)
                                              : ReadImages(options, client));

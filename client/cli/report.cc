@@ -1,7 +1,5 @@
 #include "client/cli/report.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -19,17 +17,20 @@ namespace {
 
 constexpr char kHead[] = R"html(<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1"><title>PrivateMail: private queries</title><style>
+*{box-sizing:border-box}
 :root{color-scheme:light dark;--line:#8884;--yes:#0072b2;--no:#d55e00}
 body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:0 auto;padding:1.5rem}
 h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:2.5rem 0 .5rem;border-top:1px solid var(--line);padding-top:1.5rem}
 h3{font-size:1rem;margin:1rem 0 .3rem;font-weight:600}.row{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));gap:.5rem}
 figure{margin:0}figure img{width:100%;border-radius:.4rem;display:block;border:.2rem solid var(--no)}
-.same img{border-color:var(--yes)}.query img{border-color:transparent}.query{max-width:11rem}
+.same img{border-color:var(--yes)}.mark{font-weight:600}.query img{border-color:transparent}.query{max-width:11rem}
 figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin:.5rem 0}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(18rem,1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
 </style></head><body><h1>Private queries</h1>
-<p>A blue frame marks a match of the query's class, an orange one another class. The server never saw the query, its class or
+<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. The server never saw the query, its class or
 its features: it saw the rows plotted below, noise included, with the query hidden among one dummy for every other class.</p>
+<p>The private row can look better than the non-private one: its owner knows the query's class, which finds matches of that
+class, while a search without privacy has the picture alone. Within the class the private order is no better than chance.</p>
 )html";
 
 std::string Escape(const std::string& text) {
@@ -46,21 +47,28 @@ absl::StatusOr<std::string> DataUri(const std::string& path) {
   return absl::StrCat("data:image/", type, ";base64,", absl::Base64Escape(bytes));
 }
 
-absl::StatusOr<std::string> Figure(const ReportImage& image, const std::string& css_class) {
+// alt: what the picture is here for, since the caption says which one it is.
+absl::StatusOr<std::string> Figure(const ReportImage& image, const std::string& css_class,
+                                   const std::string& alt, const std::string& mark) {
   std::string picture;
   if (!image.path.empty()) {
     PM_ASSIGN_OR_RETURN(const std::string uri, DataUri(image.path));
-    picture = absl::StrCat("<img alt=\"\" src=\"", uri, "\">");
+    picture = absl::StrCat("<img alt=\"", Escape(alt), "\" src=\"", uri, "\">");
   }
   return absl::StrCat("<figure class=\"", css_class, "\">", picture, "<figcaption>",
-                      Escape(image.caption), "</figcaption></figure>");
+                      Escape(image.caption), mark, "</figcaption></figure>");
 }
 
 absl::StatusOr<std::string> Row(const std::string& title, const std::vector<ReportImage>& images) {
   std::string html = absl::StrCat("<h3>", title, "</h3><div class=\"row\">");
-  for (const ReportImage& image : images) {
-    PM_ASSIGN_OR_RETURN(const std::string figure,
-                        Figure(image, image.same_class ? "same" : "other"));
+  for (size_t i = 0; i < images.size(); ++i) {
+    const bool same = images[i].same_class;
+    PM_ASSIGN_OR_RETURN(
+        const std::string figure,
+        Figure(images[i], same ? "same" : "other",
+               absl::StrCat("match ", i + 1,
+                            same ? ", same class: " : ", another class: ", images[i].caption),
+               same ? " <span class=\"mark\">same class</span>" : ""));
     html += figure;
   }
   return html + "</div>";
@@ -92,40 +100,45 @@ std::string Scatter(const std::string& title, const std::vector<Cloud>& clouds) 
     high = high.cwiseMax(cloud.points->colwise().maxCoeff());
   }
   const double extent = std::max((high - low).maxCoeff(), 1e-300);
-  std::string svg = "<svg viewBox=\"0 0 360 320\" role=\"img\">";
+  std::string svg =
+      "<svg viewBox=\"0 0 360 320\" role=\"img\" aria-label=\"" + Escape(title) + "\">";
   for (const Cloud& cloud : clouds) svg += Circles(cloud, low, 280 / extent);
   return absl::StrCat("<div><h3>", title, "</h3>", svg, "</svg></div>");
 }
 
 std::string Plots(const ReportQuery& query) {
+  if (query.server_anchors.size() == 0) return "";
   const Matrix own_before = query.client_slots.row(query.slot);
   const Matrix own_after = query.aligned_slots.row(query.slot);
-  const std::string server = "fill=\"none\" stroke=\"#999\"";
-  const std::string anchor = "fill=\"#0072b2\" fill-opacity=\".45\"";
+  const std::string server = "fill=\"none\" stroke=\"#777\" stroke-width=\".6\"";
+  const std::string anchor = "fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.2\"";
   const std::string slot = "fill=\"#e69f00\" stroke=\"#333\" stroke-width=\".5\"";
   const std::string own = "fill=\"#d55e00\" stroke=\"#000\"";
+  // The rings are larger than the dots and drawn over the slots, the query's dot over all: where
+  // everything meets in a few points all of it stays visible.
   return absl::StrCat(
       "<div class=\"plots\">",
-      Scatter("Before alignment: the release", {{&query.client_anchors, anchor, 3},
-                                                {&query.client_slots, slot, 4},
-                                                {&own_before, own, 6}}),
-      Scatter("After alignment: on the server's anchors", {{&query.server_anchors, server, 4},
-                                                           {&query.aligned_anchors, anchor, 3},
-                                                           {&query.aligned_slots, slot, 4},
-                                                           {&own_after, own, 6}}),
-      "</div><p>Grey rings: anchors in the server's embedding. Blue: the client's anchors. Yellow: "
-      "slots; the large "
-      "red one is the query's, which only this report knows.</p>");
+      Scatter("Before alignment: the release", {{&query.client_slots, slot, 3},
+                                                {&query.client_anchors, anchor, 5},
+                                                {&own_before, own, 4}}),
+      Scatter("After alignment: on the server's anchors", {{&query.aligned_slots, slot, 3},
+                                                           {&query.server_anchors, server, 7},
+                                                           {&query.aligned_anchors, anchor, 5},
+                                                           {&own_after, own, 4}}),
+      "</div><p>Blue rings: the client's anchors. Grey rings: the same anchors in the server's "
+      "embedding. Yellow dots: slots. The red dot is the query's slot, which only this report "
+      "knows.</p>");
 }
 
 }  // namespace
 
-absl::Status WriteReport(const std::string& path, const std::vector<ReportQuery>& queries) {
+absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file) {
   std::string html = kHead;
   for (const ReportQuery& query : queries) {
-    absl::StrAppend(&html, "<h2>", Escape(query.query.caption), " <small>(",
-                    Escape(query.class_name), ")</small></h2>");
-    PM_ASSIGN_OR_RETURN(const std::string figure, Figure(query.query, "query"));
+    absl::StrAppend(&html, "<h2>A query of class ", Escape(query.class_name), "</h2>");
+    PM_ASSIGN_OR_RETURN(
+        const std::string figure,
+        Figure(query.query, "query", absl::StrCat("the query, of class ", query.class_name), ""));
     html += figure + "<ul>";
     for (const std::string& fact : query.facts)
       absl::StrAppend(&html, "<li>", Escape(fact), "</li>");
@@ -139,12 +152,7 @@ absl::Status WriteReport(const std::string& path, const std::vector<ReportQuery>
                         Row("Private, from the server", query.private_matches));
     html += row + Plots(query);
   }
-  html += "</body></html>\n";
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!(file << html).flush() || ::chmod(path.c_str(), 0600) != 0) {
-    return absl::UnavailableError(absl::StrCat("--report ", path, ": cannot be written"));
-  }
-  return absl::OkStatus();
+  return file->Commit(html + "</body></html>\n");
 }
 
 }  // namespace privatemail::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/private_file.h"
 #include "common/base/matrix.h"
 
 namespace privatemail::cli {
@@ -23,7 +24,8 @@ struct ReportQuery {
   std::vector<ReportImage> non_private_matches;
   std::vector<ReportImage> private_matches;
   std::vector<std::string> facts;  // lines of text: guarantee, bytes, times
-  // For the scatter plots; all with the same number of columns, of which the first two are drawn.
+  // For the scatter plots; all empty, or all with the same number of columns, of which the first
+  // two are drawn.
   Matrix client_slots;  // coordinates as released
   Matrix client_anchors;
   Matrix aligned_slots;  // the same after Kabsch-Umeyama
@@ -32,9 +34,9 @@ struct ReportQuery {
   int64_t slot = 0;  // the target's
 };
 
-// Private to the owner of the queries: it shows them. Written with mode 0600. UNAVAILABLE: the file
-// or a picture cannot be read or written.
-absl::Status WriteReport(const std::string& path, const std::vector<ReportQuery>& queries);
+// Private to the owner of the queries: it shows them. UNAVAILABLE: a picture cannot be read, or the
+// file not written.
+absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file);
 
 }  // namespace privatemail::cli
 

@@ -17,8 +17,9 @@ absl::Status Paint(const Context& context, const SampleImageOptions& options) {
   Answer(context,
          {{"out", options.out_dir}, {"classes", options.classes}, {"per_class", options.per_class}},
          [&] {
-           std::cout << "painted " << options.classes << " species, " << options.per_class
-                     << " pictures each, in " << options.out_dir << "\n";
+           std::cout << "painted " << options.classes << " species, "
+                     << Counted(static_cast<uint64_t>(options.per_class), "picture") << " each, in "
+                     << options.out_dir << "\n";
          });
   return absl::OkStatus();
 }

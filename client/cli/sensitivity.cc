@@ -100,14 +100,15 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
       ->required();
   command->add_option("--targets", options->targets, "Slots: the number of classes")->required();
   command->add_option("--anchor-labels", options->labels_file, "Labels of the anchors")->required();
-  command->add_option("--bandwidth", s.kernel_bandwidth)->capture_default_str();
-  command->add_option("--alpha", s.alpha)->capture_default_str();
-  command->add_option("--dim", s.embedding_dim)->capture_default_str();
-  command->add_option("--label-graph", s.label_graph, "distance, kernel or one_hot_kernel")
-      ->transform(CLI::CheckedTransformer(kLabelGraphNames));
-  command->add_option("--kernel", s.kernel, "two_sigma_squared, sigma or sigma_squared")
-      ->transform(CLI::CheckedTransformer(kKernelNames));
-  command->add_option("--start-stddev", s.start_stddev)->capture_default_str();
+  command->add_option("--bandwidth", s.kernel_bandwidth, "Kernel bandwidth over unit vectors")
+      ->capture_default_str();
+  command->add_option("--alpha", s.alpha, "Weight of the label graph")->capture_default_str();
+  command->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
+      ->capture_default_str();
+  AddChoice(command, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
+  AddChoice(command, "--kernel", &s.kernel, kKernelNames, "Denominator of the feature kernel");
+  command->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
+      ->capture_default_str();
   command
       ->add_option("--changed", options->changed,
                    "Rows that differ: 2, or 1 when the class is public")

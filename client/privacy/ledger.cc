@@ -1,5 +1,7 @@
 #include "client/privacy/ledger.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -125,6 +127,11 @@ Budget LedgerEntry::left() const {
           std::max(0.0, granted->delta - spent().delta)};
 }
 
+bool LedgerEntry::Affords(const Budget& more) const {
+  return granted.has_value() && !Exceeds(sums.epsilon + more.epsilon, granted->epsilon) &&
+         !Exceeds(sums.delta + more.delta, granted->delta);
+}
+
 Ledger::Ledger(std::unique_ptr<sqlite::Database> database)
     : database_(std::move(database)), witness_(database_->path() + ".witness") {}
 
@@ -150,6 +157,10 @@ absl::Status Ledger::Prepare() {
                                                     earlier->generation, " changes"));
   }
   if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
+  if (::chmod(database_->path().c_str(), 0600) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat(database_->path(), " cannot be made its owner's alone"));
+  }
   LedgerState state{.id = absl::StrCat(absl::Hex(absl::GetCurrentTimeNanos()))};
   PM_ASSIGN_OR_RETURN(state.witness_stamp, witness_.Write({.ledger_id = state.id}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));

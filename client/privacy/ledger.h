@@ -66,6 +66,9 @@ struct LedgerEntry {
 
   // granted - spent, never negative; zero when nothing is granted.
   Budget left() const;
+
+  // Whether charges of these sums still fit a grant with basic accounting.
+  bool Affords(const Budget& more) const;
 };
 
 // A table of budgets and charges, keyed by the UUID of a collection and not by its address or name,
@@ -83,7 +86,7 @@ struct LedgerEntry {
 // it back within a second of them.
 class Ledger {
  public:
-  // Opens or creates the file and `path`.witness. FAILED_PRECONDITION: it cannot be opened, is no
+  // Opens or creates the file and `path`.witness, readable by their owner alone. FAILED_PRECONDITION: it cannot be opened, is no
   // ledger, or comes from another version; DATA_LOSS: it is damaged; UNAVAILABLE: it is in use or
   // cannot be written. Messages name the file.
   static absl::StatusOr<std::unique_ptr<Ledger>> Open(const std::string& path);

@@ -29,16 +29,23 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   return absl::OkStatus();
 }
 
+absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
+                         const std::vector<int32_t>& labels) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (const auto slot = parameters.SlotOf(labels[i]); !slot.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " row ", i, ": ", slot.status().message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// labels: each of a slot.
 absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(const PublicParameters& parameters,
                                                              const std::vector<int32_t>& labels) {
   std::vector<std::vector<int64_t>> rows(parameters.slot_labels.size());
   for (size_t i = 0; i < labels.size(); ++i) {
-    const absl::StatusOr<int64_t> slot = parameters.SlotOf(labels[i]);
-    if (!slot.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("dummies row ", i, ": ", slot.status().message()));
-    }
-    rows[static_cast<size_t>(*slot)].push_back(static_cast<int64_t>(i));
+    rows[static_cast<size_t>(*parameters.SlotOf(labels[i]))].push_back(static_cast<int64_t>(i));
   }
   for (size_t slot = 0; slot < rows.size(); ++slot) {
     if (rows[slot].empty()) {
@@ -88,6 +95,7 @@ absl::StatusOr<FloatMatrix> ReleaseCharged(const JointSetting& setting, const Ta
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies) {
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
+  PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
   Matrix pool = unit_anchors;
   if (dummies.has_value()) {
@@ -97,6 +105,7 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
                                                      dummies->features.rows(), " rows and ",
                                                      dummies->labels.size(), " labels"));
     }
+    PM_RETURN_IF_ERROR(CheckLabels("dummies", parameters, dummies->labels));
     PM_ASSIGN_OR_RETURN(pool, UnitRows("dummies", dummies->features));
   }
   PM_ASSIGN_OR_RETURN(

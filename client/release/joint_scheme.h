@@ -55,9 +55,9 @@ class JointScheme {
  public:
   // anchors must be those that the parameters were published with. `dummies` is a pool of the
   // client's own in the shape of anchors; without one, dummies are drawn among the anchors of each
-  // class. INVALID_ARGUMENT: shapes differ, a row is zero or not finite, a pool's label is none of
-  // the collection's, or a class has no dummy. DATA_LOSS: the anchors do not have the published
-  // digest.
+  // class. INVALID_ARGUMENT: shapes differ, a row is zero or not finite, a label of an anchor or of
+  // the pool is none of the collection's, or a class has no dummy. DATA_LOSS: the anchors do not
+  // have the published digest.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
                                             const std::optional<Anchors>& dummies = std::nullopt);
 

@@ -20,9 +20,9 @@ struct IterationNoise {
   std::unique_ptr<const Mechanism> mechanism;
 };
 
-// anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one of cost.private_iterations; cost: of all of them
-// together. Noise is on the iterate, or on the target's unit row where the mechanism protects the
-// input.
+// anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one
+// of cost.private_iterations; cost: of all of them together. Noise is on the iterate, or on the
+// target's unit row where the mechanism protects the input.
 //
 // How iterations share the cost. Gaussian laws: noise sqrt(iterations) times as wide, since mu
 // composes as a root of squares (composition.h). Pure laws: EpsilonOfEachRelease of the cost's

@@ -92,6 +92,14 @@ std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
   return distinct;
 }
 
+// With fewer the two sides' coordinates cannot be brought together.
+absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
+  if (anchors > settings.embedding_dim) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("anchors must be at least embedding_dim + 1 = ", settings.embedding_dim + 1,
+                   ", but are ", anchors));
+}
+
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
   if (!names.empty() && names.size() != classes) {
     return absl::InvalidArgumentError(
@@ -140,10 +148,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uui
         absl::StrCat("anchor_labels must hold one label for each of the ", rows,
                      " anchors, but holds ", anchors.labels.size()));
   }
-  if (rows < settings.embedding_dim + 1) {
-    return absl::InvalidArgumentError(absl::StrCat("anchors must be at least embedding_dim + 1 = ",
-                                                   settings.embedding_dim + 1, ", but are ", rows));
-  }
+  PM_RETURN_IF_ERROR(CheckAnchorCount(rows, settings));
   PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
   if (extractor.empty()) {
     return absl::InvalidArgumentError(
@@ -242,6 +247,7 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
   }
   parameters.class_names.assign(proto.class_names().begin(), proto.class_names().end());
   PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
+  PM_RETURN_IF_ERROR(CheckAnchorCount(proto.anchor_count(), parameters.settings));
   parameters.anchor_count = proto.anchor_count();
   parameters.anchor_digest = proto.anchor_digest();
   return parameters;

@@ -71,6 +71,7 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
                                          const std::string& key_path) {
   TlsIdentity identity;
   identity.certificate_path = certificate_path;
+  identity.key_path = key_path;
   PM_ASSIGN_OR_RETURN(identity.certificate_pem, ReadFile("--tls-cert", certificate_path));
   PM_ASSIGN_OR_RETURN(identity.key_pem, ReadFile("--tls-key", key_path));
   PM_ASSIGN_OR_RETURN(const auto certificate,

@@ -12,6 +12,7 @@ namespace privatemail {
 
 struct TlsIdentity {
   std::string certificate_path;
+  std::string key_path;
   std::string certificate_pem;  // chain, leaf first
   std::string key_pem;          // private: never logged
   std::string fingerprint;      // SHA-256 of the leaf's DER, 64 lower-case hex digits

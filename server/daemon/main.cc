@@ -1,5 +1,6 @@
 // privatemaild: serves the collections of one data directory.
 #include <grpc/support/log.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -44,6 +45,9 @@ void AddFlags(CLI::App* app, DaemonOptions* options) {
                   "PEM authorities: demand a client certificate that one of them signed");
   app->add_flag("--insecure", options->insecure, "No TLS; loopback addresses only");
   app->add_flag("--reflection", options->reflection, "Let anyone list services and messages");
+  app->add_option("--max-threads", options->max_threads,
+                  "Threads that serve calls, each holding one; calls beyond are refused")
+      ->capture_default_str();
   app->set_version_flag("--version", "privatemaild " PRIVATEMAIL_VERSION);
 }
 
@@ -78,6 +82,25 @@ void WarnAboutTls(const DaemonServer& server) {
   }
 }
 
+bool OpenToOthers(const std::string& path) {
+  struct stat properties = {};
+  return ::stat(path.c_str(), &properties) == 0 && (properties.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
+// Not refused: who runs the daemon may have reasons, a backup's group for one.
+void WarnAboutModes(const DaemonOptions& options, const DaemonServer& server) {
+  if (OpenToOthers(options.data_directory)) {
+    Log(LogLevel::kWarning, absl::StrCat("data directory ", options.data_directory,
+                                         " is open to others: chmod 700 ", options.data_directory));
+  }
+  const std::string key = server.identity() ? server.identity()->key_path : "";
+  if (OpenToOthers(key)) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("private key ", key,
+                     " is open to others, who can stand in for this server: ", "chmod 600 ", key));
+  }
+}
+
 int Run(const DaemonOptions& options) {
   // Blocked before any thread starts, so that only sigwait below ever receives them.
   sigset_t signals;
@@ -92,6 +115,7 @@ int Run(const DaemonOptions& options) {
     return kExitFailure;
   }
   WarnAboutTls(**server);
+  WarnAboutModes(options, **server);
   Announce(**server);
   Log(LogLevel::kInfo,
       absl::StrCat("privatemaild " PRIVATEMAIL_VERSION " listening on ",
@@ -108,6 +132,7 @@ int Run(const DaemonOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  ::umask(077);
   CLI::App app("privatemaild serves the collections of one data directory", "privatemaild");
   DaemonOptions options;
   AddFlags(&app, &options);

@@ -3,10 +3,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
@@ -23,31 +22,17 @@ bool IsLoopback(const std::string& host) {
 
 }  // namespace
 
-std::string ListenAddress::ToString() const {
-  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
-                                      : absl::StrCat(host, ":", port);
-}
-
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   ListenAddress address;
-  const size_t colon = text.rfind(':');
-  absl::string_view host = colon == absl::string_view::npos ? "" : text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  // Without brackets the last colon of an IPv6 address would pass for the port's.
-  const bool usable = !host.empty() && (bracketed || host.find_first_of(":[]") == host.npos);
-  if (!usable || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
-      address.port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen must be HOST:PORT with a port from 0 to 65535, but is '", text, "'"));
-  }
-  address.host = std::string(host);
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
   address.loopback = IsLoopback(address.host);
   return address;
 }
 
 absl::Status Validate(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  // gRPC itself needs a few of them to listen.
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-threads", options.max_threads, 4, 100000));
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tls-cert and --tls-key must be given together, but only ",

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/rpc/host_port.h"
 
 namespace privatemail {
 
@@ -18,18 +19,17 @@ struct DaemonOptions {
   std::string client_ca;        // PEM; not empty: clients must present a certificate it signed
   bool insecure = false;        // no TLS; loopback only
   bool reflection = false;      // lets anyone list services and messages
+  // Threads that serve calls. One call holds one of them until it ends, also an upload whose caller
+  // has fallen silent; calls beyond are refused with RESOURCE_EXHAUSTED.
+  int max_threads = 64;
 };
 
-struct ListenAddress {
-  std::string host;  // without the brackets of an IPv6 address
-  int port = 0;      // 0 to 65535
+// Port 0 stands for whichever is free.
+struct ListenAddress : HostPort {
   bool loopback = false;
-
-  // "127.0.0.1:50051", "[::1]:50051"
-  std::string ToString() const;
 };
 
-// INVALID_ARGUMENT: "--listen must be HOST:PORT with a port from 0 to 65535, but is 'x'".
+// Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
 // INVALID_ARGUMENT when flags contradict each other: a certificate without its key, TLS flags

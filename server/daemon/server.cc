@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -94,6 +95,9 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.AddListeningPort(address_.ToString(), credentials, &port);
   // Two daemons that share a port would each get some of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("calls");
+  quota.SetMaxThreads(options.max_threads);
+  builder.SetResourceQuota(quota);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // Named here, the library is linked whatever the flag says.

@@ -1,23 +1,12 @@
 #include "server/store/types.h"
 
-#include <nlohmann/json.hpp>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/protocol/item_text.h"
 
 namespace privatemail {
 namespace {
-
-// The JSON library's strict writer is the UTF-8 check: it throws on anything else.
-bool IsUtf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-}
 
 absl::Status CheckId(const std::string& id) {
   if (id.empty() || id.size() > kMaxItemIdBytes) {
@@ -41,11 +30,7 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   if (const auto slot = parameters.SlotOf(item.label); !slot.ok()) {
     return absl::InvalidArgumentError(slot.status().message());
   }
-  if (!item.payload.empty() && !nlohmann::json::accept(item.payload)) {
-    return absl::InvalidArgumentError(absl::StrCat("payload must be empty or a JSON text, but its ",
-                                                   item.payload.size(), " bytes are not JSON"));
-  }
-  return absl::OkStatus();
+  return CheckPayload(item.payload);
 }
 
 }  // namespace privatemail

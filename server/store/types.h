@@ -19,7 +19,7 @@ struct Item {
   std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8
   int32_t label = 0;
   std::vector<float> features;  // feature_dim values, not all zero
-  std::string payload;          // a JSON text, or empty
+  std::string payload;          // a JSON text of limited depth (item_text.h), or empty
 };
 
 inline constexpr size_t kMaxItemIdBytes = 512;

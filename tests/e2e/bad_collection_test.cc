@@ -62,6 +62,19 @@ TEST_F(BadCollection, AnchorsOfOneClassOrWithTooFewLabels) {
                 {"anchor_labels must hold one label for each of the 40 anchors, but holds 39"});
 }
 
+TEST_F(BadCollection, NegativeLabels) {
+  Labelled anchors = Anchors();
+  anchors.labels[7] = -2;
+  Write("anchors", anchors);
+  ExpectRefused(Create(), "INVALID_ARGUMENT", {"labels must be 0 or more, but", "-2 in row 7"});
+}
+
+TEST_F(BadCollection, AnchorsWithoutTheirLabels) {
+  Write("anchors", Anchors());
+  ExpectRefused({"collection", "create", "things", "--anchors", Vectors("anchors")},
+                "INVALID_ARGUMENT", {"--anchor-labels is missing"});
+}
+
 TEST_F(BadCollection, SettingsOutOfRange) {
   Write("anchors", Anchors());
   ExpectRefused(Create({"--bandwidth", "0"}), "INVALID_ARGUMENT",
@@ -120,7 +133,7 @@ TEST_F(BadUpload, RejectsBadRowsAloneAndListsThem) {
     command.push_back("--json");
     return command;
   }());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
   const json answer = outcome.json();
   EXPECT_EQ(answer["acknowledged"], kItems - 3);
   EXPECT_EQ(answer["inserted"], kItems - 3);
@@ -232,7 +245,9 @@ TEST_F(Images, OneThatCannotBeReadIsRefusedAsAQuery) {
 TEST_F(Images, OneThatCannotBeReadIsRejectedAloneInAFolder) {
   folder_.Write("pictures/red/broken.ppm", "P6\nnot a picture");
   folder_.Write("pictures/red/9.ppm", PpmOfOneColour(16, 16, 140, 60, 70));
-  const json answer = Ingest();
+  const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures", "--json"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  const json answer = outcome.json();
   EXPECT_EQ(answer["inserted"], 1);
   EXPECT_EQ(answer["unchanged"], 12);
   EXPECT_EQ(answer["rejected"], 1);

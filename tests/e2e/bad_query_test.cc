@@ -73,7 +73,8 @@ TEST_F(BadQuery, AnotherDimension) {
 TEST_F(BadQuery, LabelsOutOfRange) {
   for (const std::string label : {"-1", "5"}) {
     ExpectRefused(With("--label", label), "INVALID_ARGUMENT",
-                  {"--label must be one of the collection's 5 classes (0 to 4), but is " + label});
+                  {"--label must be one of the collection's 5 classes (0 to 4), but is " + label +
+                   "; its classes are 0, 1, 2, 3, 4"});
   }
   ExpectRefused(With("--label", "heron"), "INVALID_ARGUMENT",
                 {"--label must be a number or the name of a class", "\"heron\""});
@@ -134,10 +135,36 @@ TEST_F(BadQuery, ABudgetThatIsExhausted) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 }
 
+TEST_F(BadQuery, ABatchThatIsNotAffordableAsAWhole) {
+  Grant(3.9, .1);
+  Answer(With("--epsilon", "3"));
+  ExpectRefused(Query({"--rows", "0", "1", "2", "--labels", Labels("queries"), "--epsilon", ".4",
+                       "--delta", "1e-5"}),
+                "RESOURCE_EXHAUSTED",
+                {"3 queries of epsilon 0.4 delta 1e-05 need epsilon 1.2", "left epsilon 0.9",
+                 "nothing was spent"});
+  const Outcome two = Run(Query({"--rows", "0,1", "--labels", Labels("queries"), "--epsilon", ".4",
+                                 "--delta", "1e-5", "--json"}));
+  EXPECT_THAT(two.lines(), SizeIs(2)) << two.err;
+}
+
+TEST_F(BadQuery, AReportThatCannotBeWritten) {
+  ExpectRefused(With("--report", folder_ / "none/report.html"), "INVALID_ARGUMENT",
+                {"--report", "none/report.html cannot be written: No such file"});
+  ExpectRefused(With("--report", folder_.path()), "INVALID_ARGUMENT", {"is a folder"});
+}
+
+TEST_F(BadQuery, VectorsWithoutRowsAndRowsWithoutVectors) {
+  ExpectRefused(Query({"--epsilon", "1", "--delta", "1e-5"}), "INVALID_ARGUMENT",
+                {"give --row I, --rows I J ..., or --image"});
+  ExpectRefused({"query", "things", "--row", "1", "--epsilon", "1", "--delta", "1e-5"},
+                "INVALID_ARGUMENT", {"--row needs the file of --vectors"});
+}
+
 TEST_F(BadQuery, ABudgetThatIsNotSet) {
   user_.state = folder_ / "fresh";
   ExpectRefused(With("-k", "3"), "FAILED_PRECONDITION",
-                {"no privacy budget is set", "privatemail budget set"});
+                {"no privacy budget is set", "privatemail budget set things --epsilon"});
   EXPECT_TRUE(Budget()["granted"].is_null());
 }
 
@@ -181,11 +208,11 @@ TEST_F(BadQuery, ACollectionThatWasDeletedAndMadeAgainWithOtherParameters) {
   CreateCollection(3);
   Fill();
   Build();
-  EXPECT_NE(Info()["fingerprint"], before["fingerprint"]);
+  EXPECT_NE(Info()["digest"], before["digest"]);
   ExpectRefused(With("--epsilon", "1"), "FAILED_PRECONDITION", {"no privacy budget is set"});
   EXPECT_EQ(Budget()["releases"], 0);
   // What the former one received is still explained by its own parameters.
-  EXPECT_EQ(Answer({"explain"})["fingerprint"], before["fingerprint"]);
+  EXPECT_EQ(Answer({"explain"})["digest"], before["digest"]);
 }
 
 class UnbuiltCollection : public BadQuery {

@@ -136,7 +136,7 @@ TEST_F(FilledService, ExplainsTheLastReleaseRowByRow) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
   const json explained = Answer({"explain"});
   EXPECT_EQ(explained["collection"], "things");
-  EXPECT_EQ(explained["fingerprint"], Info()["fingerprint"]);
+  EXPECT_EQ(explained["digest"], Info()["digest"]);
   EXPECT_EQ(explained["k"], 3);
   EXPECT_EQ(explained["with_payloads"], false);
   ASSERT_THAT(explained["rows"], SizeIs(kClasses + kClasses * kAnchorsPerClass));

@@ -96,6 +96,7 @@ void Service::Grant(double epsilon, double delta) const {
   const auto collection = Connect().GetCollection("things");
   ASSERT_THAT(collection, IsOk());
   std::filesystem::create_directories(user_.state);
+  std::filesystem::permissions(user_.state, std::filesystem::perms::owner_all);
   const auto ledger = Ledger::Open(user_.state + "/ledger.sqlite");
   ASSERT_THAT(ledger, IsOk());
   ASSERT_THAT((*ledger)->Grant(collection->parameters().collection_uuid(), {epsilon, delta}),

@@ -39,7 +39,7 @@ class StaleRequest : public FilledService {
 };
 
 TEST_F(StaleRequest, IsRefusedOnceTheCollectionIsAnotherOne) {
-  const std::string old_fingerprint = Info()["fingerprint"];
+  const std::string old_fingerprint = Info()["digest"];
   Answer({"collection", "delete", "things"});
   EXPECT_THAT(transport_->Retrieve(request_),
               FailsWith(absl::StatusCode::kNotFound, "collection things does not exist"));
@@ -47,7 +47,7 @@ TEST_F(StaleRequest, IsRefusedOnceTheCollectionIsAnotherOne) {
   Fill();
   Build();
   const std::string mismatch = "fingerprint mismatch: the collection's public parameters are " +
-                               Info()["fingerprint"].get<std::string>() +
+                               Info()["digest"].get<std::string>() +
                                ", the request was prepared for " + old_fingerprint;
   const nlohmann::json before = Everything();
   EXPECT_THAT(transport_->Retrieve(request_),

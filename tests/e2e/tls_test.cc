@@ -1,4 +1,6 @@
 // Who is trusted, and what a client says to a server that it does not trust.
+#include <filesystem>
+
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -59,21 +61,80 @@ TEST_F(Tls, KeepsItsFingerprintOverARestart) {
 TEST_F(Tls, RefusesAServerOfAnotherFingerprintAndNamesBoth) {
   std::string other = daemon_->fingerprint();
   other[63] = other[63] == '0' ? '1' : '0';
-  ExpectRefused(
-      {"--trust", other}, "UNAVAILABLE",
-      {daemon_->address(), "fingerprint " + daemon_->fingerprint(), "--trust names " + other});
+  ExpectRefused({"--trust", other}, "UNAVAILABLE",
+                {"server " + daemon_->address() +
+                 " cannot be reached: the server's certificate has the fingerprint " +
+                 daemon_->fingerprint() + ", but --trust names " + other});
 }
 
 TEST_F(Tls, RefusesAServerThatNobodyVouchesFor) {
-  ExpectRefused({}, "UNAVAILABLE", {daemon_->address(), "certificate"});
+  const std::string remedy =
+      "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
+      "printed, "
+      "or --ca";
+  ExpectRefused({}, "UNAVAILABLE", {daemon_->address(), remedy});
   const Daemon stranger(folder_ / "other");
   ASSERT_TRUE(stranger.listening());
-  ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE",
-                {daemon_->address(), "certificate"});
+  ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE", {daemon_->address(), remedy});
 }
 
 TEST_F(Tls, RefusesToTalkInTheClear) {
-  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address()});
+  ExpectRefused({"--insecure"}, "UNAVAILABLE",
+                {daemon_->address(), "it probably speaks TLS, so leave --insecure away"});
+}
+
+TEST_F(Tls, IsNotWhatAPlaintextDaemonSpeaks) {
+  const std::string fingerprint = daemon_->fingerprint();
+  daemon_ = std::make_unique<Daemon>(folder_ / "other", std::vector<std::string>{"--insecure"});
+  ASSERT_TRUE(daemon_->listening());
+  ExpectRefused({"--trust", fingerprint}, "UNAVAILABLE",
+                {daemon_->address(), "it does not speak TLS"});
+}
+
+// A user's certificate that signs itself is its own authority.
+class MutualTls : public Tls {
+ protected:
+  void SetUp() override {
+    const Outcome made = Program({"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                                  "ec_paramgen_curve:P-256", "-nodes", "-keyout", key_, "-out",
+                                  certificate_, "-subj", "/CN=user", "-days", "2"})
+                             .Wait();
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    daemon_ = std::make_unique<Daemon>(folder_ / "data",
+                                       std::vector<std::string>{"--client-ca", certificate_});
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  }
+
+  // Both ways of trusting the daemon.
+  std::vector<std::vector<std::string>> Trusts() const {
+    return {{"--trust", daemon_->fingerprint()}, {"--ca", daemon_->certificate()}};
+  }
+
+  const std::string certificate_ = folder_ / "user.crt";
+  const std::string key_ = folder_ / "user.key";
+};
+
+TEST_F(MutualTls, LetsAClientInThatShowsACertificate) {
+  for (std::vector<std::string> flags : Trusts()) {
+    flags.insert(flags.end(), {"--cert", certificate_, "--cert-key", key_});
+    const Outcome outcome = ListWith(flags);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.json(), IsEmpty());
+  }
+}
+
+TEST_F(MutualTls, TellsAClientWithoutOneWhatIsMissing) {
+  for (const std::vector<std::string>& trust : Trusts()) {
+    ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "give --cert and --cert-key"});
+  }
+}
+
+TEST_F(MutualTls, RefusesHalfACertificateAndAKeyThatOthersMayRead) {
+  ExpectRefused({"--cert", certificate_}, "INVALID_ARGUMENT", {"--cert and --cert-key together"});
+  const std::string open_key = folder_.Write("open.key", "key");
+  std::filesystem::permissions(open_key, std::filesystem::perms(0644));
+  ExpectRefused({"--cert", certificate_, "--cert-key", open_key}, "PERMISSION_DENIED",
+                {"--cert-key", "mode 0644"});
 }
 
 TEST_F(Tls, RefusesFlagsThatSayNothingOrContradictEachOther) {

@@ -1,18 +1,89 @@
-// A program of somebody else's, built against the installed SDK: calibrates, and calls a server that is not there.
-#include <client/privacy/calibration.h>
+// A program of somebody else's, built against the installed SDK with its compiler's default settings. Without
+// arguments it has nobody to ask and plays both sides: what crosses the boundary are Eigen's matrices, allocated
+// here and freed in the library, and the other way round.
 #include <client/retrieval_client.h>
 #include <client/transport.h>
+#include <common/protocol/codec.h>
 
+#include <cstdlib>
 #include <iostream>
 
-int main() {
-  const auto stddev = privatemail::AnalyticGaussianStddev(1, 1e-5);
-  privatemail::ConnectionOptions options;
+using namespace privatemail;
+
+namespace {
+
+constexpr int kClasses = 3;
+constexpr int kAnchors = 12;
+constexpr int kFeatures = 5;
+
+template <typename T>
+T Need(absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  std::cerr << value.status() << "\n";
+  std::exit(1);
+}
+
+Anchors MakeAnchors() {
+  Anchors anchors{FloatMatrix::Random(kAnchors, kFeatures), {}};
+  for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
+  return anchors;
+}
+
+RetrievalClient MakeClient(const Anchors& anchors) {
+  const PublicParameters parameters =
+      Need(MakePublicParameters("a uuid", EmbeddingSettings{}, anchors, {}, "vectors"));
+  v1::GetCollectionResponse collection;
+  ToProto(parameters, collection.mutable_parameters());
+  collection.set_fingerprint(Fingerprint(parameters));
+  collection.set_name("things");
+  collection.set_embedding_version(1);
+  std::vector<v1::GetAnchorsResponse> chunks(1);
+  ToProto(anchors.features, chunks[0].mutable_features());
+  chunks[0].mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  return Need(RetrievalClient::Create(collection, chunks, anchors));
+}
+
+v1::RetrieveResponse MakeAnswer() {
+  v1::RetrieveResponse response;
+  for (int slot = 0; slot < kClasses; ++slot) response.add_slots()->add_matches()->set_id("item");
+  response.mutable_alignment()->set_scale(1);
+  for (const double value : {1., 0., 0., 1.}) response.mutable_alignment()->add_rotation(value);
+  for (const double value : {0., 0.}) response.mutable_alignment()->add_translation(value);
+  return response;
+}
+
+void AskNobody(const std::string& ledger_path) {
+  const RetrievalClient client = MakeClient(MakeAnchors());
+  const auto ledger = Need(Ledger::Open(ledger_path));
+  if (!ledger->Grant("a uuid", {10, .1}).ok()) std::exit(1);
+  SecureBits bits;
+  for (int label = 0; label < kClasses; ++label) {
+    const Target target{Eigen::RowVectorXf::Random(kFeatures), label};
+    const PreparedQuery prepared =
+        Need(client.Prepare(target, {.cost = {.epsilon = 1, .delta = 1e-5}}, *ledger, bits));
+    QueryResult result = Need(client.Finish(prepared.state, MakeAnswer()));
+    // Made in the library, grown and freed here.
+    result.alignment.rotation = Matrix::Identity(40, 40);
+    JointRelease release =
+        Need(client.scheme().Release(target, {.epsilon = 1, .delta = 1e-5}, *ledger, bits));
+    release.rows.conservativeResize(100, 7);
+    std::cout << result.matches.size() << " match, " << release.rows.size() << " values\n";
+  }
+}
+
+// A server that is not there is an error like any other.
+bool NobodyAnswers() {
+  ConnectionOptions options;
   options.server = "127.0.0.1:1";
   options.insecure = true;
-  const auto transport = privatemail::Transport::Create(options);
-  if (!stddev.ok() || !transport.ok()) return 1;
-  const auto collection = transport->GetCollection("nothing");
-  std::cout << *stddev << " " << collection.status() << "\n";
-  return absl::IsUnavailable(collection.status()) ? 0 : 1;
+  const Transport transport = Need(Transport::Create(options));
+  return absl::IsUnavailable(transport.GetCollection("nothing").status());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  AskNobody(argv[1]);
+  return NobodyAnswers() ? 0 : 1;
 }

@@ -155,7 +155,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
 QueryState StateOf(int64_t slot, int64_t k) {
   QueryState state;
   state.slot = slot;
-  state.k = k;
+  state.asked.k = k;
   return state;
 }
 
@@ -203,6 +203,14 @@ TEST(RetrievalClient, RefusesAnotherExtractorAndATamperedCollection) {
   short_of_anchors.chunks.pop_back();
   EXPECT_THAT(RetrievalClient::Create(short_of_anchors.collection, short_of_anchors.chunks),
               FailsWith(absl::StatusCode::kInvalidArgument, "40 rows"));
+}
+
+TEST(RetrievalClient, RefusesACollectionOfTooFewAnchorsToAlign) {
+  Published published;
+  published.collection.mutable_parameters()->set_anchor_count(2);
+  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "anchors must be at least embedding_dim + 1 = 3, but are 2"));
 }
 
 TEST(RetrievalClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {

@@ -258,6 +258,20 @@ TEST(JointScheme, RefusesAnchorsThatAreNotThePublishedOnes) {
               FailsWith(absl::StatusCode::kInvalidArgument, "24 rows"));
 }
 
+// A server may publish anchors with a label that is none of its slots, digest and all.
+TEST(JointScheme, RefusesAnchorsOfNoClassAlsoBesideAnOwnPool) {
+  const Anchors pool = MakeAnchors();
+  Anchors anchors = MakeAnchors();
+  PublicParameters parameters = Parameters(anchors);
+  anchors.labels[5] = 7;
+  parameters.anchor_digest = DigestOf(anchors);
+  for (const std::optional<Anchors>& dummies : {std::optional<Anchors>(), std::optional(pool)}) {
+    EXPECT_THAT(
+        JointScheme::Create(parameters, anchors, dummies),
+        FailsWith(absl::StatusCode::kInvalidArgument, "anchors row 5: label must be one of"));
+  }
+}
+
 TEST(JointScheme, AnOwnPoolNeedsADummyOfEveryClass) {
   const PublicParameters parameters = Parameters(MakeAnchors());
   Anchors pool = MakeAnchors(8, 5);

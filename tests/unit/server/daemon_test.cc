@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/service_fixture.h"
 
@@ -164,6 +165,44 @@ TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
     EXPECT_EQ(CallByName(channel, kReflection).code() == absl::StatusCode::kUnimplemented,
               !reflection);
   }
+}
+
+// Whoever opens uploads and falls silent would otherwise hold a thread of this machine with each.
+TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
+  const TemporaryFolder directory;
+  DaemonOptions options = Options(directory.path());
+  options.insecure = true;
+  options.max_threads = 8;
+  const auto daemon = DaemonServer::Start(options);
+  ASSERT_THAT(daemon, IsOk());
+  const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
+  const auto stub = v1::CollectionsService::NewStub(channel);
+  struct HalfOpen {
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse response;
+    std::unique_ptr<grpc::ClientWriter<v1::UpsertItemsRequest>> writer;
+  };
+  std::vector<std::unique_ptr<HalfOpen>> uploads;
+  bool refused = false;
+  for (int i = 0; i < 20 && !refused; ++i) {
+    auto& upload = *uploads.emplace_back(std::make_unique<HalfOpen>());
+    upload.writer = stub->UpsertItems(&upload.context, &upload.response);
+    refused = absl::IsResourceExhausted(List(channel));
+  }
+  EXPECT_TRUE(refused) << "after " << uploads.size() << " half-open uploads";
+  for (const auto& upload : uploads) upload->context.TryCancel();
+  for (const auto& upload : uploads) upload->writer->Finish();
+  absl::Status served;
+  for (int i = 0; i < 50 && !(served = List(channel)).ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(served, IsOk());
+}
+
+TEST(Daemon, RefusesToServeWithoutThreads) {
+  DaemonOptions options;
+  options.max_threads = 0;
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, "--max-threads"));
 }
 
 TEST(Daemon, DrainsWithoutCuttingOffACallAndLetsTheDirectoryGo) {

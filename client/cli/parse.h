@@ -1,0 +1,19 @@
+// The command line, and what is said about one that cannot be read.
+#ifndef PRIVATEMAIL_CLIENT_CLI_PARSE_H_
+#define PRIVATEMAIL_CLIENT_CLI_PARSE_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+
+#include "client/cli/command.h"
+
+namespace privatemail::cli {
+
+// Nothing when there is a command to run; otherwise the program's exit code: 0 after --help and
+// --version, kExitUsage for a mistake, which is told like any other error (TellError) and names the
+// subcommand that was probably meant.
+std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_PARSE_H_

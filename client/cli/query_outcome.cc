@@ -1,0 +1,190 @@
+#include "client/cli/query_outcome.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
+#include "client/privacy/bit_source.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/codec.h"
+
+namespace privatemail::cli {
+namespace {
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryOptions& options,
+                     QueryOutcome* outcome) {
+  SecureBits bits;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->prepared,
+                      client.Prepare(outcome->target.target, options, ledger, bits));
+  outcome->release_ms = MillisecondsSince(start);
+  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(client.parameters().collection_uuid));
+  return absl::OkStatus();
+}
+
+absl::Status Send(const SendFn& send, QueryOutcome* outcome) {
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->response, send(outcome->prepared.request));
+  outcome->round_trip_ms = MillisecondsSince(start);
+  return absl::OkStatus();
+}
+
+// CheckAnswer let it pass, so it is JSON, or nothing.
+nlohmann::json PayloadOf(const QueryMatch& match) {
+  return match.payload.empty() ? nlohmann::json() : nlohmann::json::parse(match.payload);
+}
+
+std::vector<std::string> Facts(const QueryOutcome& outcome) {
+  const QueryState& state = outcome.prepared.state;
+  return {
+      absl::StrFormat("spent epsilon %g, delta %g (%s); left %s", state.guarantee.epsilon,
+                      state.guarantee.delta,
+                      state.guarantee.proven ? "proven" : "as published, NOT a proven guarantee",
+                      LeftOf(outcome.ledger)),
+      absl::StrFormat("%d bytes up, %d bytes down", outcome.prepared.request.ByteSizeLong(),
+                      outcome.response.ByteSizeLong()),
+      absl::StrFormat("features %.1f ms, release %.1f ms, network %.1f ms, server %.1f ms",
+                      outcome.target.features_ms, outcome.release_ms, outcome.network_ms(),
+                      outcome.server_ms()),
+      absl::StrFormat("alignment residual %.3g (0 is a perfect fit, 1 none)",
+                      outcome.result.relative_residual)};
+}
+
+void AddClouds(const QueryOutcome& outcome, const RetrievalClient& client, ReportQuery* report) {
+  const auto coordinates = ReleasedCoordinates(client, outcome.prepared.request);
+  const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
+  if (!coordinates.ok() || !server.ok()) return;
+  const auto slots = static_cast<Eigen::Index>(client.parameters().slot_labels.size());
+  const Matrix aligned = outcome.result.alignment.Apply(*coordinates);
+  report->slot = outcome.prepared.state.slot;
+  report->client_slots = coordinates->topRows(slots);
+  report->client_anchors = coordinates->bottomRows(coordinates->rows() - slots);
+  report->aligned_slots = aligned.topRows(slots);
+  report->aligned_anchors = aligned.bottomRows(aligned.rows() - slots);
+  report->server_anchors = server->cast<double>();
+}
+
+std::string Cell(const std::vector<ReportImage>& images, size_t i) {
+  if (i >= images.size()) return "";
+  return absl::StrCat(images[i].same_class ? "= " : "  ", Printable(images[i].caption));
+}
+
+}  // namespace
+
+double QueryOutcome::network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
+
+std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& send, Ledger& ledger,
+                                  const std::vector<NamedTarget>& targets,
+                                  const QueryOptions& options) {
+  std::vector<QueryOutcome> outcomes;
+  for (const NamedTarget& target : targets) {
+    QueryOutcome& outcome = outcomes.emplace_back();
+    outcome.target = target;
+    outcome.class_name =
+        client.parameters().ClassName(*client.parameters().SlotOf(target.target.label));
+    outcome.status = Release(client, ledger, options, &outcome);
+    if (!outcome.status.ok()) break;
+    outcome.status = Send(send, &outcome);
+    if (absl::IsUnavailable(outcome.status) || absl::IsDeadlineExceeded(outcome.status)) break;
+  }
+  return outcomes;
+}
+
+void Finish(const RetrievalClient& client, QueryOutcome* outcome) {
+  if (!outcome->status.ok()) return;
+  absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
+  outcome->status = result.status();
+  if (result.ok()) outcome->result = *std::move(result);
+}
+
+nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings) {
+  nlohmann::json matches = nlohmann::json::array();
+  for (const QueryMatch& match : outcome.result.matches) {
+    matches.push_back({{"id", match.id},
+                       {"label", match.label},
+                       {"distance", match.squared_distance},
+                       {"payload", PayloadOf(match)}});
+  }
+  const QueryState& state = outcome.prepared.state;
+  return {{"query", outcome.target.name},
+          {"label", outcome.target.target.label},
+          {"label_guessed", outcome.target.guessed},
+          {"class", outcome.class_name},
+          {"matches", matches},
+          {"truncated", outcome.result.truncated},
+          {"warnings", warnings},
+          {"guarantee", ToJson(state.guarantee)},
+          {"sensitivity", state.sensitivity},
+          {"noise_stddev", state.noise_stddev},
+          {"ledger",
+           {{"spent", ToJson(outcome.ledger.spent())}, {"left", ToJson(outcome.ledger.left())}}},
+          {"bytes",
+           {{"up", outcome.prepared.request.ByteSizeLong()},
+            {"down", outcome.response.ByteSizeLong()}}},
+          {"timings",
+           {{"features_ms", outcome.target.features_ms},
+            {"release_ms", outcome.release_ms},
+            {"network_ms", outcome.network_ms()},
+            {"server_ms", outcome.server_ms()}}},
+          {"alignment",
+           {{"relative_residual", outcome.result.relative_residual},
+            {"scale", outcome.result.alignment.scale}}},
+          {"embedding_version", outcome.result.embedding_version}};
+}
+
+ReportQuery Describe(const QueryOutcome& outcome, const RetrievalClient& client,
+                     const std::optional<LocalGallery>& gallery) {
+  ReportQuery report;
+  report.query = {outcome.target.image, outcome.target.name, true};
+  report.class_name = outcome.class_name;
+  report.facts = Facts(outcome);
+  if (gallery.has_value()) {
+    report.non_private_matches = gallery->Nearest(
+        outcome.target.target.features, outcome.prepared.state.asked.k, outcome.class_name);
+  }
+  for (const QueryMatch& match : outcome.result.matches) {
+    ReportImage image = gallery.has_value() ? gallery->Picture(match.id, outcome.class_name)
+                                            : ReportImage{"", match.id, false};
+    image.same_class = match.label == outcome.target.target.label;
+    report.private_matches.push_back(std::move(image));
+  }
+  if (outcome.prepared.state.asked.with_alignment) AddClouds(outcome, client, &report);
+  return report;
+}
+
+void Print(const QueryOutcome& outcome, const ReportQuery& report) {
+  std::cout << "\nquery " << Printable(outcome.target.name) << "   class "
+            << Printable(outcome.class_name)
+            << (outcome.target.guessed ? " (guessed from the anchors)" : "") << "\n";
+  const std::vector<QueryMatch>& matches = outcome.result.matches;
+  const size_t rows = std::max(report.non_private_matches.size(), matches.size());
+  const bool compared = !report.non_private_matches.empty();
+  std::cout << (compared ? "      non-private                            private\n"
+                         : "      private\n");
+  for (size_t i = 0; i < rows; ++i) {
+    std::cout << std::setw(4) << i + 1 << "  ";
+    if (compared)
+      std::cout << std::left << std::setw(39) << Cell(report.non_private_matches, i) << std::right;
+    std::cout << Cell(report.private_matches, i) << "\n";
+    if (i < matches.size() && !matches[i].payload.empty()) {
+      std::cout << std::string(compared ? 47 : 8, ' ') << Printable(Line(PayloadOf(matches[i])))
+                << "\n";
+    }
+  }
+  std::cout << "      (= marks the query's class)\n";
+  for (const std::string& fact : report.facts) std::cout << "  " << fact << "\n";
+  if (outcome.result.truncated)
+    std::cout << "  the gallery holds fewer items than asked for: all are shown\n";
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,57 @@
+// What became of one private query, and how it is told. Private: it names the target.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_OUTCOME_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_OUTCOME_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/local_gallery.h"
+#include "client/cli/query_targets.h"
+#include "client/cli/report.h"
+#include "client/privacy/ledger.h"
+#include "client/retrieval_client.h"
+#include "client/transport.h"
+
+namespace privatemail::cli {
+
+struct QueryOutcome {
+  NamedTarget target;
+  std::string class_name;
+  PreparedQuery prepared;
+  LedgerEntry ledger;  // after the charge
+  v1::RetrieveResponse response;
+  QueryResult result;   // once finished
+  absl::Status status;  // the first thing that went wrong
+  double release_ms = 0;
+  double round_trip_ms = 0;
+
+  double server_ms() const { return response.server_seconds() * 1e3; }
+  double network_ms() const;
+};
+
+// Charges, releases and sends each target, and looks at no answer: a client that stopped, or took
+// its time, over an answer would tell the server by its next request what the answer had spoilt.
+// Only where there is no answer does it end, with the failure as the last outcome: when a query
+// cannot be prepared, or the server not be reached, which has nothing to do with any slot and would
+// spend the rest of the budget for nothing.
+std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& send, Ledger& ledger,
+                                  const std::vector<NamedTarget>& targets,
+                                  const QueryOptions& options);
+
+// Reads the answer into outcome->result, or says in outcome->status why it cannot be.
+void Finish(const RetrievalClient& client, QueryOutcome* outcome);
+
+nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings);
+
+// The page's and the terminal's view of it. Plots need the server's anchors in the answer.
+ReportQuery Describe(const QueryOutcome& outcome, const RetrievalClient& client,
+                     const std::optional<LocalGallery>& gallery);
+
+void Print(const QueryOutcome& outcome, const ReportQuery& report);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_OUTCOME_H_

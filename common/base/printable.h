@@ -1,0 +1,18 @@
+// Text of a peer's on its way to a terminal or a log.
+#ifndef PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
+#define PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace privatemail {
+
+// `text` with every control character (ASCII's, DEL and the C1 set in UTF-8) as an escape such as
+// "\x1b" or "\n": whoever chose the text can neither steer a terminal nor begin a line of its own.
+// All else stays as it is, quotes too, which would only make messages hard to read.
+std::string Printable(absl::string_view text);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_

@@ -1,0 +1,180 @@
+// What the command line says: help, warnings, mistakes, and who may read what it writes.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+mode_t ModeOf(const std::string& path) {
+  struct stat properties = {};
+  EXPECT_EQ(::stat(path.c_str(), &properties), 0) << path;
+  return properties.st_mode & 07777;
+}
+
+// No server is needed to be misunderstood.
+class CommandLine : public Service {
+ protected:
+  void ExpectUsageError(const std::vector<std::string>& command, const std::string& part) const {
+    std::vector<std::string> with_json = command;
+    with_json.push_back("--json");
+    const Outcome outcome = Run(with_json);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    const json error = outcome.json()["error"];
+    ASSERT_TRUE(error.is_object()) << outcome.out;
+    EXPECT_EQ(error["code"], "INVALID_ARGUMENT");
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(part));
+    EXPECT_THAT(outcome.err, HasSubstr("error: "));
+  }
+};
+
+TEST_F(CommandLine, NamesTheCommandThatWasProbablyMeant) {
+  ExpectUsageError({"quary"}, "there is no command \"quary\"; did you mean \"query\"?");
+  ExpectUsageError({"collection", "creat"},
+                   "there is no command \"creat\"; did you mean \"create\"?");
+}
+
+TEST_F(CommandLine, SaysWhatIsWrongWithOptions) {
+  ExpectUsageError({}, "subcommand is required");
+  ExpectUsageError({"query", "things", "--delta", "1e-5"}, "--epsilon is required");
+  ExpectUsageError({"calibrate", "--epsilom", "1"}, "");
+  ExpectUsageError({"collection", "create", "things", "--label-graph", "round"},
+                   "--label-graph must be distance, kernel or one_hot_kernel, but is \"round\"");
+}
+
+TEST_F(CommandLine, HelpShowsChoicesByTheirNamesAndWhereTheSharedOptionsAre) {
+  const Outcome create = Run({"collection", "create", "--help"});
+  EXPECT_EQ(create.exit_code, 0);
+  EXPECT_THAT(create.out, AllOf(HasSubstr("distance, kernel or one_hot_kernel"),
+                                Not(HasSubstr("->0")), HasSubstr("privatemail --help")));
+  EXPECT_THAT(Run({"ingest", "--help"}).out, HasSubstr("Exit code 3"));
+  EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key")));
+}
+
+TEST_F(CommandLine, AServerNeedsAPort) {
+  user_.flags = {"--server", "127.0.0.1"};
+  const Outcome outcome = Run({"collection", "list"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--server must be HOST:PORT"));
+}
+
+TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
+  ::setenv("PRIVATEMAIL_SERVER", "127.0.0.1:1", 1);
+  ::setenv("PRIVATEMAIL_TRUST", "12ab", 1);
+  ::setenv("PRIVATEMAIL_STATE", (folder_ / "elsewhere").c_str(), 1);
+  user_.state.clear();
+  const Outcome trust = Run({"collection", "list"});
+  ::unsetenv("PRIVATEMAIL_TRUST");
+  const Outcome server = Run({"collection", "list"});
+  const Outcome state = Run({"explain"});
+  ::unsetenv("PRIVATEMAIL_SERVER");
+  ::unsetenv("PRIVATEMAIL_STATE");
+  EXPECT_THAT(trust.err, HasSubstr("64 hex digits, but is \"12ab\""));
+  EXPECT_THAT(server.err, HasSubstr("server 127.0.0.1:1 cannot be reached: connection refused: is "
+                                    "privatemaild running?"));
+  EXPECT_THAT(state.err, HasSubstr(folder_ / "elsewhere"));
+}
+
+class StateFolder : public FilledService {};
+
+TEST_F(StateFolder, IsMadePrivateAndSoIsAllThatIsInIt) {
+  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "--report",
+                folder_ / "report.html"}));
+  EXPECT_EQ(ModeOf(user_.state), 0700);
+  for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
+    EXPECT_EQ(ModeOf(file.path()), 0600) << file.path();
+  }
+  EXPECT_EQ(ModeOf(folder_ / "report.html"), 0600);
+}
+
+TEST_F(StateFolder, OfSomebodyElsesMakingIsNotChangedButRefused) {
+  user_.state = folder_ / "shared";
+  std::filesystem::create_directory(user_.state);
+  ASSERT_EQ(::chmod(user_.state.c_str(), 0755), 0);
+  const Outcome outcome = Run({"budget", "show", "things"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--state " + user_.state +
+                                     " must be mode 0700, but is 0755: "
+                                     "chmod 700 " +
+                                     user_.state));
+  EXPECT_EQ(ModeOf(user_.state), 0755);
+}
+
+class Advice : public FilledService {};
+
+TEST_F(Advice, AQueryWarnsOfItemsThatAreNotSearchableYet) {
+  const std::vector<std::string> query =
+      Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "2"});
+  EXPECT_THAT(Answer(query)["warnings"], IsEmpty());
+  Write("more", SeparatedClasses(kItems + 5, 2));
+  Ingest("more");
+  const std::string warning = "200 of 205 items are searchable: run `privatemail build things`";
+  EXPECT_EQ(Answer(query)["warnings"], json::array({warning}));
+  EXPECT_THAT(Run(query).err, HasSubstr("warning: " + warning + "\n"));
+}
+
+TEST_F(Advice, AnUploadSaysHowToMakeItSearchable) {
+  const Outcome outcome =
+      Run({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
+  EXPECT_THAT(outcome.out, HasSubstr("run `privatemail build things` to make them searchable"));
+}
+
+TEST_F(Advice, PayloadsAreShownToPeopleToo) {
+  std::string payloads;
+  for (int i = 0; i < kItems; ++i) payloads += "{\"shelf\": " + std::to_string(i) + "}\n";
+  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery"),
+          "--payloads", folder_.Write("payloads.jsonl", payloads)});
+  Build();
+  const Outcome outcome = Run(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta",
+                                     "1e-5", "-k", "2", "--payloads"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\n        {\"shelf\":"));
+}
+
+TEST_F(Advice, CountsAndSumsReadAsPeopleWriteThem) {
+  Grant(1.1, .1);
+  for (int i = 0; i < 3; ++i) {
+    Answer(Query(
+        {"--row", "0", "--label", "0", "--epsilon", i == 0 ? ".9" : ".1", "--delta", "1e-6"}));
+    const Outcome shown = Run({"budget", "show", "things"});
+    EXPECT_THAT(shown.out, HasSubstr(i == 0 ? "in 1 release\n" : "releases\n"));
+    EXPECT_THAT(shown.out, HasSubstr(i == 2 ? "left    epsilon 0 delta" : "left    epsilon 0."));
+  }
+}
+
+TEST_F(Advice, ACollectionShowsItsSettings) {
+  const Outcome shown = Run({"collection", "info", "things"});
+  for (const char* part :
+       {"DISTANCE", "alpha 12", "bandwidth 6", "5 steps", "start stddev 1e-08"}) {
+    EXPECT_THAT(shown.out, HasSubstr(part));
+  }
+  EXPECT_EQ(Info()["start_stddev"], 1e-8);
+  EXPECT_EQ(Info()["normalise"], true);
+}
+
+TEST_F(Advice, ACollectionWithoutAlphaGetsOneForItsLabels) {
+  const std::vector<std::string> create = {"collection",     "create",           "others",
+                                           "--anchors",      Vectors("anchors"), "--anchor-labels",
+                                           Labels("anchors")};
+  const Outcome outcome = Run(create);
+  EXPECT_THAT(outcome.out, HasSubstr("alpha 12 was chosen"));
+  EXPECT_THAT(outcome.err, IsEmpty());
+  std::vector<std::string> kernel = create;
+  kernel[2] = "kernels";
+  kernel.insert(kernel.end(), {"--label-graph", "kernel"});
+  EXPECT_EQ(Answer(kernel)["alpha"], .6);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

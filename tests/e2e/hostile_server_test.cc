@@ -1,0 +1,189 @@
+// Servers that answer with something else than they should: a relay that tampers with what the real
+// daemon says. No answer may crash the client, steer its terminal, or make what it does next depend
+// on the slot that it had asked for.
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "common/rpc/status.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class Relay final : public v1::RetrievalService::Service {
+ public:
+  explicit Relay(Transport daemon) : daemon_(std::move(daemon)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  grpc::Status GetCollection(grpc::ServerContext*, const v1::GetCollectionRequest* request,
+                             v1::GetCollectionResponse* response) override {
+    *response = *daemon_.GetCollection(request->collection());
+    tamper_collection(response);
+    return collection_status;
+  }
+
+  grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest* request,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    const auto chunks = daemon_.GetAnchors(request->collection(), request->fingerprint());
+    for (const v1::GetAnchorsResponse& chunk : *chunks) {
+      writer->Write(chunk);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Retrieve(grpc::ServerContext*, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse* response) override {
+    ++retrievals;
+    *response = *daemon_.Retrieve(*request);
+    tamper(response);
+    return retrieve_status;
+  }
+
+  std::function<void(v1::GetCollectionResponse*)> tamper_collection = [](auto*) {};
+  std::function<void(v1::RetrieveResponse*)> tamper = [](auto*) {};
+  grpc::Status collection_status;
+  grpc::Status retrieve_status;
+  int retrievals = 0;
+
+ private:
+  Transport daemon_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+class HostileServer : public FilledService {
+ protected:
+  void SetUp() override {
+    FilledService::SetUp();
+    relay_ = std::make_unique<Relay>(Connect());
+    user_.flags = {"--server", relay_->address(), "--insecure"};
+  }
+
+  std::vector<std::string> Batch(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> command = {"--rows",    "0,1,2", "--labels", Labels("queries"),
+                                        "--epsilon", "1",     "--delta",  "1e-5"};
+    command.insert(command.end(), more.begin(), more.end());
+    return Query(command);
+  }
+
+  Outcome RunWithJson(std::vector<std::string> command) const {
+    command.push_back("--json");
+    return Run(command);
+  }
+
+  std::unique_ptr<Relay> relay_;
+};
+
+TEST_F(HostileServer, GetsEveryQueryOfABatchWhicheverSlotItSpoils) {
+  for (int slot = 0; slot < kClasses; ++slot) {
+    relay_->retrievals = 0;
+    relay_->tamper = [&](v1::RetrieveResponse* response) {
+      response->mutable_slots(slot)->mutable_matches(0)->set_payload("{");
+    };
+    const Outcome outcome = RunWithJson(Batch());
+    EXPECT_EQ(relay_->retrievals, 3) << "when slot " << slot << " is spoilt";
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS");
+    EXPECT_THAT(outcome.err, HasSubstr("3 of 3 queries failed; the first, "));
+  }
+}
+
+TEST_F(HostileServer, GetsEveryQueryOfABatchThatItRefuses) {
+  relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "\x1b[31mno \xff no");
+  const Outcome outcome = RunWithJson(Batch());
+  EXPECT_EQ(relay_->retrievals, 3);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.json()["error"]["code"], "INTERNAL") << outcome.out;
+  EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {
+  relay_->tamper = [&](v1::RetrieveResponse* response) {
+    if (relay_->retrievals == 2) response->clear_slots();
+  };
+  const Outcome outcome = RunWithJson(Batch());
+  ASSERT_THAT(outcome.lines(), SizeIs(3)) << outcome.out;
+  EXPECT_THAT(outcome.lines()[1]["query"].get<std::string>(), HasSubstr("row 2"));
+  EXPECT_THAT(outcome.lines()[2]["error"]["message"].get<std::string>(),
+              HasSubstr("1 of 3 queries failed; the first, " + Vectors("queries") + " row 1: "));
+}
+
+TEST_F(HostileServer, CannotCrashTheClientWithTextsOfItsOwn) {
+  for (const std::string& text : {std::string("not json"), std::string(100000, '[')}) {
+    relay_->tamper = [&](v1::RetrieveResponse* response) {
+      for (v1::SlotMatches& slot : *response->mutable_slots()) {
+        slot.mutable_matches(0)->set_payload(text);
+      }
+    };
+    const Outcome outcome = RunWithJson(Batch({"--payloads"}));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS");
+  }
+}
+
+TEST_F(HostileServer, CannotCrashTheReportWithAnchorsOfAnotherShape) {
+  for (const bool absent : {true, false}) {
+    relay_->tamper = [&](v1::RetrieveResponse* response) {
+      v1::Matrix* anchors = response->mutable_alignment()->mutable_server_anchors();
+      if (absent) {
+        anchors->Clear();
+      } else {
+        anchors->set_rows(1);
+        anchors->set_cols(1);
+        anchors->mutable_values()->Truncate(1);
+      }
+    };
+    const Outcome outcome = RunWithJson(Batch({"--report", folder_ / "report.html"}));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
+  }
+}
+
+TEST_F(HostileServer, CannotSteerTheTerminal) {
+  relay_->tamper = [](v1::RetrieveResponse* response) {
+    for (v1::SlotMatches& slot : *response->mutable_slots()) {
+      slot.mutable_matches(0)->set_id("x\x1b[2J\r\n      spent epsilon 0");
+    }
+  };
+  const Outcome outcome = Run(Batch());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(outcome.out, HasSubstr(R"(x\x1b[2J\r\n      spent epsilon 0)"));
+
+  relay_->tamper_collection = [](v1::GetCollectionResponse* collection) {
+    collection->mutable_parameters()->set_extractor("\x1b]0;title\x07");
+    collection->mutable_parameters()->set_collection_uuid("\x1b[1m");
+    collection->set_name("\x1b[2m");
+  };
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"collection", "info", "things"}, {"budget", "show", "things"}}) {
+    const Outcome shown = Run(command);
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_THAT(shown.out, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST_F(HostileServer, IsToldNothingMoreWhenItSaysThatNothingIsBuilt) {
+  relay_->tamper_collection = [](auto* collection) { collection->set_embedding_version(0); };
+  EXPECT_EQ(RunWithJson(Batch()).json()["error"]["code"], "FAILED_PRECONDITION");
+  EXPECT_EQ(relay_->retrievals, 0);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

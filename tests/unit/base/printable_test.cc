@@ -1,0 +1,24 @@
+#include "common/base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace privatemail {
+namespace {
+
+TEST(Printable, EscapesWhatSteersATerminalOrBeginsALine) {
+  EXPECT_EQ(Printable("a\x1b[2Jb\r\nc\td\x7f"), R"(a\x1b[2Jb\r\nc\td\x7f)");
+  EXPECT_EQ(Printable(std::string("nul\0!", 5)), R"(nul\x00!)");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            R"(\xc2\x9b31m)")
+      << "U+009B is the escape sequence's one-character form";
+}
+
+TEST(Printable, LeavesTextAsItIs) {
+  for (const char* text : {"", "it's \"quoted\" \\ back", "h\xc3\xa9ron \xe9\xb7\xba \xc2\xa0"}) {
+    EXPECT_EQ(Printable(text), text);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail
