@@ -104,10 +104,15 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
 
 absl::StatusOr<QueryResult> RetrievalClient::Finish(const QueryState& state,
                                                     const v1::RetrieveResponse& response) const {
-  PM_RETURN_IF_ERROR(CheckAnswer(parameters(), state.asked, response));
+  return ReadAnswer(parameters(), state.slot, state.asked, response);
+}
+
+absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
+                                       const Asked& asked, const v1::RetrieveResponse& response) {
+  PM_RETURN_IF_ERROR(CheckAnswer(parameters, asked, response));
   QueryResult result;
-  result.alignment = SimilarityFrom(response.alignment(), parameters().settings.embedding_dim);
-  for (const v1::Match& match : response.slots(static_cast<int>(state.slot)).matches()) {
+  result.alignment = SimilarityFrom(response.alignment(), parameters.settings.embedding_dim);
+  for (const v1::Match& match : response.slots(static_cast<int>(slot)).matches()) {
     result.matches.push_back(
         {match.id(), match.label(), match.squared_distance(), match.payload()});
   }

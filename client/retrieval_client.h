@@ -101,6 +101,11 @@ class RetrievalClient {
   JointScheme scheme_;
 };
 
+// The matches of one slot out of an answer: RetrievalClient::Finish for whoever kept the request
+// and knows its slot. slot < C. Errors as there.
+absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
+                                       const Asked& asked, const v1::RetrieveResponse& response);
+
 // The message that carries a release: a function of the release and public values alone. Errors:
 // those of PostProcess.
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,

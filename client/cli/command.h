@@ -40,6 +40,7 @@ void AddBuildCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);
+void AddResendCommand(CLI::App& app, Context& context);
 void AddCalibrateCommand(CLI::App& app, Context& context);
 void AddAuditCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);

@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   privatemail::cli::AddQueryCommand(app, context);
   privatemail::cli::AddBudgetCommand(app, context);
   privatemail::cli::AddExplainCommand(app, context);
+  privatemail::cli::AddResendCommand(app, context);
   privatemail::cli::AddCalibrateCommand(app, context);
   privatemail::cli::AddSensitivityCommand(app, context);
   privatemail::cli::AddAuditCommand(app, context);

@@ -107,20 +107,24 @@ void Finish(const RetrievalClient& client, QueryOutcome* outcome) {
   if (result.ok()) outcome->result = *std::move(result);
 }
 
-nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings) {
-  nlohmann::json matches = nlohmann::json::array();
-  for (const QueryMatch& match : outcome.result.matches) {
-    matches.push_back({{"id", match.id},
-                       {"label", match.label},
-                       {"distance", match.squared_distance},
-                       {"payload", PayloadOf(match)}});
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const QueryMatch& match : matches) {
+    json.push_back({{"id", match.id},
+                    {"label", match.label},
+                    {"distance", match.squared_distance},
+                    {"payload", PayloadOf(match)}});
   }
+  return json;
+}
+
+nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings) {
   const QueryState& state = outcome.prepared.state;
   return {{"query", outcome.target.name},
           {"label", outcome.target.target.label},
           {"label_guessed", outcome.target.guessed},
           {"class", outcome.class_name},
-          {"matches", matches},
+          {"matches", ToJson(outcome.result.matches)},
           {"truncated", outcome.result.truncated},
           {"warnings", warnings},
           {"guarantee", ToJson(state.guarantee)},

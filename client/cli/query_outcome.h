@@ -44,6 +44,7 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& s
 // Reads the answer into outcome->result, or says in outcome->status why it cannot be.
 void Finish(const RetrievalClient& client, QueryOutcome* outcome);
 
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
 nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings);
 
 // The page's and the terminal's view of it. Plots need the server's anchors in the answer.

@@ -30,23 +30,6 @@ std::string SomeClasses(const PublicParameters& parameters) {
                       classes > kMost ? absl::StrCat(", ... (", classes, " in all)") : "");
 }
 
-absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
-  const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
-  if (named != parameters.class_names.end()) {
-    return parameters.slot_labels[static_cast<size_t>(named - parameters.class_names.begin())];
-  }
-  int32_t label = 0;
-  if (!absl::SimpleAtoi(text, &label)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--label must be a number or the name of a class of the collection, but is \"",
-                     text, "\"; its classes are ", SomeClasses(parameters)));
-  }
-  const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
-  if (slot.ok()) return label;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", slot.status().message(), "; its classes are ", SomeClasses(parameters)));
-}
-
 // Either rows of a file or pictures, and nothing left out.
 absl::Status CheckOptions(const TargetOptions& options) {
   if (!options.labels.empty() && !options.labels_file.empty()) {
@@ -109,6 +92,23 @@ absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options
 }
 
 }  // namespace
+
+absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
+  const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
+  if (named != parameters.class_names.end()) {
+    return parameters.slot_labels[static_cast<size_t>(named - parameters.class_names.begin())];
+  }
+  int32_t label = 0;
+  if (!absl::SimpleAtoi(text, &label)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label must be a number or the name of a class of the collection, but is \"",
+                     text, "\"; its classes are ", SomeClasses(parameters)));
+  }
+  const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
+  if (slot.ok()) return label;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", slot.status().message(), "; its classes are ", SomeClasses(parameters)));
+}
 
 void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file, "File that holds the query vectors");

@@ -30,6 +30,9 @@ struct NamedTarget {
   double features_ms = 0;
 };
 
+// What --label says: a class's number or name. INVALID_ARGUMENT listing classes for anything else.
+absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
+
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
 
 // INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the

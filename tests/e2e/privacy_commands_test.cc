@@ -1,0 +1,99 @@
+// The commands for those who look after a guarantee.
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using PrivacyCommands = FilledService;
+
+TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
+  const json answer = Answer(
+      Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const json budget = Budget();
+  const json again = Answer({"resend", "--label", "0"});
+  EXPECT_EQ(again["matches"], answer["matches"]);
+  EXPECT_EQ(again["class"], answer["class"]);
+  EXPECT_NE(Answer({"resend", "--label", "1"})["matches"], answer["matches"]);
+  EXPECT_EQ(Budget(), budget);
+  const Outcome other = Run({"resend", "--label", "77", "--json"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("--label must be one of the collection's 5 classes"));
+}
+
+// The example of the bounded Gaussian document's table 1, epsilon .5.
+TEST_F(PrivacyCommands, CalibratesABoundedGaussian) {
+  const json noise = Answer({"calibrate", "--mechanism", "bounded-gaussian", "--epsilon", ".5",
+                             "--sensitivity", "4.4721", "--lower", "0,1", "--upper", "10,9"});
+  EXPECT_EQ(noise["proven"], true);
+  EXPECT_EQ(noise["guarantee"]["delta"], 0);
+  const double stddev = noise["stddev"];
+  EXPECT_DOUBLE_EQ(noise["variance"], stddev * stddev);
+  const json printed =
+      Answer({"calibrate", "--mechanism", "published-bounded-gaussian", "--epsilon", ".5",
+              "--sensitivity", "4.4721", "--lower", "0,1", "--upper", "10,9"});
+  EXPECT_EQ(printed["proven"], false);
+  EXPECT_LT(stddev, printed["stddev"]);
+}
+
+TEST_F(PrivacyCommands, CalibratesForARadius) {
+  const json noise = Answer({"calibrate", "--mechanism", "lap-output", "--epsilon", "2", "--radius",
+                             ".5", "--lipschitz", "3"});
+  EXPECT_NEAR(noise["variance"], 2 * std::pow(3 * .5 / 2, 2), 1e-9);
+  EXPECT_EQ(noise["guarantee"]["radius"], .5);
+  EXPECT_EQ(noise["guarantee"]["metric"], "l2");
+  const Outcome none =
+      Run({"calibrate", "--mechanism", "lap-output", "--epsilon", "2", "--radius", ".5"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("Lipschitz constant must be finite and positive, but is nan"));
+}
+
+TEST_F(PrivacyCommands, AQueryTakesAnyMechanism) {
+  Grant(100, .1);
+  const json pure = Answer(Query(
+      {"--row", "0", "--label", "0", "--epsilon", "1", "-k", "3", "--mechanism", "laplace"}));
+  EXPECT_EQ(pure["guarantee"]["delta"], 0);
+  EXPECT_EQ(pure["guarantee"]["proven"], true);
+  const json near =
+      Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3",
+                    "--mechanism", "gauss-output", "--radius", ".2"}));
+  EXPECT_EQ(near["guarantee"]["radius"], .2);
+  EXPECT_THAT(near["guarantee"]["neighbours"].get<std::string>(), HasSubstr("class is not hidden"));
+  const json twice =
+      Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3",
+                    "--private-iterations", "2"}));
+  EXPECT_EQ(twice["guarantee"]["epsilon"], 1);
+}
+
+// Ten releases of epsilon .3 each: 3 by sums, 1.05 by mu (scipy).
+TEST_F(PrivacyCommands, AGaussianGrantGoesFurther) {
+  Answer({"budget", "set", "things", "--epsilon", "1.5", "--delta", "1e-5", "--accounting",
+          "gaussian"});
+  std::vector<std::string> query =
+      Query({"--row", "0", "--label", "0", "--epsilon", ".3", "--delta", "1e-5", "-k", "3"});
+  for (int i = 0; i < 10; ++i) Answer(query);
+  const json budget = Budget();
+  EXPECT_EQ(budget["accounting"], "gaussian");
+  EXPECT_EQ(budget["cheaper"], "gaussian");
+  EXPECT_NEAR(budget["spent_basic"]["epsilon"], 3, 1e-9);
+  EXPECT_NEAR(budget["spent"]["epsilon"], 1.0548, 1e-3);
+  EXPECT_EQ(budget["spent"], budget["spent_gaussian"]);
+}
+
+TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
+  const json result =
+      Answer({"audit", "--mechanism", "laplace", "--epsilon", "1", "--releases", "20000"});
+  EXPECT_EQ(result["claimed_epsilon"], 1);
+  EXPECT_GT(result["epsilon_lower"], .7);
+  EXPECT_LE(result["epsilon_lower"], 1);
+  EXPECT_EQ(result["exceeded"], false);
+  const json all = Answer({"audit", "--all", "--releases", "2000"});
+  ASSERT_THAT(all, SizeIs(12));
+  EXPECT_EQ(all[11]["mechanism"], "joint release");
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
