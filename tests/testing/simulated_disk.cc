@@ -208,8 +208,8 @@ void Disk::Settle(File& file) {
       const auto offset = static_cast<size_t>(change.at) + at;
       const size_t count = std::min(change.bytes.size() - at, kSector - offset % kSector);
       if (Survives()) {
-        file.Apply({Change::Kind::kWrite, static_cast<int64_t>(offset),
-                    change.bytes.substr(at, count)});
+        file.Apply(
+            {Change::Kind::kWrite, static_cast<int64_t>(offset), change.bytes.substr(at, count)});
       }
       at += count;
     }
@@ -258,9 +258,9 @@ ssize_t WriteAt(int descriptor, const void* bytes, size_t count, off_t offset) {
   disk->Count();
   const ssize_t written = real(descriptor, bytes, count, offset);
   if (written > 0) {
-    disk->Changed(*file, {Change::Kind::kWrite, offset,
-                          std::string(static_cast<const char*>(bytes),
-                                      static_cast<size_t>(written))});
+    disk->Changed(*file,
+                  {Change::Kind::kWrite, offset,
+                   std::string(static_cast<const char*>(bytes), static_cast<size_t>(written))});
   }
   return written;
 }
@@ -298,8 +298,8 @@ int Status(int descriptor, struct stat* status) {
 
 Life LiveUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
                        const std::function<void(Life&)>& life) {
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) std::abort();
   auto* const shared = new (memory) Shared();
   const pid_t child = fork();

@@ -21,7 +21,7 @@ enum class Unsynced {
 struct PowerCut {
   int64_t before_call = INT64_MAX;  // counted from 1; later than the last: at the end
   Unsynced unsynced = Unsynced::kLost;
-  uint64_t seed = 1;              // of the coins
+  uint64_t seed = 1;                // of the coins
   bool disk_ignores_syncs = false;  // a planted fault: what a test of durability has to notice
 };
 
