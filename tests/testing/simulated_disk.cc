@@ -168,8 +168,20 @@ class Disk {
   [[noreturn]] void Cut();
 
  private:
-  bool Survives() {
-    return cut_.unsynced == Unsynced::kKept || (cut_.unsynced == Unsynced::kHalf && coins_() % 2);
+  bool Survives(bool is_stamp) {
+    switch (cut_.unsynced) {
+      case Unsynced::kLost:
+        return false;
+      case Unsynced::kKept:
+        return true;
+      case Unsynced::kAllButStamps:
+        return !is_stamp;
+      case Unsynced::kStampsOnly:
+        return is_stamp;
+      case Unsynced::kHalf:
+        return coins_() % 2 != 0;
+    }
+    std::abort();
   }
   void Apply(const Renaming& renaming) {
     if (renaming.file == nullptr) {
@@ -201,13 +213,13 @@ void Disk::Count() {
 void Disk::Settle(File& file) {
   for (const Change& change : file.pending) {
     if (change.kind != Change::Kind::kWrite) {
-      if (Survives()) file.Apply(change);
+      if (Survives(change.kind == Change::Kind::kStamp)) file.Apply(change);
       continue;
     }
     for (size_t at = 0; at < change.bytes.size();) {
       const auto offset = static_cast<size_t>(change.at) + at;
       const size_t count = std::min(change.bytes.size() - at, kSector - offset % kSector);
-      if (Survives()) {
+      if (Survives(false)) {
         file.Apply(
             {Change::Kind::kWrite, static_cast<int64_t>(offset), change.bytes.substr(at, count)});
       }
@@ -219,7 +231,7 @@ void Disk::Settle(File& file) {
 void Disk::Cut() {
   disk = nullptr;  // calls from here on reach the real folder only
   for (const Renaming& renaming : renamings_) {
-    if (Survives()) Apply(renaming);
+    if (Survives(false)) Apply(renaming);
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     std::filesystem::remove(entry.path());

@@ -15,6 +15,8 @@ namespace privatemail {
 enum class Unsynced {
   kLost,
   kKept,  // as after the end of a process: the system goes on and writes them in time
+  kAllButStamps,
+  kStampsOnly,
   kHalf,  // each sector, size, name and time stamp by a coin of its own, whatever their order
 };
 
