@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   Register("plain", benchmark::RegisterBenchmark("plain", &Plain));
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
-    for (const double sensitivity : {1., 1e-3}) {
+    for (const double sensitivity : {1., 1e-6}) {
       if (sensitivity != 1 && kind != MechanismKind::kBoundedGaussian) continue;
       std::string name = TraitsOf(kind).name;
       if (sensitivity != 1) name += ", wide box";
