@@ -94,7 +94,11 @@ Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
   }
   const bool just_written =
       std::llabs(stamp - record.written_at_nanoseconds) < kLongestWriteNanoseconds;
-  return record.generation == state.generation && just_written ? Match::kNotTold : Match::kForeign;
+  // Only a loss of power takes a stamp back: the record reached the disk and its stamp did not.
+  const bool stamp_was_lost = stamp == state.former_stamp;
+  return record.generation == state.generation && (just_written || stamp_was_lost)
+             ? Match::kNotTold
+             : Match::kForeign;
 }
 
 absl::Status Distrust(const std::string& path, absl::string_view why) {

@@ -81,7 +81,8 @@ struct LedgerEntry {
 // comes next finishes what a killed process left half done. A ledger that was copied, restored from
 // a backup or lost, alone or with its witness, does not match and refuses to spend: what was spent
 // since is unknown. (So do a witness whose mode or number of hard links was changed, which the
-// kernel stamps, too.) Two ways back are left: to restore the whole disk, kernel time stamps
+// kernel stamps, too, and one whose stamp reached the disk and whose record did not, when the power
+// goes in the milliseconds between. After the end of a process alone nothing is refused.) Two ways back are left: to restore the whole disk, kernel time stamps
 // included; and to copy the ledger in the milliseconds between the two writes of a change, and put
 // it back within a second of them.
 class Ledger {

@@ -79,6 +79,9 @@ absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
   const ssize_t got = pread(file.get(), text.data(), kSize, 0);
   if (got < 0) return Failure(path_, "read");
   text.resize(static_cast<size_t>(got));
+  if (text.empty()) {
+    return absl::NotFoundError(absl::StrCat(path_, " is empty: its first record was not written"));
+  }
   const auto damaged = [&](absl::string_view why) {
     return absl::DataLossError(absl::StrCat(path_, " is damaged: ", why));
   };
@@ -108,9 +111,11 @@ absl::StatusOr<int64_t> LedgerWitness::Write(const Record& record) const {
   text += '\n';
   text.insert(0, DigestOf(text));
 
-  const bool fresh = !std::filesystem::exists(path_);
   const File file(path_, O_RDWR | O_CREAT | O_CLOEXEC);
   if (file.get() < 0) return absl::UnavailableError(Failure(path_, "opened").message());
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) return Failure(path_, "examined");
+  const bool fresh = status.st_size == 0;  // its name may not be on disk yet
   if (pwrite(file.get(), text.data(), kSize, 0) != static_cast<ssize_t>(kSize) ||
       fsync(file.get()) != 0) {
     return absl::UnavailableError(Failure(path_, "written").message());

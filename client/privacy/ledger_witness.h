@@ -30,7 +30,8 @@ class LedgerWitness {
 
   const std::string& path() const { return path_; }
 
-  // NOT_FOUND: there is no such file. DATA_LOSS: it is damaged. UNAVAILABLE: it cannot be read.
+  // NOT_FOUND: there is no such file, or it is empty, as a process leaves it that ended before the
+  // first record. DATA_LOSS: it is damaged. UNAVAILABLE: it cannot be read.
   absl::StatusOr<Record> Read() const;
 
   // Returns the kernel's stamp of this write; sets written_at itself. UNAVAILABLE: it cannot be

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
@@ -34,37 +35,55 @@ TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
   }
 }
 
-// The same definition in quadruple precision, 34 digits: neither term exceeds 1 and their difference
-// is at least 10^-12, so 22 digits of it survive.
+// The same definition in quadruple precision: 34 digits, exponents to 10^4932. Its terms cancel at
+// small epsilon: how much of the first is left over says how many of the digits are.
 using Quad = boost::multiprecision::cpp_bin_float_quad;
 
 Quad Tail(const Quad& x) { return boost::math::erfc(Quad(x / sqrt(Quad(2)))) / 2; }
 
-Quad DeltaInQuad(double epsilon, const Quad& stddev) {
+struct QuadDelta {
+  Quad delta;
+  Quad left_over;  // of 1
+};
+
+QuadDelta DeltaInQuad(double epsilon, const Quad& stddev) {
   const Quad e = epsilon;
-  return Tail(e * stddev - 1 / (2 * stddev)) - exp(e) * Tail(e * stddev + 1 / (2 * stddev));
+  const Quad first = Tail(e * stddev - 1 / (2 * stddev));
+  const Quad delta = first - exp(e) * Tail(e * stddev + 1 / (2 * stddev));
+  return {delta, delta / first};
 }
 
-// epsilon 1e-3 .. 50 and delta 1e-12 .. .5, both uniform in logarithm; a sensitivity scales the
+// epsilon 1e-6 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
 // deviation and is drawn, too, so that the product's rounding is covered.
 TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   std::mt19937_64 bits(20180516);
-  std::uniform_real_distribution<double> log_epsilon(std::log(1e-3), std::log(50.));
-  std::uniform_real_distribution<double> log_delta(std::log(1e-12), std::log(.5));
+  std::uniform_real_distribution<double> log_epsilon(std::log(1e-6), std::log(1e3));
+  std::uniform_real_distribution<double> log_delta(std::log(1e-300), std::log(.5));
   std::uniform_real_distribution<double> log_sensitivity(-20, 20);
   int too_small = 0;
   int too_large = 0;
+  Quad least_left_over = 1;
+  Quad least_surplus = 1;  // of delta asked over delta reached
   for (int trial = 0; trial < 100000; ++trial) {
     const double epsilon = std::exp(log_epsilon(bits));
     const double delta = std::exp(log_delta(bits));
     const double sensitivity = std::exp(log_sensitivity(bits));
     const double stddev = *AnalyticGaussianStddev(epsilon, delta) * sensitivity;
     const Quad per_unit = Quad(stddev) / sensitivity;
-    too_small += DeltaInQuad(epsilon, per_unit) > delta;
-    too_large += DeltaInQuad(epsilon, per_unit * (1 - Quad(1e-6))) <= delta;
+    const QuadDelta reached = DeltaInQuad(epsilon, per_unit);
+    too_small += !(reached.delta <= delta);
+    too_large += !(DeltaInQuad(epsilon, per_unit * (1 - Quad(1e-6))).delta > delta);
+    least_left_over = std::min(least_left_over, reached.left_over);
+    least_surplus = std::min(least_surplus, Quad(delta / reached.delta - 1));
   }
   EXPECT_EQ(too_small, 0);
   EXPECT_EQ(too_large, 0);
+  // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller than
+  // what it has to tell apart.
+  EXPECT_GT(least_left_over, Quad(1e-12));
+  EXPECT_GT(least_surplus, Quad(1e-12));
+  RecordProperty("least_left_over", least_left_over.str(3));
+  RecordProperty("least_surplus", least_surplus.str(3));
 }
 
 TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {

@@ -335,6 +335,17 @@ TEST(Ledger, ALostLedgerOrWitnessRefuses) {
               FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
 }
 
+// A process that ended between the making of a witness and its first record leaves it empty.
+TEST(Ledger, AnEmptyWitnessIsTheBeginningOfANewLedgerAndOfNoOther) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  std::ofstream(path + ".witness").close();
+  SpendTenths(path, 1);
+  EXPECT_EQ(Ledger::Open(path).value()->Show(kUuid)->releases, 1);
+  std::filesystem::resize_file(path + ".witness", 0);
+  ExpectDistrusted(path, 2);
+}
+
 TEST(Ledger, ADamagedWitnessIsNamed) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
