@@ -45,7 +45,8 @@ using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::Retr
 class Transport {
  public:
   // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint or a key is
-  // malformed, the server is not HOST:PORT, or a file cannot be read. PERMISSION_DENIED: others may read a key.
+  // malformed, the server is not HOST:PORT, or a file cannot be read. PERMISSION_DENIED: others may
+  // read a key.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name) const;

@@ -13,7 +13,7 @@ namespace {
 
 struct BudgetOptions {
   std::string name;
-  Accounting accounting = Accounting::kBasic;
+  std::string accounting;  // empty: as it is
   Budget budget{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
 };
 
@@ -24,7 +24,8 @@ std::string NameOf(Accounting accounting) {
   return accounting == Accounting::kBasic ? "basic" : "gaussian";
 }
 
-// Which way of adding up says less for the granted delta: both are proven for what was spent.
+// Which way of adding up says less for the granted delta. Both hold for what was spent, if every
+// charge does.
 Accounting Cheaper(const LedgerEntry& entry) {
   return entry.granted.has_value() && entry.SpentBy(Accounting::kGaussian).epsilon <
                                           entry.SpentBy(Accounting::kBasic).epsilon
@@ -69,6 +70,8 @@ absl::Status Report(const Context& context, const std::string& name, const std::
           {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
           {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
           {"cheaper", NameOf(Cheaper(entry))},
+          {"all_proven", entry.all_proven},
+          {"same_neighbours", entry.same_neighbours},
           {"left", ToJson(entry.left())},
           {"releases", entry.releases}},
          [&] {
@@ -84,7 +87,14 @@ absl::Status Report(const Context& context, const std::string& name, const std::
            std::cout << "  left    " << LeftOf(entry) << "\n";
            if (const Accounting cheaper = Cheaper(entry); cheaper != entry.accounting) {
              Line("spent", entry.SpentBy(cheaper),
-                  absl::StrCat("by ", NameOf(cheaper), " accounting, proven too: see budget set"));
+                  absl::StrCat("by ", NameOf(cheaper), " accounting",
+                               entry.all_proven ? ", proven too: see budget set" : ""));
+           }
+           if (!entry.all_proven) {
+             std::cout << "  NOT ALL PROVEN: see budget history\n";
+           }
+           if (!entry.same_neighbours) {
+             std::cout << "  charges protect different things: see budget history\n";
            }
          });
   return absl::OkStatus();
@@ -107,7 +117,14 @@ absl::Status Show(const Context& context, const BudgetOptions& options) {
 absl::Status Set(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget, options.accounting));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
+  const auto named = kAccountingNames.find(options.accounting);
+  if (!options.accounting.empty() && named == kAccountingNames.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--accounting must be basic or gaussian, but is \"", options.accounting, "\""));
+  }
+  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget,
+                                   options.accounting.empty() ? former.accounting : named->second));
   return Report(context, options.name, uuid, *ledger);
 }
 
@@ -124,7 +141,8 @@ absl::Status History(const Context& context, const BudgetOptions& options) {
       std::cout << "  " << change.made_at << (grant ? "  granted " : "  spent   ") << "epsilon "
                 << change.epsilon << " delta " << change.delta;
       if (!grant)
-        std::cout << "  " << (change.proven ? "proven: " : "NOT PROVEN: ") << change.source;
+        std::cout << "  " << (change.proven ? "proven: " : "NOT PROVEN: ") << change.source
+                  << "; hides " << change.neighbours;
       std::cout << "\n";
     }
   });
@@ -154,8 +172,8 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   set->add_option("--delta", options->budget.delta, "Total delta over the collection's life")
       ->required();
   set->add_option("--accounting", options->accounting,
-                  "How releases add up: basic (sums) or gaussian (by mu, for many releases)")
-      ->transform(CLI::CheckedTransformer(kAccountingNames));
+                  "How releases add up: basic (sums, the default) or gaussian (by mu, for many "
+                  "releases); as it was granted before if absent");
   set->callback([&context, options] {
     context.run = [&context, options] { return Set(context, *options); };
   });

@@ -47,7 +47,7 @@ absl::Status Explain(const Context& context) {
                      << last.request.k() << " for every slot\n  payloads     "
                      << (last.request.with_payloads() ? "for every slot" : "for none")
                      << "\n  release      " << release.rows() << " x " << release.cols() << ", "
-                     << form << ", noise in every row:\n";
+                     << form << ":\n";
            for (Eigen::Index i = 0; i < release.rows(); ++i) {
              std::cout << "    " << std::left << std::setw(36) << Printable(RowName(parameters, i))
                        << release.row(i) << "\n";

@@ -67,6 +67,20 @@ absl::StatusOr<std::optional<PrivateFile>> OpenReport(const QueryCommandOptions&
   return PrivateFile::Create("--report", options.report_file);
 }
 
+// Where the class is not hidden, nothing may depend on the features but what carries the noise: a
+// label that was guessed from them would tell how they lie.
+absl::Status CheckLabelsAreGiven(const QueryCommandOptions& options,
+                                 const std::vector<NamedTarget>& targets) {
+  const MechanismTraits& traits = TraitsOf(options.query.cost.mechanism);
+  const bool guessed = std::any_of(targets.begin(), targets.end(),
+                                   [](const NamedTarget& target) { return target.guessed; });
+  if (traits.protects == MechanismTraits::Protects::kValue || !guessed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--label must be given with ", traits.name,
+                   ", which does not hide the class: a class guessed from the features would tell "
+                   "what it is to hide"));
+}
+
 // All queries or none: what a batch cannot afford as a whole is refused before its first charge.
 absl::Status CheckAffordable(const QueryCommandOptions& options, const LedgerEntry& entry,
                              size_t queries) {
@@ -140,6 +154,7 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   v1::GetCollectionResponse collection;
   PM_ASSIGN_OR_RETURN(const RetrievalClient client, Prepare(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets, ReadTargets(options.targets, client));
+  PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));

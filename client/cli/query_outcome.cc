@@ -51,6 +51,10 @@ std::vector<std::string> Facts(const QueryOutcome& outcome) {
                       state.guarantee.delta,
                       state.guarantee.proven ? "proven" : "as published, NOT a proven guarantee",
                       LeftOf(outcome.ledger)),
+      absl::StrCat("hidden: ", state.guarantee.neighbours,
+                   state.guarantee.radius.has_value()
+                       ? absl::StrCat(" (radius ", *state.guarantee.radius, ")")
+                       : ""),
       absl::StrFormat("%d bytes up, %d bytes down", outcome.prepared.request.ByteSizeLong(),
                       outcome.response.ByteSizeLong()),
       absl::StrFormat("features %.1f ms, release %.1f ms, network %.1f ms, server %.1f ms",

@@ -119,8 +119,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--image", options->images, "Picture to ask for; may be repeated");
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name, told to nobody; one for all or one each; guessed from "
-      "the anchors if absent");
+      "Class of the query, number or name; one for all or one each; guessed from the anchors if "
+      "absent. Told to nobody, but not hidden by the mechanisms of Inference Privacy either");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
   AddExtractorOptions(command, &options->extractor);
 }

@@ -47,6 +47,7 @@ LedgerEntry With(LedgerEntry entry, const Guarantee& charge) {
                           ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
                           : std::nullopt;
   ++entry.releases;
+  entry.all_proven = entry.all_proven && charge.proven;
   return entry;
 }
 

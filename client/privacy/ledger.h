@@ -57,6 +57,9 @@ struct LedgerEntry {
   Budget sums;                        // of all charges: basic composition
   std::optional<double> gaussian_mu;  // of all charges together, where every one has a mu
   int64_t releases = 0;
+  bool all_proven = true;  // no charge follows a printed formula
+  bool same_neighbours =
+      true;  // all charges speak of the same neighbours; sums hold for each alone
 
   // What all charges together cost. Basic: the sums. Gaussian: the epsilon that belongs to the
   // granted delta, which is a property of the whole and stands there once; infinite where a charge
@@ -79,17 +82,19 @@ struct LedgerEntry {
 // Time does not run backwards in it. Each change is counted in the file and, right after, in a
 // witness beside it (ledger_witness.h), whose kernel time stamp the ledger then remembers. Whoever
 // comes next finishes what a killed process left half done. A ledger that was copied, restored from
-// a backup or lost, alone or with its witness, does not match and refuses to spend: what was spent
+// a backup or lost does not match its witness and refuses to spend: what was spent
 // since is unknown. (So do a witness whose mode or number of hard links was changed, which the
 // kernel stamps, too, and one whose stamp reached the disk and whose record did not, when the power
-// goes in the milliseconds between. After the end of a process alone nothing is refused.) Two ways back are left: to restore the whole disk, kernel time stamps
-// included; and to copy the ledger in the milliseconds between the two writes of a change, and put
-// it back within a second of them.
+// goes in the milliseconds between. After the end of a process alone nothing is refused.) Three
+// ways back are left: to delete ledger and witness both, which begins anew with nothing granted; to
+// restore the whole disk, kernel time stamps included; and to copy the ledger in the milliseconds
+// between the two writes of a change, and put it back within a second of them.
 class Ledger {
  public:
-  // Opens or creates the file and `path`.witness, readable by their owner alone. FAILED_PRECONDITION: it cannot be opened, is no
-  // ledger, or comes from another version; DATA_LOSS: it is damaged; UNAVAILABLE: it is in use or
-  // cannot be written. Messages name the file.
+  // Opens or creates the file and `path`.witness, readable by their owner alone.
+  // FAILED_PRECONDITION: it cannot be opened, is no ledger, or comes from another version;
+  // DATA_LOSS: it is damaged; UNAVAILABLE: it is in use or cannot be written. Messages name the
+  // file.
   static absl::StatusOr<std::unique_ptr<Ledger>> Open(const std::string& path);
   ~Ledger();
   Ledger(const Ledger&) = delete;

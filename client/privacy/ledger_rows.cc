@@ -104,12 +104,15 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement sum,
       database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
-                       "total(gaussian_mu * gaussian_mu) FROM changes "
+                       "total(gaussian_mu * gaussian_mu), min(proven), "
+                       "count(DISTINCT neighbours) FROM changes "
                        "WHERE collection = ? AND kind = ?"));
   sum.BindText(1, collection).Bind(2, Number(LedgerChange::Kind::kCharge));
   PM_RETURN_IF_ERROR(sum.Step().status());
   entry.sums = {sum.Double(0), sum.Double(1)};
   entry.releases = sum.Int(2);
+  entry.all_proven = entry.releases == 0 || sum.Int(5) != 0;
+  entry.same_neighbours = sum.Int(6) <= 1;
   if (sum.Int(3) == entry.releases) entry.gaussian_mu = std::sqrt(sum.Double(4));
   return entry;
 }

@@ -22,7 +22,9 @@ namespace privatemail {
 // What a searcher keeps secret. Never leaves the client.
 struct Target {
   Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
-  int32_t label = 0;            // one of the collection's slot labels
+  // One of the collection's slot labels. The mechanisms of Inference Privacy do not hide it: then
+  // it must not be computed from the features (GuessLabel), or it tells what they hide.
+  int32_t label = 0;
 };
 
 // What one release may cost. No number has a default: what the mechanism needs and is not set is

@@ -159,7 +159,7 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism) {
         "hidden";
     return guarantee;
   }
-  if (traits.published) {
+  if (traits.published && traits.law != Law::kBoundedGaussian) {
     guarantee.neighbours = "as published: a row added";
     return guarantee;
   }

@@ -12,12 +12,14 @@ int main(int argc, char** argv) try {
   const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
   const RetrievalClient client = RetrievalClient::Create(birds, anchors).value();
   const auto ledger = Ledger::Open("ledger.sqlite").value();
-  if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1, .delta = 1e-4}).ok()) return 1;
+  if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1, .delta = 1e-4}).ok())
+    return 1;
   const Target target{Eigen::RowVectorXf::Random(client.parameters().feature_dim), /*label=*/3};
   SecureBits bits;
   const PreparedQuery query =
       client.Prepare(target, {.cost = {.epsilon = .1, .delta = 1e-5}}, *ledger, bits).value();
-  const QueryResult result = client.Finish(query.state, transport.Retrieve(query.request).value()).value();
+  const QueryResult result =
+      client.Finish(query.state, transport.Retrieve(query.request).value()).value();
   for (const QueryMatch& match : result.matches) std::cout << match.id << "\n";
 } catch (const std::exception& error) {
   return std::cerr << error.what() << "\n", 1;

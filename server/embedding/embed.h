@@ -25,8 +25,9 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
 //
 // `observer` is called after each step; a status of its own that is not OK stops the work and is
 // returned. FAILED_PRECONDITION: the gallery is empty, settings so extreme that the iterate
-// vanishes or overflows, or anchors on whose coordinates no release could be aligned. INVALID_ARGUMENT: a row that is not unit scalable. O(T n^2 (d + k)) time
-// for n items and anchors together, and O(n d) memory.
+// vanishes or overflows, or anchors on whose coordinates no release could be aligned.
+// INVALID_ARGUMENT: a row that is not unit scalable. O(T n^2 (d + k)) time for n items and anchors
+// together, and O(n d) memory.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, const StepObserver& observer);
 

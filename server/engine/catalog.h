@@ -76,8 +76,8 @@ class Catalog {
 
   // Embeds what is stored and lets it answer. The observer is called with 0 before the work and
   // after each step; a status of its own ends the build and leaves the former embedding in place.
-  // NOT_FOUND. FAILED_PRECONDITION: no items, or those of Embed. ABORTED: the collection is being built already, or
-  // was deleted meanwhile.
+  // NOT_FOUND. FAILED_PRECONDITION: no items, or those of Embed. ABORTED: the collection is being
+  // built already, or was deleted meanwhile.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer);
 
  private:

@@ -3,11 +3,11 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 
 #include "client/release/joint_scheme.h"
 #include "common/numerics/smlq.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -26,10 +26,8 @@ Anchors MakeAnchors() {
 }
 
 void Release(benchmark::State& state) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "privatemail_benchmark_ledger").string();
-  std::filesystem::remove(path);
-  const auto ledger = *Ledger::Open(path);
+  const TemporaryFolder folder;
+  const auto ledger = *Ledger::Open(folder / "ledger");
   if (!ledger->Grant(kUuid, {1e9, .99}).ok()) std::abort();
   const Anchors anchors = MakeAnchors();
   const JointScheme scheme = *JointScheme::Create(
@@ -43,7 +41,6 @@ void Release(benchmark::State& state) {
                                          scheme.parameters().settings)
                                  ->sum());
   }
-  std::filesystem::remove(path);
 }
 BENCHMARK(Release)->Unit(benchmark::kMillisecond)->Repetitions(5)->ReportAggregatesOnly();
 

@@ -169,9 +169,9 @@ TEST_F(BadQuery, ABudgetThatIsNotSet) {
 }
 
 TEST_F(BadQuery, AMechanismOrAPlaceThatDoesNotExist) {
-  ExpectRefused(With("--mechanism", "laplacian"), "INVALID_ARGUMENT",
-                {"mechanism must be one of gaussian, published-gaussian, laplace",
-                 "but is \"laplacian\""});
+  ExpectRefused(
+      With("--mechanism", "laplacian"), "INVALID_ARGUMENT",
+      {"mechanism must be one of gaussian, published-gaussian, laplace", "but is \"laplacian\""});
   ExpectRefused(With("--post-process", "nowhere"), "INVALID_ARGUMENT",
                 {"--post-process must be client or server, but is \"nowhere\""});
 }

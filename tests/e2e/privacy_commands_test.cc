@@ -11,8 +11,8 @@ using ::testing::SizeIs;
 using PrivacyCommands = FilledService;
 
 TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
-  const json answer = Answer(
-      Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const json answer =
+      Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
   const json budget = Budget();
   const json again = Answer({"resend", "--label", "0"});
   EXPECT_EQ(again["matches"], answer["matches"]);
@@ -53,19 +53,42 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
 
 TEST_F(PrivacyCommands, AQueryTakesAnyMechanism) {
   Grant(100, .1);
-  const json pure = Answer(Query(
-      {"--row", "0", "--label", "0", "--epsilon", "1", "-k", "3", "--mechanism", "laplace"}));
+  const json pure = Answer(
+      Query({"--row", "0", "--label", "0", "--epsilon", "1", "-k", "3", "--mechanism", "laplace"}));
   EXPECT_EQ(pure["guarantee"]["delta"], 0);
   EXPECT_EQ(pure["guarantee"]["proven"], true);
-  const json near =
-      Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3",
-                    "--mechanism", "gauss-output", "--radius", ".2"}));
+  const json near = Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5",
+                                  "-k", "3", "--mechanism", "gauss-output", "--radius", ".2"}));
   EXPECT_EQ(near["guarantee"]["radius"], .2);
   EXPECT_THAT(near["guarantee"]["neighbours"].get<std::string>(), HasSubstr("class is not hidden"));
-  const json twice =
-      Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3",
-                    "--private-iterations", "2"}));
+  const json twice = Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta",
+                                   "1e-5", "-k", "3", "--private-iterations", "2"}));
   EXPECT_EQ(twice["guarantee"]["epsilon"], 1);
+}
+
+// A class that is not hidden and was computed from the features would tell what the noise hides.
+TEST_F(PrivacyCommands, AGuessedLabelIsRefusedWhereTheClassIsNotHidden) {
+  Grant(100, .1);
+  for (const char* mechanism : {"lap-output", "gauss-output", "gauss-input"}) {
+    std::vector<std::string> query = Query(
+        {"--row", "0", "--epsilon", "1", "-k", "3", "--mechanism", mechanism, "--radius", ".1"});
+    if (std::string(mechanism) != "lap-output") query.insert(query.end(), {"--delta", "1e-5"});
+    ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be given", mechanism});
+  }
+}
+
+TEST_F(PrivacyCommands, ABudgetOfPrintedFormulasDoesNotCallItselfProven) {
+  Grant(100, .1);
+  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3",
+                "--mechanism", "published-gaussian"}));
+  Answer(
+      {"budget", "set", "things", "--epsilon", "50", "--delta", ".1", "--accounting", "gaussian"});
+  EXPECT_EQ(Budget()["all_proven"], false);
+  const Outcome shown = Run({"budget", "show", "things"});
+  EXPECT_THAT(shown.out, HasSubstr("NOT ALL PROVEN"));
+  EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("proven too")));
+  EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "60", "--delta", ".1"})["accounting"],
+            "gaussian");
 }
 
 // Ten releases of epsilon .3 each: 3 by sums, 1.05 by mu (scipy).

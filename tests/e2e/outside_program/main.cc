@@ -1,6 +1,6 @@
-// A program of somebody else's, built against the installed SDK with its compiler's default settings. Without
-// arguments it has nobody to ask and plays both sides: what crosses the boundary are Eigen's matrices, allocated
-// here and freed in the library, and the other way round.
+// A program of somebody else's, built against the installed SDK with its compiler's default
+// settings. Without arguments it has nobody to ask and plays both sides: what crosses the boundary
+// are Eigen's matrices, allocated here and freed in the library, and the other way round.
 #include <client/retrieval_client.h>
 #include <client/transport.h>
 #include <common/protocol/codec.h>

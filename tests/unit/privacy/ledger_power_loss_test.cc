@@ -129,8 +129,8 @@ TEST(LedgerPowerLoss, LosingAllThatWasNotSyncedRefundsNothingAndLeavesALedgerTha
   EXPECT_EQ(tally.refusals, 0);
 }
 
-// A disk may write the stamp of a witness and not yet its record: then nobody can tell the power cut
-// from a restored copy, and the ledger refuses (ledger.h).
+// A disk may write the stamp of a witness and not yet its record: then nobody can tell the power
+// cut from a restored copy, and the ledger refuses (ledger.h).
 TEST(LedgerPowerLoss, LosingAnyHalfOfWhatWasNotSyncedRefundsNothing) {
   Tally all;
   for (uint64_t seed = 0; seed < 3; ++seed) {

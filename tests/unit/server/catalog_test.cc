@@ -8,7 +8,6 @@
 namespace privatemail::testing {
 namespace {
 
-
 using ::testing::SizeIs;
 
 class CatalogTest : public ::testing::Test {
