@@ -88,6 +88,11 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
                        one.noise.mechanism->Release(one_iteration, one_bits));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
                        two.noise.mechanism->Release(two_iteration, two_bits));
+  uint8_t next_of_one = 0;
+  uint8_t next_of_two = 0;
+  ASSERT_THAT(one_bits.Fill(absl::MakeSpan(&next_of_one, 1)), IsOk());
+  ASSERT_THAT(two_bits.Fill(absl::MakeSpan(&next_of_two, 1)), IsOk());
+  EXPECT_EQ(next_of_one, next_of_two) << "another number of bits was drawn";
   const Matrix one_noise = one_released.cast<double>() - one_iteration;
   const Matrix two_noise = two_released.cast<double>() - two_iteration;
   EXPECT_LE(
@@ -96,7 +101,7 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_GT(one_noise.norm(), one.noise.mechanism->noise_stddev());
 }
 
-// The same through the public function: what is charged, and how many bits are drawn.
+// The same through the public function, and what is charged.
 TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
   const Funded funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
