@@ -8,7 +8,8 @@ log=$(mktemp)
 cmake --preset release >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 echo "demo: building (the first time takes some minutes)"
 # Of Ninja's lines only the "[12/80]", on one line; all of them when something is wrong.
-cmake --build --preset release 2>&1 | tee "$log" | awk '/^\[/ {printf "\rdemo: %s", $1; fflush()}' ||
+cmake --build --preset release 2>&1 | tee "$log" |
+  while IFS= read -r line; do [[ $line == \[* ]] && printf '\rdemo: %s' "${line%% *}" || true; done ||
   { echo; tail -50 "$log" >&2; exit 1; }
 echo
 rm -f "$log"

@@ -78,9 +78,10 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   CLI::App* command = AddCommand(app, "audit",
                                  "Attack our own releases: what they certainly cost, beside the "
                                  "claim; exit 1 when it is more");
-  CLI::Option* mechanism = command->add_option("--mechanism", options->mechanism, MechanismNames());
-  command->add_flag("--all", options->all, "Every mechanism, and the joint release")
-      ->excludes(mechanism);
+  CLI::App* what = command->add_option_group("what", "One of the two");
+  what->add_option("--mechanism", options->mechanism, MechanismNames());
+  what->add_flag("--all", options->all, "Every mechanism, and the joint release");
+  what->require_option(1);
   command->add_option("--epsilon", options->epsilon, "Claimed")->capture_default_str();
   command->add_option("--delta", options->delta, "Claimed, by the Gaussian mechanisms")
       ->capture_default_str();

@@ -43,6 +43,11 @@ absl::StatusOr<double> Bound(const SensitivityOptions& options, const Matrix& st
                              const std::vector<int32_t>& labels) {
   const EmbeddingSettings& s = options.settings;
   if (options.bound == "published-gaussian") {
+    if (s.kernel != KernelConvention::kTwoSigmaSquared) {
+      return absl::InvalidArgumentError(
+          "--kernel must be two_sigma_squared with --bound published-gaussian: the paper prints "
+          "its bound for no other");
+    }
     PM_ASSIGN_OR_RETURN(const PublishedGaussianBound bound,
                         PublishedGaussianSensitivity(start.rows(), s.alpha, s.kernel_bandwidth,
                                                      options.targets - 1, start.norm()));
