@@ -31,9 +31,9 @@ struct QueryCommandOptions {
   std::string report_file;
 };
 
-absl::StatusOr<RetrievalClient> Prepare(const Transport& transport,
-                                        const QueryCommandOptions& options,
-                                        v1::GetCollectionResponse* collection) {
+absl::StatusOr<RetrievalClient> MakeClient(const Transport& transport,
+                                           const QueryCommandOptions& options,
+                                           v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.name));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(options.name, collection->fingerprint()));
@@ -152,7 +152,7 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
-  PM_ASSIGN_OR_RETURN(const RetrievalClient client, Prepare(transport, options, &collection));
+  PM_ASSIGN_OR_RETURN(const RetrievalClient client, MakeClient(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets, ReadTargets(options.targets, client));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <random>
 
+#include "client/privacy/exact_sampling.h"
 #include "client/release/joint_steps.h"
 #include "common/base/validate.h"
-#include "common/numerics/affinity.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 #include "tests/testing/temporary_folder.h"
@@ -46,18 +46,43 @@ struct Funded {
   Funded() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
 };
 
+// Noise on the grid, as integers.
+struct Noise {
+  std::vector<int64_t> draws;
+  int exponent = 0;  // a step is 2^exponent
+
+  FloatMatrix AddedTo(const Matrix& values) const {
+    FloatMatrix sums(values.rows(), values.cols());
+    for (Eigen::Index i = 0; i < values.size(); ++i) {
+      const int64_t rounded = std::llrint(std::ldexp(values.data()[i], -exponent));
+      sums.data()[i] = std::ldexp(static_cast<float>(draws[i] + rounded), exponent);
+    }
+    return sums;
+  }
+};
+
+// What the mechanism will draw from these bits, which are left where they are. The grid has 2^30
+// steps to a deviation.
+Noise ReplayGaussian(const Mechanism& mechanism, int64_t count, SeededBits bits) {
+  const double stddev = mechanism.noise_stddev();
+  Noise noise;
+  noise.exponent = std::ilogb(stddev) - 30;
+  const double steps = std::ldexp(stddev, -noise.exponent);
+  EXPECT_EQ(steps, std::floor(steps));
+  noise.draws = *SampleDiscreteGaussian(count, static_cast<uint64_t>(steps), bits);
+  return noise;
+}
+
+uint8_t NextByte(BitSource& bits) {
+  uint8_t byte = 0;
+  EXPECT_THAT(bits.Fill(absl::MakeSpan(&byte, 1)), IsOk());
+  return byte;
+}
+
 TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnotherClass) {
   const Anchors anchors = MakeAnchors();
-  std::vector<int32_t> labels = {0, 10, 20, 30};
-  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
-  const EmbeddingSettings settings;
-  Matrix class_means = Matrix::Zero(kClasses, kDim);
-  const JointSetting setting{Parameters(anchors),
-                             *UnitRows("anchors", anchors.features),
-                             *UnitRows("anchors", anchors.features),
-                             {{0, 4, 8}, {1, 5}, {2, 6}, {3, 7}},
-                             LabelGraph(labels, settings.label_graph, settings.KernelDenominator()),
-                             class_means};
+  ASSERT_OK_AND_ASSIGN(const JointSetting setting,
+                       MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
 
   // Two runs under the same bits, with targets of the classes in slots 0 and 2.
@@ -79,26 +104,41 @@ TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnoth
   EXPECT_EQ(two_rows.row(0), setting.pool.row(one.dummies[0]));
   EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
 
-  // The iterations differ, the noise does not.
+  // The iterations differ, the noise does not: both are the value on the grid plus the draws that
+  // a sampler under the same bits makes, bit for bit.
   const Matrix one_iteration = PrivateIteration(setting, one.start, one_rows);
   const Matrix two_iteration = PrivateIteration(setting, two.start, two_rows);
   EXPECT_NE(one_iteration, two_iteration);
   EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
+  const Noise noise = ReplayGaussian(*one.noise.mechanism, one_iteration.size(), one_bits);
   ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
                        one.noise.mechanism->Release(one_iteration, one_bits));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
                        two.noise.mechanism->Release(two_iteration, two_bits));
-  uint8_t next_of_one = 0;
-  uint8_t next_of_two = 0;
-  ASSERT_THAT(one_bits.Fill(absl::MakeSpan(&next_of_one, 1)), IsOk());
-  ASSERT_THAT(two_bits.Fill(absl::MakeSpan(&next_of_two, 1)), IsOk());
-  EXPECT_EQ(next_of_one, next_of_two) << "another number of bits was drawn";
-  const Matrix one_noise = one_released.cast<double>() - one_iteration;
-  const Matrix two_noise = two_released.cast<double>() - two_iteration;
-  EXPECT_LE(
-      (one_noise - two_noise).cwiseAbs().maxCoeff(),
-      1e-6 * one.noise.mechanism->noise_stddev() + 1e-6 * one_iteration.cwiseAbs().maxCoeff());
-  EXPECT_GT(one_noise.norm(), one.noise.mechanism->noise_stddev());
+  EXPECT_EQ(one_released, noise.AddedTo(one_iteration));
+  EXPECT_EQ(two_released, noise.AddedTo(two_iteration));
+  EXPECT_NE(one_released, two_released);
+  EXPECT_EQ(NextByte(one_bits), NextByte(two_bits)) << "another number of bits was drawn";
+}
+
+// The label graph of a release is that of the slots' labels in ascending order, then the anchors':
+// -1/2 J |y_i - y_j| J off the diagonal, whoever hides in which slot.
+TEST(JointRelease, LabelsGoBySlot) {
+  const Anchors anchors = MakeAnchors();
+  ASSERT_OK_AND_ASSIGN(const JointSetting setting,
+                       MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
+  constexpr int kRows = kClasses + kAnchors;
+  const auto label = [&](int row) {
+    return row < kClasses ? 10. * row : static_cast<double>(anchors.labels[row - kClasses]);
+  };
+  const Matrix distance = Matrix::NullaryExpr(
+      kRows, kRows, [&](int i, int j) { return std::abs(label(i) - label(j)); });
+  const Matrix centring =
+      Matrix::Identity(kRows, kRows) - Matrix::Constant(kRows, kRows, 1. / kRows);
+  const Matrix affinity = -.5 * centring * distance * centring;
+  const Matrix degrees = affinity.rowwise().sum().asDiagonal();
+  EXPECT_TRUE(setting.label_graph.MultiplyLaplacian(Matrix::Identity(kRows, kRows))
+                  .isApprox(degrees - affinity, 1e-12));
 }
 
 // The same through the public function, and what is charged.
