@@ -20,7 +20,7 @@
 namespace privatemail {
 
 // Where the iterations after the noise run. They read nothing private; both ways give the same
-// matches.
+// coordinates but for one rounding to float, which what travels goes through.
 enum class PostProcessing {
   kClient,  // the server gets finished coordinates
   kServer,  // the client's work ends with the noise

@@ -1,0 +1,111 @@
+// The bytes that leave the client's machine, taken off the socket.
+#include "client/privacy/bit_source.h"
+#include "client/retrieval_client.h"
+#include "tests/e2e/service.h"
+#include "tests/e2e/tap.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using ::testing::SizeIs;
+
+// The message in a call's data, behind a flag and its length.
+std::string Message(const SentCall& call) { return call.data.substr(5); }
+
+// A header tells how much of the deadline is left, in steps that grow with it: of this one, hours.
+constexpr double kDeadlineSeconds = 3e8;
+
+class WireTap : public FilledService {
+ protected:
+  void SetUp() override {
+    FilledService::SetUp();
+    tap_ = std::make_unique<Tap>(daemon_->address());
+    user_.flags = {"--server", tap_->address(), "--insecure", "--deadline",
+                   std::to_string(kDeadlineSeconds)};
+  }
+
+  // What a connection of its own carries when it sends nothing but this request.
+  std::vector<SentCall> Send(const v1::RetrieveRequest& request) {
+    {
+      ConnectionOptions options;
+      options.server = tap_->address();
+      options.insecure = true;
+      options.deadline = absl::Seconds(kDeadlineSeconds);
+      EXPECT_THAT(Transport::Create(options)->Retrieve(request), IsOk());
+    }
+    return CallsOf(tap_->NextConversation());
+  }
+
+  // What `privatemail query` sends for a row of the file "queries".
+  std::vector<SentCall> SendQuery(int row) {
+    const std::vector<std::string> which = {
+        "--row", std::to_string(row), "--label", std::to_string(row % kClasses), "--epsilon",
+        "1",     "--delta",           "1e-5"};
+    Answer(Query(which));
+    return CallsOf(tap_->NextConversation());
+  }
+
+  std::unique_ptr<Tap> tap_;
+};
+
+// Two targets of two classes, prepared each as it is done in earnest. Once the second request holds
+// the release of the first, nothing on the wire tells the targets apart: calls, headers, data.
+TEST_F(WireTap, TheSameReleaseOfAnotherTargetIsTheSameBytes) {
+  const Transport direct = Connect();
+  const v1::GetCollectionResponse collection = *direct.GetCollection("things");
+  const RetrievalClient client =
+      *RetrievalClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
+  const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
+  ASSERT_THAT(ledger->Grant(client.parameters().collection_uuid, {100, .1}), IsOk());
+  const Labelled queries = SeparatedClasses(2, 3);
+  SecureBits bits;
+  for (const PostProcessing where : {PostProcessing::kClient, PostProcessing::kServer}) {
+    const auto prepare = [&](int row) {
+      return client
+          .Prepare({queries.vectors.row(row), queries.labels[row]},
+                   {.cost = {.epsilon = 1, .delta = 1e-5}, .post_processing = where}, *ledger, bits)
+          ->request;
+    };
+    const v1::RetrieveRequest one = prepare(0);
+    v1::RetrieveRequest two = prepare(1);
+    const std::vector<SentCall> bytes_of_one = Send(one);
+    const std::vector<SentCall> bytes_of_two = Send(two);
+    ASSERT_THAT(bytes_of_one, SizeIs(1));
+    EXPECT_EQ(Message(bytes_of_one[0]), one.SerializeAsString());
+    EXPECT_NE(bytes_of_one, bytes_of_two);
+    *two.mutable_release() = one.release();
+    EXPECT_EQ(bytes_of_one, Send(two));
+  }
+}
+
+// The whole of a query from the command line: what is asked beside the release is the same for
+// every target, and so is every length.
+TEST_F(WireTap, QueriesForOtherTargetsDifferInTheReleaseAlone) {
+  const std::vector<SentCall> one = SendQuery(0);
+  const std::vector<SentCall> two = SendQuery(1);
+  ASSERT_THAT(one, SizeIs(3)) << "GetCollection, GetAnchors, Retrieve";
+  ASSERT_THAT(two, SizeIs(3));
+  EXPECT_EQ(one[0], two[0]);
+  EXPECT_EQ(one[1], two[1]);
+  EXPECT_EQ(one[2].headers, two[2].headers);
+  EXPECT_EQ(one[2].data.size(), two[2].data.size());
+  v1::RetrieveRequest asked_one;
+  v1::RetrieveRequest asked_two;
+  ASSERT_TRUE(asked_one.ParseFromString(Message(one[2])));
+  ASSERT_TRUE(asked_two.ParseFromString(Message(two[2])));
+  asked_one.clear_release();
+  asked_two.clear_release();
+  EXPECT_EQ(asked_one.SerializeAsString(), asked_two.SerializeAsString());
+}
+
+TEST_F(WireTap, TwoQueriesForOneTargetDiffer) {
+  const std::vector<SentCall> one = SendQuery(0);
+  const std::vector<SentCall> two = SendQuery(0);
+  ASSERT_THAT(one, SizeIs(3));
+  ASSERT_THAT(two, SizeIs(3));
+  EXPECT_NE(one[2].data, two[2].data);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
