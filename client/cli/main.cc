@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/parse.h"
 
+namespace privatemail::cli {
 namespace {
 
 std::string DefaultStateFolder() {
@@ -18,10 +19,59 @@ std::string DefaultStateFolder() {
   return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
 }
 
+// What stands before or after any subcommand.
+void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds) {
+  ConnectionOptions& connection = context.connection;
+  app.add_option("--server", connection.server, "HOST:PORT of the daemon")
+      ->capture_default_str()
+      ->envname("PRIVATEMAIL_SERVER");
+  app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
+  app.add_option("--trust", connection.trust_fingerprint,
+                 "SHA-256 fingerprint of the one server certificate to trust")
+      ->envname("PRIVATEMAIL_TRUST");
+  app.add_option("--cert", connection.certificate_file,
+                 "PEM certificate to show to a daemon with --client-ca");
+  app.add_option("--cert-key", connection.certificate_key_file,
+                 "PEM private key of --cert, readable by you alone");
+  app.add_flag("--insecure", connection.insecure, "No TLS");
+  app.add_option("--key-file", connection.key_file,
+                 "File with the key that lets you in, readable by you alone");
+  app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
+  app.add_option("--state", context.state_folder,
+                 "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
+      ->capture_default_str()
+      ->envname("PRIVATEMAIL_STATE");
+  app.add_flag("--json", context.json, "Answer in JSON, one line a result, errors too");
+}
+
+void AddCommands(CLI::App& app, Context& context) {
+  AddCollectionCommand(app, context);
+  AddIngestCommand(app, context);
+  AddBuildCommand(app, context);
+  AddQueryCommand(app, context);
+  AddBudgetCommand(app, context);
+  AddExplainCommand(app, context);
+  AddResendCommand(app, context);
+  AddCalibrateCommand(app, context);
+  AddSensitivityCommand(app, context);
+  AddAuditCommand(app, context);
+  AddSampleImagesCommand(app, context);
+}
+
+absl::Status Run(Context& context, double deadline_seconds) {
+  if (!(deadline_seconds > 0 && deadline_seconds < 1e9)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--deadline must be a positive number of seconds below 1e9, but is ", deadline_seconds));
+  }
+  context.connection.deadline = absl::Seconds(deadline_seconds);
+  return context.run();
+}
+
 }  // namespace
+}  // namespace privatemail::cli
 
 int main(int argc, char** argv) {
-  using privatemail::cli::Context;
+  using namespace privatemail::cli;
   ::umask(077);  // whatever is written here may tell of queries
   // Every failure is told once, in the message of its status, and not in gRPC's words as well.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
@@ -32,50 +82,14 @@ int main(int argc, char** argv) {
   CLI::App app("PrivateMail: find the most similar items without telling the server what you hold");
   app.require_subcommand(1);
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
-  app.add_option("--server", context.connection.server, "HOST:PORT of the daemon")
-      ->capture_default_str()
-      ->envname("PRIVATEMAIL_SERVER");
-  app.add_option("--ca", context.connection.ca_file, "PEM file of authorities to trust");
-  app.add_option("--trust", context.connection.trust_fingerprint,
-                 "SHA-256 fingerprint of the one server certificate to trust")
-      ->envname("PRIVATEMAIL_TRUST");
-  app.add_option("--cert", context.connection.certificate_file,
-                 "PEM certificate to show to a daemon with --client-ca");
-  app.add_option("--cert-key", context.connection.certificate_key_file,
-                 "PEM private key of --cert, readable by you alone");
-  app.add_flag("--insecure", context.connection.insecure, "No TLS");
-  app.add_option("--key-file", context.connection.key_file,
-                 "File with the key that lets you in, readable by you alone");
-  app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
-  app.add_option("--state", context.state_folder,
-                 "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
-      ->capture_default_str()
-      ->envname("PRIVATEMAIL_STATE");
-  app.add_flag("--json", context.json, "Answer in JSON, one line a result, errors too");
+  AddSharedOptions(app, context, deadline_seconds);
   app.footer(
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows of an upload were rejected.");
+  AddCommands(app, context);
+  if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
-  privatemail::cli::AddCollectionCommand(app, context);
-  privatemail::cli::AddIngestCommand(app, context);
-  privatemail::cli::AddBuildCommand(app, context);
-  privatemail::cli::AddQueryCommand(app, context);
-  privatemail::cli::AddBudgetCommand(app, context);
-  privatemail::cli::AddExplainCommand(app, context);
-  privatemail::cli::AddResendCommand(app, context);
-  privatemail::cli::AddCalibrateCommand(app, context);
-  privatemail::cli::AddSensitivityCommand(app, context);
-  privatemail::cli::AddAuditCommand(app, context);
-  privatemail::cli::AddSampleImagesCommand(app, context);
-  if (const std::optional<int> end = privatemail::cli::Parse(app, context, argc, argv)) return *end;
-
-  context.connection.deadline = absl::Seconds(deadline_seconds);
-  const bool usable = deadline_seconds > 0 && deadline_seconds < 1e9;
-  const absl::Status status =
-      usable ? context.run()
-             : absl::InvalidArgumentError(absl::StrCat(
-                   "--deadline must be a positive number of seconds below 1e9, but is ",
-                   deadline_seconds));
+  const absl::Status status = Run(context, deadline_seconds);
   if (status.ok()) return context.exit_code;
-  privatemail::cli::TellError(context, status);
-  return privatemail::cli::kExitFailure;
+  TellError(context, status);
+  return kExitFailure;
 }

@@ -81,18 +81,17 @@ struct Cloud {
   double radius;
 };
 
-std::string Circles(const Cloud& cloud, const RowVector& low, double unit) {
+std::string Circles(const Cloud& cloud, const RowVector& middle, double unit) {
   std::string svg;
   for (Eigen::Index i = 0; i < cloud.points->rows(); ++i) {
-    const double y = cloud.points->cols() > 1 ? ((*cloud.points)(i, 1) - low[1]) * unit : 150;
-    absl::StrAppendFormat(&svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s/>",
-                          20 + ((*cloud.points)(i, 0) - low[0]) * unit, 300 - y, cloud.radius,
-                          cloud.mark);
+    const RowVector offset = (cloud.points->row(i) - middle) * unit;
+    absl::StrAppendFormat(&svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s/>", 180 + offset[0],
+                          160 - (offset.size() > 1 ? offset[1] : 0), cloud.radius, cloud.mark);
   }
   return svg;
 }
 
-// All clouds in one frame of 360 x 320, both axes in the same unit.
+// All clouds in the middle of one frame of 360 x 320, both axes in the same unit.
 std::string Scatter(const std::string& title, const std::vector<Cloud>& clouds) {
   RowVector low = clouds[0].points->colwise().minCoeff();
   RowVector high = clouds[0].points->colwise().maxCoeff();
@@ -103,7 +102,7 @@ std::string Scatter(const std::string& title, const std::vector<Cloud>& clouds) 
   const double extent = std::max((high - low).maxCoeff(), 1e-300);
   std::string svg =
       "<svg viewBox=\"0 0 360 320\" role=\"img\" aria-label=\"" + Escape(title) + "\">";
-  for (const Cloud& cloud : clouds) svg += Circles(cloud, low, 280 / extent);
+  for (const Cloud& cloud : clouds) svg += Circles(cloud, (low + high) / 2, 280 / extent);
   return absl::StrCat("<div><h3>", title, "</h3>", svg, "</svg></div>");
 }
 

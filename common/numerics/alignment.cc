@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
@@ -22,14 +23,7 @@ bool SpansEveryDimension(const Matrix& centred, double largest_coordinate) {
   return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }
 
-}  // namespace
-
-Matrix Similarity::Apply(const Matrix& points) const {
-  return (scale * points * rotation).rowwise() + translation;
-}
-
-absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& target,
-                                         bool with_scale) {
+absl::Status CheckClouds(const Matrix& source, const Matrix& target) {
   const Eigen::Index n = source.rows();
   const Eigen::Index k = source.cols();
   if (target.rows() != n || target.cols() != k) {
@@ -45,38 +39,56 @@ absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& tar
     return absl::FailedPreconditionError(absl::StrCat(
         "alignment in ", k, " dimensions needs at least ", k + 1, " anchors, but got ", n));
   }
-  const RowVector source_mean = source.colwise().mean();
-  const RowVector target_mean = target.colwise().mean();
-  const Matrix source_centred = source.rowwise() - source_mean;
-  const Matrix target_centred = target.rowwise() - target_mean;
+  return absl::OkStatus();
+}
 
-  // A power of two each, so that clouds of any magnitude keep every digit and no square underflows.
-  const auto scale_of = [](const Matrix& cloud) {
-    const double largest = cloud.cwiseAbs().maxCoeff();
-    return largest > 0 ? std::ldexp(1.0, std::ilogb(largest)) : 1.0;
-  };
-  const double source_unit = scale_of(source_centred);
-  const double target_unit = scale_of(target_centred);
-  const Matrix s = source_centred / source_unit;
-  const Matrix t = target_centred / target_unit;
+// A cloud around its mean, in a unit that is a power of two: clouds of any magnitude keep every
+// digit, and no square underflows.
+struct CentredCloud {
+  RowVector mean;
+  double unit = 1;
+  Matrix points;  // centred, in units
+  bool spans = false;
 
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(s.transpose() * t,
+  explicit CentredCloud(const Matrix& cloud) : mean(cloud.colwise().mean()) {
+    points = cloud.rowwise() - mean;
+    const double largest = points.cwiseAbs().maxCoeff();
+    if (largest > 0) unit = std::ldexp(1.0, std::ilogb(largest));
+    points /= unit;
+    spans = SpansEveryDimension(points, cloud.cwiseAbs().maxCoeff() / unit);
+  }
+};
+
+Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool with_scale) {
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(source.points.transpose() * target.points,
                                               Eigen::ComputeFullU | Eigen::ComputeFullV);
-  Eigen::VectorXd sign = Eigen::VectorXd::Ones(k);
-  if (svd.matrixU().determinant() * svd.matrixV().determinant() < 0) sign[k - 1] = -1;
-
+  Eigen::VectorXd sign = Eigen::VectorXd::Ones(source.points.cols());
+  if (svd.matrixU().determinant() * svd.matrixV().determinant() < 0) sign[sign.size() - 1] = -1;
   Similarity map;
   map.rotation = svd.matrixU() * sign.asDiagonal() * svd.matrixV().transpose();
-  if (with_scale && s.squaredNorm() > 0) {
-    map.scale = svd.singularValues().dot(sign) / s.squaredNorm() * (target_unit / source_unit);
+  if (const double squares = source.points.squaredNorm(); with_scale && squares > 0) {
+    map.scale = svd.singularValues().dot(sign) / squares * (target.unit / source.unit);
   }
-  map.translation = target_mean - map.scale * source_mean * map.rotation;
+  map.translation = target.mean - map.scale * source.mean * map.rotation;
+  return map;
+}
 
-  const bool source_spans = SpansEveryDimension(s, source.cwiseAbs().maxCoeff() / source_unit);
-  if (!source_spans || !SpansEveryDimension(t, target.cwiseAbs().maxCoeff() / target_unit)) {
+}  // namespace
+
+Matrix Similarity::Apply(const Matrix& points) const {
+  return (scale * points * rotation).rowwise() + translation;
+}
+
+absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& target,
+                                         bool with_scale) {
+  PM_RETURN_IF_ERROR(CheckClouds(source, target));
+  const CentredCloud from(source);
+  const CentredCloud to(target);
+  Similarity map = BestFit(from, to, with_scale);
+  if (!from.spans || !to.spans) {
     return absl::FailedPreconditionError(
-        absl::StrCat("alignment refused: the ", source_spans ? "target" : "source",
-                     " anchors span fewer than ", k,
+        absl::StrCat("alignment refused: the ", from.spans ? "target" : "source",
+                     " anchors span fewer than ", source.cols(),
                      " dimensions (collinear or in one place), so no rotation is determined; "
                      "relative residual of the best fit: ",
                      RelativeResidual(map, source, target)));
