@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/daemon/command_line.h"
+#include "server/daemon/config.h"
 #include "server/daemon/options.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
@@ -22,7 +24,6 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-constexpr absl::Duration kGrace = absl::Seconds(10);
 
 // What gRPC has to say goes into the daemon's log, in its format.
 void LogFromGrpc(gpr_log_func_args* line) {
@@ -32,23 +33,12 @@ void LogFromGrpc(gpr_log_func_args* line) {
       absl::StrCat("grpc: ", line->message));
 }
 
-void AddFlags(CLI::App* app, DaemonOptions* options) {
-  app->add_option("--data-dir", options->data_directory,
-                  "Directory of the collections; made if it is not there")
-      ->required();
-  app->add_option("--listen", options->listen, "HOST:PORT; port 0 picks a free one")
-      ->capture_default_str();
-  app->add_option("--tls-cert", options->tls_certificate,
-                  "PEM certificate; without it a self-signed one is kept under DATA-DIR/tls");
-  app->add_option("--tls-key", options->tls_key, "PEM private key of --tls-cert");
-  app->add_option("--client-ca", options->client_ca,
-                  "PEM authorities: demand a client certificate that one of them signed");
-  app->add_flag("--insecure", options->insecure, "No TLS; loopback addresses only");
-  app->add_flag("--reflection", options->reflection, "Let anyone list services and messages");
-  app->add_option("--max-threads", options->max_threads,
-                  "Threads that serve calls, each holding one; calls beyond are refused")
-      ->capture_default_str();
-  app->set_version_flag("--version", "privatemaild " PRIVATEMAIL_VERSION);
+void SetLogOf(const DaemonOptions& options) {
+  const LogLevel level = options.log_level == "debug"     ? LogLevel::kDebug
+                         : options.log_level == "info"    ? LogLevel::kInfo
+                         : options.log_level == "warning" ? LogLevel::kWarning
+                                                          : LogLevel::kError;
+  SetLog(level, options.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
 }
 
 std::string Date(absl::Time time) {
@@ -124,9 +114,9 @@ int Run(const DaemonOptions& options) {
   sigwait(&signals, &signal);
   // A second signal ends the program at once; what was acknowledged is safe on disk.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  Log(LogLevel::kInfo, absl::StrCat("signal ", signal, ": waiting up to ",
-                                    absl::ToInt64Seconds(kGrace), " s for calls under way"));
-  (*server)->Drain(kGrace);
+  Log(LogLevel::kInfo, absl::StrCat("signal ", signal, ": waiting up to ", options.drain_seconds,
+                                    " s for calls under way"));
+  (*server)->Drain(absl::Seconds(options.drain_seconds));
   Log(LogLevel::kInfo, "stopped");
   return 0;
 }
@@ -134,15 +124,27 @@ int Run(const DaemonOptions& options) {
 int Main(int argc, char** argv) {
   ::umask(077);
   CLI::App app("privatemaild serves the collections of one data directory", "privatemaild");
-  DaemonOptions options;
-  AddFlags(&app, &options);
+  app.set_version_flag("--version", "privatemaild " PRIVATEMAIL_VERSION);
+  CommandLine command_line;
+  command_line.AddFlags(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   gpr_set_log_function(LogFromGrpc);
-  return Run(options);
+  absl::StatusOr<DaemonOptions> options = command_line.Effective();
+  const absl::Status status = options.ok() ? Validate(*options) : options.status();
+  if (!status.ok()) {
+    Log(LogLevel::kError, status.message());
+    return kExitFailure;
+  }
+  SetLogOf(*options);
+  if (command_line.check_config) {
+    std::fputs(PrintConfig(*options).c_str(), stdout);
+    return 0;
+  }
+  return Run(*options);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
@@ -30,9 +29,11 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 }
 
 absl::Status Validate(const DaemonOptions& options) {
+  if (options.data_directory.empty()) {
+    return absl::InvalidArgumentError(
+        "a data directory must be given: --data-dir, or data_dir in the file of --config");
+  }
   PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
-  // gRPC itself needs a few of them to listen.
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-threads", options.max_threads, 4, 100000));
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tls-cert and --tls-key must be given together, but only ",

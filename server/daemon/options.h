@@ -1,27 +1,34 @@
-// The daemon's flags.
+// What a daemon is told when it starts.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_OPTIONS_H_
 #define PRIVATEMAIL_SERVER_DAEMON_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/host_port.h"
+#include "common/rpc/status.h"
+#include "server/access/limits.h"
 
 namespace privatemail {
 
+// One field for each setting; settings.cc says what each is for. None of them is a secret: secrets
+// are in files that they name.
 struct DaemonOptions {
   std::string data_directory;
   std::string listen = "127.0.0.1:50051";  // port 0 picks a free one
   std::string tls_certificate;  // PEM files; both empty: a self-signed certificate is kept under
   std::string tls_key;          // data_directory/tls
   std::string client_ca;        // PEM; not empty: clients must present a certificate it signed
-  bool insecure = false;        // no TLS; loopback only
+  bool insecure = false;        // neither TLS nor keys; loopback only
   bool reflection = false;      // lets anyone list services and messages
-  // Threads that serve calls. One call holds one of them until it ends, also an upload whose caller
-  // has fallen silent; calls beyond are refused with RESOURCE_EXHAUSTED.
-  int max_threads = 64;
+  std::string log_level = "info";
+  std::string log_format = "text";
+  double drain_seconds = 10;
+  int64_t max_message_bytes = kMaxMessageBytes;
+  Limits limits;
 };
 
 // Port 0 stands for whichever is free.
@@ -32,8 +39,9 @@ struct ListenAddress : HostPort {
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
-// INVALID_ARGUMENT when flags contradict each other: a certificate without its key, TLS flags
-// beside --insecure, --insecure on an address that other machines can reach.
+// INVALID_ARGUMENT when something is missing or settings contradict each other: no data directory,
+// a certificate without its key, TLS settings beside insecure, insecure on an address that other
+// machines can reach. The range of each is checked where it is read.
 absl::Status Validate(const DaemonOptions& options);
 
 }  // namespace privatemail

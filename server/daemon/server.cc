@@ -22,6 +22,9 @@
 namespace privatemail {
 namespace {
 
+// For those who are turned away, and gRPC's own: a few of them it needs to listen.
+constexpr int kSpareThreads = 16;
+
 // Linking the reflection library turns reflection on for every server of the program; this takes it
 // out again.
 class WithoutReflection final : public grpc::ServerBuilderOption {
@@ -96,10 +99,11 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   // Two daemons that share a port would each get some of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota("calls");
-  quota.SetMaxThreads(options.max_threads);
+  quota.SetMaxThreads(static_cast<int>(options.limits.max_concurrent + options.limits.max_queued) +
+                      kSpareThreads);
   builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
   // Named here, the library is linked whatever the flag says.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());

@@ -2,22 +2,76 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/printable.h"
 
 namespace privatemail {
+namespace {
 
-void Log(LogLevel level, absl::string_view text) {
-  const char* name = level == LogLevel::kInfo      ? "INFO"
-                     : level == LogLevel::kWarning ? "WARNING"
-                                                   : "ERROR";
+std::atomic<LogLevel> least_level = LogLevel::kInfo;
+std::atomic<LogFormat> line_format = LogFormat::kText;
+
+const char* NameOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "DEBUG";
+    case LogLevel::kInfo:
+      return "INFO";
+    case LogLevel::kWarning:
+      return "WARNING";
+    case LogLevel::kError:
+      break;
+  }
+  return "ERROR";
+}
+
+// In quotes a value cannot pass for another field.
+std::string Value(const std::string& value) {
+  const bool plain = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-' || c == ':' || c == '/';
+  });
+  return plain ? value : absl::StrCat("\"", absl::CHexEscape(value), "\"");
+}
+
+std::string TextLine(absl::string_view time, LogLevel level, absl::string_view text,
+                     const LogFields& fields) {
+  std::string line = absl::StrCat(time, " ", NameOf(level), " ", Printable(text));
+  for (const auto& [name, value] : fields) absl::StrAppend(&line, " ", name, "=", Value(value));
+  return line;
+}
+
+std::string JsonLine(absl::string_view time, LogLevel level, absl::string_view text,
+                     const LogFields& fields) {
+  nlohmann::ordered_json line = {
+      {"time", std::string(time)}, {"level", NameOf(level)}, {"text", std::string(text)}};
+  for (const auto& [name, value] : fields) line[name] = value;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void SetLog(LogLevel least, LogFormat format) {
+  least_level = least;
+  line_format = format;
+}
+
+void Log(LogLevel level, absl::string_view text, const LogFields& fields) {
+  if (level < least_level) return;
+  const std::string time =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
   const std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
-                   name, " ", Printable(text), "\n");
+      absl::StrCat(line_format == LogFormat::kJson ? JsonLine(time, level, text, fields)
+                                                   : TextLine(time, level, text, fields),
+                   "\n");
   // Nobody is left to be told when stderr is gone.
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -4,7 +4,6 @@
 #include <new>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -39,10 +38,11 @@ grpc::Status Serve(absl::string_view rpc, const std::string& collection,
   const double milliseconds = absl::ToDoubleMilliseconds(absl::Now() - start);
   const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
   Log(faulty ? LogLevel::kError : LogLevel::kInfo,
-      absl::StrFormat("rpc=%s collection=\"%s\" code=%s ms=%.1f%s%s", rpc,
-                      absl::CHexEscape(collection.substr(0, kLoggedNameBytes)),
-                      absl::StatusCodeToString(status.code()), milliseconds, status.ok() ? "" : " ",
-                      status.message().substr(0, kLoggedMessageBytes)));
+      status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),
+      {{"rpc", std::string(rpc)},
+       {"collection", collection.substr(0, kLoggedNameBytes)},
+       {"code", absl::StatusCodeToString(status.code())},
+       {"ms", absl::StrFormat("%.1f", milliseconds)}});
   return ToGrpc(status);
 }
 

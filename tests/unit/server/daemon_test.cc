@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -172,7 +173,8 @@ TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
   const TemporaryFolder directory;
   DaemonOptions options = Options(directory.path());
   options.insecure = true;
-  options.max_threads = 8;
+  options.limits.max_concurrent = 4;
+  options.limits.max_queued = 0;
   const auto daemon = DaemonServer::Start(options);
   ASSERT_THAT(daemon, IsOk());
   const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
@@ -184,7 +186,7 @@ TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
   };
   std::vector<std::unique_ptr<HalfOpen>> uploads;
   bool refused = false;
-  for (int i = 0; i < 20 && !refused; ++i) {
+  for (int i = 0; i < 40 && !refused; ++i) {
     auto& upload = *uploads.emplace_back(std::make_unique<HalfOpen>());
     upload.writer = stub->UpsertItems(&upload.context, &upload.response);
     refused = absl::IsResourceExhausted(List(channel));
@@ -197,12 +199,6 @@ TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
     absl::SleepFor(absl::Milliseconds(100));
   }
   EXPECT_THAT(served, IsOk());
-}
-
-TEST(Daemon, RefusesToServeWithoutThreads) {
-  DaemonOptions options;
-  options.max_threads = 0;
-  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, "--max-threads"));
 }
 
 TEST(Daemon, DrainsWithoutCuttingOffACallAndLetsTheDirectoryGo) {
@@ -283,6 +279,30 @@ TEST(Privatemaild, SaysThatTlsIsOff) {
   ASSERT_TRUE(program.WaitUntilListening()) << program.err();
   EXPECT_EQ(program.StopWith(SIGTERM), 0);
   EXPECT_THAT(program.err(), ::testing::HasSubstr("WARNING TLS is off (--insecure)"));
+}
+
+TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
+  const TemporaryFolder directory;
+  const std::string good = directory.Write("good.toml", "max_k = 7\n");
+  Program checked(directory.path(), {"--config", good, "--check-config"});
+  EXPECT_EQ(checked.ExitCode(), 0) << checked.err();
+  EXPECT_THAT(checked.out(), ::testing::HasSubstr("\nmax_k = 7\n"));
+  const std::string bad = directory.Write("bad.toml", "\nmax_kk = 7\n");
+  Program refused(directory.path(), {"--config", bad, "--check-config"});
+  EXPECT_EQ(refused.ExitCode(), 1);
+  EXPECT_THAT(refused.err(), ::testing::HasSubstr(bad + " line 2: 'max_kk' is no setting"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "data"));
+}
+
+TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure", "--log-format",
+                                     "json", "--log-level", "warning"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.err(), ::testing::ContainsRegex(
+                                 "^\\{\"time\":\"[^\"]+Z\",\"level\":\"WARNING\",\"text\":\"TLS"));
+  EXPECT_THAT(program.err(), ::testing::Not(::testing::HasSubstr("INFO")));
 }
 
 TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {

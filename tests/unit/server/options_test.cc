@@ -33,8 +33,14 @@ TEST(ListenAddress, RefusesWhatIsNoHostAndPort) {
   }
 }
 
-TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
+DaemonOptions Minimal() {
   DaemonOptions options;
+  options.data_directory = "data";
+  return options;
+}
+
+TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
+  DaemonOptions options = Minimal();
   options.insecure = true;
   EXPECT_THAT(Validate(options), IsOk());
   for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
@@ -48,11 +54,16 @@ TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
   }
 }
 
+TEST(DaemonOptions, NamesTheDataDirectoryThatIsMissing) {
+  EXPECT_THAT(Validate(DaemonOptions{}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "--data-dir"));
+}
+
 TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
-  DaemonOptions half;
+  DaemonOptions half = Minimal();
   half.tls_certificate = "a";
   EXPECT_THAT(Validate(half), FailsWith(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
-  DaemonOptions both;
+  DaemonOptions both = Minimal();
   both.insecure = true;
   both.client_ca = "a";
   EXPECT_THAT(Validate(both), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));

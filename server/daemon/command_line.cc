@@ -1,0 +1,63 @@
+#include "server/daemon/command_line.h"
+
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "server/daemon/config.h"
+#include "server/daemon/files.h"
+#include "server/daemon/settings.h"
+
+namespace privatemail {
+namespace {
+
+std::string Description(const Setting& setting) {
+  std::string text(absl::StripSuffix(setting.help, "."));
+  const SettingValue usual = setting.ValueIn({});
+  if (setting.choices.empty() && !std::holds_alternative<int64_t>(usual)) return text;
+  return absl::StrCat(text, "; ", setting.Range());
+}
+
+void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {
+  const std::string key = setting.key;
+  const SettingValue usual = setting.ValueIn({});
+  if (std::holds_alternative<bool>(usual)) {
+    app->add_flag_callback(
+        setting.Flag(), [values, key] { (*values)[key] = "true"; }, Description(setting));
+    return;
+  }
+  CLI::Option* option = app->add_option_function<std::string>(
+      setting.Flag(), [values, key](const std::string& text) { (*values)[key] = text; },
+      Description(setting));
+  if (const auto* text = std::get_if<std::string>(&usual)) option->default_str(*text);
+  if (const auto* whole = std::get_if<int64_t>(&usual)) option->default_str(absl::StrCat(*whole));
+  if (const auto* number = std::get_if<double>(&usual)) option->default_str(absl::StrCat(*number));
+}
+
+}  // namespace
+
+void CommandLine::AddFlags(CLI::App* app) {
+  app->add_option("--config", config_file,
+                  "TOML file with settings named like the flags, '_' for '-'; flags override it");
+  app->add_flag("--check-config", check_config,
+                "Print the effective configuration and end: 0 when it is good, 1 when not");
+  for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
+}
+
+absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
+  DaemonOptions options;
+  if (!config_file.empty()) {
+    PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", config_file));
+    PM_RETURN_IF_ERROR(ParseConfig(text, config_file, &options));
+  }
+  for (const Setting& setting : Settings()) {
+    const auto given = values.find(setting.key);
+    if (given == values.end()) continue;
+    PM_RETURN_IF_ERROR(AssignText(setting, setting.Flag(), given->second, &options));
+  }
+  return options;
+}
+
+}  // namespace privatemail

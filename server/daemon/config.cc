@@ -1,0 +1,101 @@
+#include "server/daemon/config.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "server/daemon/settings.h"
+
+namespace privatemail {
+namespace {
+
+std::string Place(absl::string_view file, const toml::source_region& source) {
+  return absl::StrCat(file, " line ", source.begin.line);
+}
+
+absl::StatusOr<const Setting*> FindSetting(absl::string_view key) {
+  const std::vector<Setting>& all = Settings();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Setting& one) { return key == one.key; });
+  if (found != all.end()) return &*found;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", key, "' is no setting; privatemaild --check-config prints all there are"));
+}
+
+absl::Status AssignNode(const Setting& setting, const toml::node& node, DaemonOptions* options) {
+  if (const auto* text = node.as_string()) return Assign(setting, setting.key, **text, options);
+  if (const auto* flag = node.as_boolean()) return Assign(setting, setting.key, **flag, options);
+  if (const auto* whole = node.as_integer()) return Assign(setting, setting.key, **whole, options);
+  if (const auto* number = node.as_floating_point()) {
+    return Assign(setting, setting.key, **number, options);
+  }
+  std::ostringstream type;
+  type << node.type();
+  return absl::InvalidArgumentError(
+      absl::StrCat(setting.key, " must be ", setting.Range(), ", but is of type ", type.str()));
+}
+
+absl::Status AssignEntry(absl::string_view key, const toml::node& node, DaemonOptions* options) {
+  PM_ASSIGN_OR_RETURN(const Setting* setting, FindSetting(key));
+  return AssignNode(*setting, node, options);
+}
+
+std::string Quoted(const std::string& text) {
+  std::ostringstream out;
+  out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::none);
+  return out.str();
+}
+
+std::string Printed(const SettingValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return Quoted(*text);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
+  return absl::StrFormat("%.17g", std::get<double>(value));
+}
+
+}  // namespace
+
+absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonOptions* options) {
+  DaemonOptions updated = *options;
+  try {
+    const toml::table table = toml::parse(std::string_view(text.data(), text.size()));
+    for (const auto& [key, node] : table) {
+      const absl::Status assigned =
+          AssignEntry(absl::string_view(key.data(), key.length()), node, &updated);
+      if (!assigned.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(Place(file, key.source()), ": ", assigned.message()));
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    const std::string_view reason = error.description();
+    return absl::InvalidArgumentError(
+        absl::StrCat(Place(file, error.source()),
+                     ": this is no TOML: ", absl::string_view(reason.data(), reason.size())));
+  }
+  *options = std::move(updated);
+  return absl::OkStatus();
+}
+
+std::string PrintConfig(const DaemonOptions& options) {
+  std::string text =
+      "# Configuration of privatemaild: privatemaild --config FILE. A flag of the same name "
+      "(max_k:\n"
+      "# --max-k) overrides. SIGHUP reads this file again.\n";
+  for (const Setting& setting : Settings()) {
+    const std::string range = setting.Range();
+    absl::StrAppend(&text, "\n# ", setting.help, "\n# ",
+                    range == "a text" ? "" : absl::StrCat("Must be ", range, ". "),
+                    setting.live ? "Changed by SIGHUP" : "Changed by a restart", ".\n", setting.key,
+                    " = ", Printed(setting.ValueIn(options)), "\n");
+  }
+  return text;
+}
+
+}  // namespace privatemail

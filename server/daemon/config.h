@@ -1,0 +1,24 @@
+// The daemon's configuration file: TOML, one key a setting (settings.h), no tables.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_CONFIG_H_
+#define PRIVATEMAIL_SERVER_DAEMON_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/daemon/options.h"
+
+namespace privatemail {
+
+// Changes what the text names and leaves the rest. Pure: any bytes may come in. `file` is what
+// messages call the text. INVALID_ARGUMENT, with `options` unchanged: no TOML, or "daemon.toml line
+// 3: max_k must be an integer between 1 and 10000, but is 'many'", or a key that is no setting.
+absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonOptions* options);
+
+// A configuration file that yields these options, every setting documented. What
+// deploy/privatemaild.toml is made of, and what --check-config prints.
+std::string PrintConfig(const DaemonOptions& options);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_CONFIG_H_

@@ -1,0 +1,148 @@
+#include "server/daemon/config.h"
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/daemon/command_line.h"
+#include "server/daemon/settings.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+std::string Sample() {
+  std::ifstream file(PRIVATEMAIL_SAMPLE_CONFIG);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+DaemonOptions InstalledDefaults() {
+  DaemonOptions options;
+  options.data_directory = "/var/lib/privatemail";
+  return options;
+}
+
+std::string Parsed(const std::string& text) {
+  DaemonOptions options;
+  const absl::Status status = ParseConfig(text, "x.toml", &options);
+  return status.ok() ? PrintConfig(options) : std::string(status.message());
+}
+
+TEST(Config, SampleFileDocumentsEverySettingWithItsDefault) {
+  EXPECT_EQ(Sample(), PrintConfig(InstalledDefaults()));
+}
+
+TEST(Config, WhatIsPrintedReadsBackAsTheSame) {
+  DaemonOptions options;
+  options.data_directory = "with \"quotes\", \\ and\na new line \x01 \xc3\xa9";
+  options.insecure = true;
+  options.limits.max_k = 17;
+  options.drain_seconds = .1;
+  const std::string printed = PrintConfig(options);
+  EXPECT_EQ(Parsed(printed), printed);
+}
+
+TEST(Config, NamesFileLineKeyExpectedAndCame) {
+  for (const auto& [text, message] :
+       {std::pair{"\nmax_k = 0",
+                  "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0"},
+        {"max_k = 10001", "but is 10001"},
+        {"max_k = 'many'", "but is 'many'"},
+        {"max_k = 1.5", "but is 1.5"},
+        {"max_k = [1]", "but is of type array"},
+        {"max_k = 1979-05-27", "but is of type date"},
+        {"insecure = 1", "insecure must be true or false, but is 1"},
+        {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
+        {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
+        {"drain_seconds = -1", "but is -1"},
+        {"listen = true", "listen must be a text, but is true"},
+        {"\n\nlisten = 'a:1'\nport = 1", "x.toml line 4: 'port' is no setting"},
+        {"[limits]\nmax_k = 1", "'limits' is no setting"},
+        {"max_k = 1\nmax_k = 2", "x.toml line 2: this is no TOML"},
+        {"max_k", "x.toml line 1: this is no TOML"}}) {
+    DaemonOptions options;
+    EXPECT_THAT(ParseConfig(text, "x.toml", &options), FailsWith(kInvalid, message)) << text;
+    EXPECT_EQ(options.limits.max_k, Limits().max_k) << text;
+  }
+}
+
+TEST(Config, TakesAWholeNumberForANumber) {
+  DaemonOptions options;
+  EXPECT_THAT(ParseConfig("queue_seconds = 2", "x.toml", &options), IsOk());
+  EXPECT_EQ(options.limits.queue_seconds, 2);
+}
+
+// Damaged text is refused or read; either way the parser returns, and what it took is in range.
+TEST(Config, SurvivesDamagedText) {
+  const std::string sample = Sample();
+  std::mt19937 bits(1);
+  for (int i = 0; i < 1200; ++i) {
+    std::string damaged = sample;
+    if (i < 1000) {
+      damaged[bits() % damaged.size()] ^= static_cast<char>(1 << bits() % 8);
+    } else {
+      damaged.resize(bits() % damaged.size());
+    }
+    DaemonOptions options;
+    const absl::Status status = ParseConfig(damaged, "x.toml", &options);
+    if (status.ok()) {
+      for (const Setting& setting : Settings()) {
+        EXPECT_THAT(Assign(setting, setting.key, setting.ValueIn(options), &options), IsOk());
+      }
+    } else {
+      EXPECT_THAT(status, FailsWith(kInvalid, "x.toml line "));
+    }
+  }
+}
+
+absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
+  CLI::App app;
+  CommandLine line;
+  line.AddFlags(&app);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return absl::AbortedError(error.what());
+  }
+  return line.Effective();
+}
+
+TEST(CommandLine, FlagsOverrideTheFile) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("d.toml", "max_k = 5\nmax_dims = 7\nlog_level = 'error'\n");
+  const auto options = Typed({"--max-k", "6", "--config", file, "--insecure"});
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->limits.max_k, 6);
+  EXPECT_EQ(options->limits.max_dims, 7);
+  EXPECT_EQ(options->log_level, "error");
+  EXPECT_TRUE(options->insecure);
+}
+
+TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
+  EXPECT_THAT(Typed({"--max-k", "0"}),
+              FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is 0"));
+  EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
+  EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
+  EXPECT_THAT(Typed({"--config", "/none.toml"}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
+}
+
+TEST(Settings, HaveAFlagEachAndDefaultsInTheirRange) {
+  CLI::App app;
+  CommandLine line;
+  line.AddFlags(&app);
+  for (const Setting& setting : Settings()) {
+    EXPECT_NE(app.get_option_no_throw(setting.Flag()), nullptr) << setting.key;
+    DaemonOptions options;
+    EXPECT_THAT(Assign(setting, setting.key, setting.ValueIn({}), &options), IsOk());
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing
