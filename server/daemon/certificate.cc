@@ -16,7 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/files.h"
+#include "common/base/files.h"
 #include "server/daemon/self_signed.h"
 
 namespace privatemail {

@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/config.h"
-#include "server/daemon/files.h"
+#include "common/base/files.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {

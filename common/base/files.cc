@@ -1,4 +1,4 @@
-#include "server/daemon/files.h"
+#include "common/base/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // Small files, whole.
-#ifndef PRIVATEMAIL_SERVER_DAEMON_FILES_H_
-#define PRIVATEMAIL_SERVER_DAEMON_FILES_H_
+#ifndef PRIVATEMAIL_COMMON_BASE_FILES_H_
+#define PRIVATEMAIL_COMMON_BASE_FILES_H_
 
 #include <sys/types.h>
 
@@ -21,4 +21,4 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_DAEMON_FILES_H_
+#endif  // PRIVATEMAIL_COMMON_BASE_FILES_H_

@@ -1,0 +1,125 @@
+#include "server/access/access_key.h"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+constexpr absl::string_view kPrefix = "pm_";
+constexpr size_t kIdDigits = 12;
+constexpr size_t kSecretBytes = 32;
+constexpr size_t kSecretCharacters = 43;  // in base64 without padding
+constexpr size_t kSaltBytes = 16;
+constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxCollections = 1000;
+constexpr double kMaxRate = 1e6;
+
+constexpr std::pair<absl::string_view, Scopes> kScopeNames[] = {
+    {"search", kSearchScope}, {"write", kWriteScope}, {"admin", kAdminScope}};
+
+absl::StatusOr<std::string> RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) {
+    return absl::InternalError("the random generator failed: no key was made");
+  }
+  return bytes;
+}
+
+std::string Digest(absl::string_view salt, absl::string_view secret) {
+  const std::string salted = absl::StrCat(salt, secret);
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(salted.data()), salted.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+bool IsPrintable(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isprint(c); });
+}
+
+}  // namespace
+
+Scopes ScopeNamed(absl::string_view name) {
+  for (const auto& [known, scope] : kScopeNames) {
+    if (name == known) return scope;
+  }
+  return 0;
+}
+
+std::vector<std::string> NamesOf(Scopes scopes) {
+  std::vector<std::string> names;
+  for (const auto& [name, scope] : kScopeNames) {
+    if ((scopes & scope) != 0) names.emplace_back(name);
+  }
+  return names;
+}
+
+absl::Status Validate(const KeyGrant& grant) {
+  if (grant.name.empty() || grant.name.size() > kMaxNameBytes || !IsPrintable(grant.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name must be 1 to ", kMaxNameBytes, " printable ASCII characters, but is '",
+                     absl::CHexEscape(grant.name.substr(0, kMaxNameBytes)), "'"));
+  }
+  if (grant.scopes == 0 || (grant.scopes & ~kAnyScope) != 0) {
+    return absl::InvalidArgumentError(
+        "scopes must be one or more of search, write and admin, but none is given");
+  }
+  if (grant.collections.size() > kMaxCollections) {
+    return absl::InvalidArgumentError(absl::StrCat("collections must be at most ", kMaxCollections,
+                                                   ", but are ", grant.collections.size()));
+  }
+  for (const std::string& collection : grant.collections) {
+    if (collection.empty() || collection.size() > kMaxNameBytes || !IsPrintable(collection)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("collections must be names of 1 to ", kMaxNameBytes,
+                       " printable ASCII characters, but one is '",
+                       absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
+    }
+  }
+  return CheckBetween("requests_per_second", grant.requests_per_second, 0, kMaxRate);
+}
+
+bool AccessKey::Covers(absl::string_view collection) const {
+  const std::vector<std::string>& some = grant.collections;
+  return some.empty() || std::find(some.begin(), some.end(), collection) != some.end();
+}
+
+absl::StatusOr<NewAccessKey> MakeAccessKey(KeyGrant grant, int64_t created_at) {
+  NewAccessKey made;
+  PM_ASSIGN_OR_RETURN(const std::string id, RandomBytes(kIdDigits / 2));
+  PM_ASSIGN_OR_RETURN(const std::string secret_bytes, RandomBytes(kSecretBytes));
+  PM_ASSIGN_OR_RETURN(made.key.salt, RandomBytes(kSaltBytes));
+  const std::string secret = absl::WebSafeBase64Escape(secret_bytes);
+  made.key.id = absl::BytesToHexString(id);
+  made.key.grant = std::move(grant);
+  made.key.digest = Digest(made.key.salt, secret);
+  made.key.created_at = created_at;
+  made.text = absl::StrCat(kPrefix, made.key.id, "_", secret);
+  return made;
+}
+
+KeyText ParseKeyText(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, kPrefix)) return {};
+  if (text.size() != kIdDigits + 1 + kSecretCharacters || text[kIdDigits] != '_') return {};
+  return {text.substr(0, kIdDigits), text.substr(kIdDigits + 1)};
+}
+
+bool Opens(const AccessKey& key, absl::string_view secret) {
+  const std::string digest = Digest(key.salt, secret);
+  return key.digest.size() == digest.size() &&
+         CRYPTO_memcmp(digest.data(), key.digest.data(), digest.size()) == 0;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,143 @@
+#include "server/access/key_ring.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+constexpr size_t kMaxKeys = 10'000;
+
+int64_t Now() { return absl::ToUnixSeconds(absl::Now()); }
+
+bool IsLastResort(const AccessKey& key) {
+  return key.revoked_at == 0 && key.Has(kAdminScope) && key.CoversAll();
+}
+
+// What a text with an unknown id is compared with, so that it takes as long as any other.
+const AccessKey& Nobody() {
+  static const AccessKey key = [] {
+    AccessKey nobody;
+    nobody.salt = std::string(16, '\0');
+    nobody.digest = std::string(32, '\0');  // of no secret that anyone knows
+    nobody.revoked_at = 1;
+    return nobody;
+  }();
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(KeyFile file,
+                                                       const std::string& admin_key_path) {
+  auto ring = std::unique_ptr<KeyRing>(new KeyRing(std::move(file)));
+  if (ring->file_.Exists()) {
+    PM_RETURN_IF_ERROR(ring->Reload());
+    return ring;
+  }
+  KeyGrant everything;
+  everything.name = "admin";
+  everything.scopes = kAnyScope;
+  PM_ASSIGN_OR_RETURN(NewAccessKey admin, MakeAccessKey(std::move(everything), Now()));
+  // The text first: a crash between the two leaves no key that nobody holds.
+  PM_RETURN_IF_ERROR(WriteFileAtomically(admin_key_path, absl::StrCat(admin.text, "\n"), 0600));
+  const std::lock_guard<std::mutex> change(ring->change_mutex_);
+  PM_RETURN_IF_ERROR(ring->Replace({std::move(admin.key)}));
+  ring->made_admin_key_ = true;
+  return ring;
+}
+
+absl::StatusOr<std::shared_ptr<const AccessKey>> KeyRing::Authenticate(
+    absl::string_view text) const {
+  const KeyText parts = ParseKeyText(text);
+  std::shared_ptr<const AccessKey> key;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (const auto found = keys_.find(std::string(parts.id)); found != keys_.end()) {
+      key = found->second;
+    }
+  }
+  const bool opens = Opens(key != nullptr ? *key : Nobody(), parts.secret);
+  if (key != nullptr && opens && key->revoked_at == 0) return key;
+  return absl::UnauthenticatedError("the key is not accepted: unknown, wrong or revoked");
+}
+
+absl::Status KeyRing::Replace(std::vector<AccessKey> keys) {
+  PM_RETURN_IF_ERROR(file_.Save(keys));
+  Serve(std::move(keys));
+  return absl::OkStatus();
+}
+
+void KeyRing::Serve(std::vector<AccessKey> keys) {
+  Keys by_id;
+  for (AccessKey& key : keys) {
+    auto shared = std::make_shared<const AccessKey>(std::move(key));
+    by_id.emplace(shared->id, shared);
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  keys_.swap(by_id);
+}
+
+absl::StatusOr<NewAccessKey> KeyRing::Create(KeyGrant grant) {
+  PM_RETURN_IF_ERROR(Validate(grant));
+  const std::lock_guard<std::mutex> change(change_mutex_);
+  std::vector<AccessKey> keys = List();
+  if (keys.size() >= kMaxKeys) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", keys.size(), " keys, revoked ones counted; the limit is ", kMaxKeys));
+  }
+  PM_ASSIGN_OR_RETURN(NewAccessKey made, MakeAccessKey(std::move(grant), Now()));
+  keys.push_back(made.key);
+  PM_RETURN_IF_ERROR(Replace(std::move(keys)));
+  return made;
+}
+
+std::vector<AccessKey> KeyRing::List() const {
+  std::vector<AccessKey> keys;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const auto& [id, key] : keys_) keys.push_back(*key);
+  }
+  std::sort(keys.begin(), keys.end(), [](const AccessKey& one, const AccessKey& two) {
+    return std::tie(one.created_at, one.id) < std::tie(two.created_at, two.id);
+  });
+  return keys;
+}
+
+absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
+  const std::lock_guard<std::mutex> change(change_mutex_);
+  std::vector<AccessKey> keys = List();
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const AccessKey& key) { return key.id == id; });
+  if (found == keys.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("key '", absl::CHexEscape(id.substr(0, 64)), "' does not exist"));
+  }
+  if (found->revoked_at != 0) return *found;
+  if (IsLastResort(*found) && std::count_if(keys.begin(), keys.end(), IsLastResort) == 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key ", found->id,
+                     " is the last one with the scope admin for all collections: create another "
+                     "first, or nobody could make keys any more"));
+  }
+  found->revoked_at = Now();
+  const AccessKey revoked = *found;
+  PM_RETURN_IF_ERROR(Replace(std::move(keys)));
+  return revoked;
+}
+
+absl::Status KeyRing::Reload() {
+  const std::lock_guard<std::mutex> change(change_mutex_);
+  PM_ASSIGN_OR_RETURN(std::vector<AccessKey> keys, file_.Load());
+  Serve(std::move(keys));
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,68 @@
+// All keys of a daemon.
+#ifndef PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_
+#define PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/access/access_key.h"
+#include "server/access/key_file.h"
+
+namespace privatemail {
+
+// Thread-safe. In memory for calls, in the key file for good: a change is on disk before it takes
+// effect, and takes effect with the next call.
+class KeyRing {
+ public:
+  // Reads the file. When there is none, makes an admin key of all collections, whose text is
+  // written to `admin_key_path` (mode 0600) and nowhere else, and then the file. Errors: those of
+  // KeyFile, and of writing.
+  static absl::StatusOr<std::unique_ptr<KeyRing>> Open(KeyFile file,
+                                                       const std::string& admin_key_path);
+
+  // Whether Open made the admin key.
+  bool made_admin_key() const { return made_admin_key_; }
+
+  // The valid key with this text. UNAUTHENTICATED otherwise, with the same message and after the
+  // same work whether the key is unknown, wrong or revoked.
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(absl::string_view text) const;
+
+  // INVALID_ARGUMENT naming the field; RESOURCE_EXHAUSTED beyond 10,000 keys, revoked ones counted;
+  // errors of the file.
+  absl::StatusOr<NewAccessKey> Create(KeyGrant grant);
+
+  // By time of creation, revoked ones too.
+  std::vector<AccessKey> List() const;
+
+  // Returns the key; one that is revoked already stays as it is. NOT_FOUND; FAILED_PRECONDITION: it
+  // is the last valid admin key of all collections; errors of the file.
+  absl::StatusOr<AccessKey> Revoke(absl::string_view id);
+
+  // Reads the file again. On an error the keys stay as they were.
+  absl::Status Reload();
+
+ private:
+  using Keys = std::map<std::string, std::shared_ptr<const AccessKey>, std::less<>>;
+
+  explicit KeyRing(KeyFile file) : file_(std::move(file)) {}
+
+  // Saves and then serves `keys`. change_mutex_ is held.
+  absl::Status Replace(std::vector<AccessKey> keys);
+  void Serve(std::vector<AccessKey> keys);
+
+  const KeyFile file_;
+  bool made_admin_key_ = false;
+  std::mutex change_mutex_;   // one change at a time; taken before mutex_
+  mutable std::mutex mutex_;  // guards keys_; never held over the disk
+  Keys keys_;                 // by id
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_

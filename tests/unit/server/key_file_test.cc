@@ -1,0 +1,104 @@
+#include "server/access/key_file.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::testing {
+namespace {
+
+std::vector<AccessKey> SomeKeys() {
+  std::vector<AccessKey> keys;
+  for (int i = 0; i < 5; ++i) {
+    KeyGrant grant;
+    grant.name = "number " + std::to_string(i);
+    grant.scopes = static_cast<Scopes>(1 + i);
+    if (i > 0) grant.collections = {"birds", "fish \"quoted\""};
+    grant.requests_per_second = i / 3.0;
+    keys.push_back(MakeAccessKey(grant, 1000 + i)->key);
+    keys.back().revoked_at = i == 2 ? 2000 : 0;
+  }
+  return keys;
+}
+
+std::string Content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
+  const TemporaryFolder folder;
+  const KeyFile file(folder / "keys");
+  EXPECT_FALSE(file.Exists());
+  const std::vector<AccessKey> keys = SomeKeys();
+  ASSERT_THAT(file.Save(keys), IsOk());
+  EXPECT_TRUE(file.Exists());
+  const auto loaded = file.Load();
+  ASSERT_THAT(loaded, IsOk());
+  ASSERT_EQ(loaded->size(), keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_EQ((*loaded)[i].id, keys[i].id);
+    EXPECT_EQ((*loaded)[i].salt, keys[i].salt);
+    EXPECT_EQ((*loaded)[i].digest, keys[i].digest);
+    EXPECT_EQ((*loaded)[i].created_at, keys[i].created_at);
+    EXPECT_EQ((*loaded)[i].revoked_at, keys[i].revoked_at);
+    EXPECT_EQ((*loaded)[i].grant.name, keys[i].grant.name);
+    EXPECT_EQ((*loaded)[i].grant.scopes, keys[i].grant.scopes);
+    EXPECT_EQ((*loaded)[i].grant.collections, keys[i].grant.collections);
+    EXPECT_EQ((*loaded)[i].grant.requests_per_second, keys[i].grant.requests_per_second);
+  }
+  struct stat info = {};
+  ASSERT_EQ(::stat(file.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(KeyFile, HoldsNoSecret) {
+  const TemporaryFolder folder;
+  const KeyFile file(folder / "keys");
+  KeyGrant grant;
+  grant.name = "n";
+  grant.scopes = kSearchScope;
+  const auto made = MakeAccessKey(grant, 1);
+  ASSERT_THAT(file.Save({made->key}), IsOk());
+  EXPECT_THAT(Content(file.path()),
+              ::testing::Not(::testing::HasSubstr(std::string(ParseKeyText(made->text).secret))));
+}
+
+TEST(KeyFile, NoticesEveryFlippedBitAndTruncationAndNamesTheFile) {
+  const TemporaryFolder folder;
+  const KeyFile file(folder / "keys");
+  ASSERT_THAT(file.Save(SomeKeys()), IsOk());
+  const std::string good = Content(file.path());
+  std::mt19937 bits(1);
+  for (int i = 0; i < 1200; ++i) {
+    std::string damaged = good;
+    if (i < 1000) {
+      damaged[bits() % damaged.size()] ^= static_cast<char>(1 << bits() % 8);
+    } else {
+      damaged.resize(bits() % damaged.size());
+    }
+    folder.Write("keys", damaged);
+    ASSERT_THAT(file.Load(),
+                FailsWith(absl::StatusCode::kDataLoss, "key file " + file.path() + " is damaged ("))
+        << i;
+  }
+  folder.Write("keys", good + "x");
+  EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kDataLoss, "checksum"));
+}
+
+TEST(KeyFile, NamesAFileThatIsNotThere) {
+  EXPECT_THAT(KeyFile("/nowhere/keys").Load(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
+  EXPECT_THAT(KeyFile("/nowhere/keys").Save({}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,181 @@
+#include "server/access/key_ring.h"
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
+
+KeyGrant Grant(const std::string& name, Scopes scopes, std::vector<std::string> collections = {}) {
+  KeyGrant grant;
+  grant.name = name;
+  grant.scopes = scopes;
+  grant.collections = std::move(collections);
+  return grant;
+}
+
+class KeyRingTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Open(); }
+
+  void Open() {
+    auto ring = KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key");
+    ASSERT_THAT(ring, IsOk());
+    ring_ = *std::move(ring);
+  }
+
+  std::string AdminKey() const {
+    std::string text;
+    std::ifstream(folder_ / "admin.key") >> text;
+    return text;
+  }
+
+  const TemporaryFolder folder_;
+  std::unique_ptr<KeyRing> ring_;
+};
+
+TEST_F(KeyRingTest, FirstStartWritesAnAdminKeyForItsOwnerAlone) {
+  EXPECT_TRUE(ring_->made_admin_key());
+  struct stat info = {};
+  ASSERT_EQ(::stat((folder_ / "admin.key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  const auto admin = ring_->Authenticate(AdminKey());
+  ASSERT_THAT(admin, IsOk());
+  EXPECT_TRUE((*admin)->Has(kAdminScope));
+  EXPECT_TRUE((*admin)->CoversAll());
+  const std::string before = AdminKey();
+  Open();
+  EXPECT_FALSE(ring_->made_admin_key());
+  EXPECT_EQ(AdminKey(), before);
+  EXPECT_THAT(ring_->Authenticate(before), IsOk());
+}
+
+TEST_F(KeyRingTest, AKeyOpensWhatItWasMadeForAlsoAfterARestart) {
+  const auto made = ring_->Create(Grant("reader", kSearchScope, {"birds"}));
+  ASSERT_THAT(made, IsOk());
+  for (int start = 0; start < 2; ++start) {
+    const auto key = ring_->Authenticate(made->text);
+    ASSERT_THAT(key, IsOk());
+    EXPECT_TRUE((*key)->Has(kSearchScope));
+    EXPECT_FALSE((*key)->Has(kWriteScope | kAdminScope));
+    EXPECT_TRUE((*key)->Covers("birds"));
+    EXPECT_FALSE((*key)->Covers("fish"));
+    EXPECT_FALSE((*key)->Covers(""));
+    EXPECT_FALSE((*key)->CoversAll());
+    Open();
+  }
+}
+
+TEST_F(KeyRingTest, UnknownWrongRevokedAndMalformedKeysAreToldTheSame) {
+  const auto made = ring_->Create(Grant("reader", kSearchScope));
+  const auto revoked = ring_->Create(Grant("former", kSearchScope));
+  ASSERT_THAT(ring_->Revoke(revoked->key.id), IsOk());
+  std::string wrong = made->text;
+  wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
+  std::string unknown = made->text;
+  unknown[3] = unknown[3] == '0' ? '1' : '0';
+  std::set<std::string> messages;
+  for (const std::string& text : {wrong, unknown, revoked->text, std::string(), std::string("pm_"),
+                                  made->text + "A", made->text.substr(1), made->key.id}) {
+    const auto key = ring_->Authenticate(text);
+    EXPECT_THAT(key, FailsWith(kUnauthenticated, "")) << text;
+    messages.insert(std::string(key.status().message()));
+  }
+  EXPECT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages.begin()->find(made->key.id), std::string::npos);
+}
+
+TEST_F(KeyRingTest, ARevokedKeyStaysRevokedAndListed) {
+  const auto made = ring_->Create(Grant("reader", kSearchScope));
+  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+  const auto revoked = ring_->Revoke(made->key.id);
+  ASSERT_THAT(revoked, IsOk());
+  EXPECT_THAT(ring_->Authenticate(made->text), FailsWith(kUnauthenticated, ""));
+  EXPECT_EQ(ring_->Revoke(made->key.id)->revoked_at, revoked->revoked_at);
+  Open();
+  EXPECT_THAT(ring_->Authenticate(made->text), FailsWith(kUnauthenticated, ""));
+  ASSERT_EQ(ring_->List().size(), 2u);
+  EXPECT_THAT(ring_->Revoke("none"), FailsWith(absl::StatusCode::kNotFound, "'none'"));
+}
+
+TEST_F(KeyRingTest, KeepsTheLastKeyThatCanMakeKeys) {
+  const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
+  ASSERT_THAT(ring_->Create(Grant("of birds", kAdminScope, {"birds"})), IsOk());
+  EXPECT_THAT(ring_->Revoke(admin),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "is the last one"));
+  ASSERT_THAT(ring_->Create(Grant("second", kAdminScope)), IsOk());
+  EXPECT_THAT(ring_->Revoke(admin), IsOk());
+}
+
+TEST_F(KeyRingTest, RefusesGrantsThatSayTooLittleOrTooMuch) {
+  EXPECT_THAT(ring_->Create(Grant("", kSearchScope)), FailsWith(kInvalid, "name must be"));
+  EXPECT_THAT(ring_->Create(Grant(std::string(65, 'a'), kSearchScope)),
+              FailsWith(kInvalid, "name must be"));
+  EXPECT_THAT(ring_->Create(Grant("new\nline", kSearchScope)), FailsWith(kInvalid, "name must be"));
+  EXPECT_THAT(ring_->Create(Grant("n", 0)), FailsWith(kInvalid, "scopes must be"));
+  EXPECT_THAT(ring_->Create(Grant("n", 8)), FailsWith(kInvalid, "scopes must be"));
+  EXPECT_THAT(ring_->Create(Grant("n", kSearchScope, {""})), FailsWith(kInvalid, "collections"));
+  EXPECT_THAT(ring_->Create(Grant("n", kSearchScope, std::vector<std::string>(1001, "a"))),
+              FailsWith(kInvalid, "collections must be at most 1000, but are 1001"));
+  for (const double rate : {-1.0, 1e7, std::nan("")}) {
+    KeyGrant grant = Grant("n", kSearchScope);
+    grant.requests_per_second = rate;
+    EXPECT_THAT(ring_->Create(grant), FailsWith(kInvalid, "requests_per_second"));
+  }
+  EXPECT_EQ(ring_->List().size(), 1u);
+}
+
+TEST_F(KeyRingTest, AChangeThatCannotBeSavedDoesNotTakeEffect) {
+  const auto made = ring_->Create(Grant("reader", kSearchScope));
+  // A folder in the place of the draft.
+  std::filesystem::create_directories(folder_ / "keys.new/full");
+  EXPECT_FALSE(ring_->Revoke(made->key.id).ok());
+  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+  EXPECT_FALSE(ring_->Create(Grant("n", kSearchScope)).ok());
+  EXPECT_EQ(ring_->List().size(), 2u);
+}
+
+TEST_F(KeyRingTest, RefusesToStartOverADamagedFileAndKeepsItsKeysOverADamagedReload) {
+  folder_.Write("keys", "privatemail keys 1\n");
+  EXPECT_THAT(ring_->Reload(), FailsWith(absl::StatusCode::kDataLoss, folder_ / "keys"));
+  EXPECT_THAT(ring_->Authenticate(AdminKey()), IsOk());
+  EXPECT_THAT(KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key"),
+              FailsWith(absl::StatusCode::kDataLoss, folder_ / "keys"));
+}
+
+TEST_F(KeyRingTest, ServesCallsWhileKeysComeAndGo) {
+  const std::string admin = AdminKey();
+  std::thread operators([&] {
+    for (int i = 0; i < 20; ++i) {
+      const auto made = ring_->Create(Grant("n", kSearchScope));
+      ASSERT_THAT(ring_->Revoke(made->key.id), IsOk());
+    }
+  });
+  for (int i = 0; i < 2000; ++i) EXPECT_THAT(ring_->Authenticate(admin), IsOk());
+  operators.join();
+  EXPECT_EQ(ring_->List().size(), 21u);
+}
+
+TEST(AccessKey, TextsDifferAndAreOfTheDocumentedForm) {
+  std::set<std::string> texts;
+  for (int i = 0; i < 100; ++i) texts.insert(MakeAccessKey(Grant("n", kSearchScope), 1)->text);
+  EXPECT_EQ(texts.size(), 100u);
+  for (const std::string& text : texts) {
+    EXPECT_THAT(text, ::testing::MatchesRegex("pm_[0-9a-f]+_[A-Za-z0-9_-]+"));
+    EXPECT_EQ(text.size(), 3u + 12 + 1 + 43);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing
