@@ -16,6 +16,7 @@
 #include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
 #include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/keys.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 
 namespace privatemail {
@@ -198,6 +199,36 @@ absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
   v1::BuildEmbeddingResponse response;
   while (reader->Read(&response)) progress(response);
   PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  return response;
+}
+
+absl::StatusOr<v1::CreateKeyResponse> Transport::CreateKey(
+    const v1::CreateKeyRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::CreateKeyResponse response;
+  PM_RETURN_IF_ERROR(Explain(
+      FromGrpc(v1::KeysService::NewStub(channel_)->CreateKey(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::ListKeysResponse> Transport::ListKeys() const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::ListKeysResponse response;
+  PM_RETURN_IF_ERROR(
+      Explain(FromGrpc(v1::KeysService::NewStub(channel_)->ListKeys(&context, {}, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::RevokeKeyRequest request;
+  request.set_id(id);
+  v1::RevokeKeyResponse response;
+  PM_RETURN_IF_ERROR(Explain(
+      FromGrpc(v1::KeysService::NewStub(channel_)->RevokeKey(&context, request, &response))));
   return response;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace grpc {
@@ -69,6 +70,12 @@ class Transport {
   absl::StatusOr<v1::BuildEmbeddingResponse> BuildEmbedding(
       const std::string& name,
       const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const;
+
+  // Keys of the server's callers, for those who administer it. The response of CreateKey holds the
+  // new key's text, which the server does not know any more.
+  absl::StatusOr<v1::CreateKeyResponse> CreateKey(const v1::CreateKeyRequest& request) const;
+  absl::StatusOr<v1::ListKeysResponse> ListKeys() const;
+  absl::StatusOr<v1::RevokeKeyResponse> RevokeKey(const std::string& id) const;
 
  private:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)

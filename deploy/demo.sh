@@ -46,7 +46,9 @@ done
 server=$(sed -n 's/^listening on //p' "$out/daemon.out")
 trust=$(sed -n 's/^trust this server with: --trust //p' "$out/daemon.out")
 echo "demo: the daemon listens on $server, its certificate is $trust"
-privatemail() { "$bin/client/privatemail" --server "$server" --trust "$trust" --state "$out/state" "$@"; }
+privatemail() {
+  "$bin/client/privatemail" --server "$server" --trust "$trust" --key-file "$out/data/admin.key" --state "$out/state" "$@"
+}
 
 privatemail collection create birds --anchor-images "$out/anchors" --steps 10
 privatemail ingest birds --images "$out/gallery"
@@ -65,7 +67,7 @@ cat <<END
 
 demo: the daemon is stopped. To go on, start it again in this folder and ask on:
   $bin/server/privatemaild --data-dir $out/data
-  $bin/client/privatemail --trust $trust --state $out/state query birds \\
+  $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query birds \\
     --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
 Both programs have --help; the README's section "Using it" begins where this demo ends.
 END

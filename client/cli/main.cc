@@ -35,7 +35,8 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
                  "PEM private key of --cert, readable by you alone");
   app.add_flag("--insecure", connection.insecure, "No TLS");
   app.add_option("--key-file", connection.key_file,
-                 "File with the key that lets you in, readable by you alone");
+                 "File with the key that lets you in, readable by you alone")
+      ->envname("PRIVATEMAIL_KEY_FILE");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
@@ -46,6 +47,7 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
 
 void AddCommands(CLI::App& app, Context& context) {
   AddCollectionCommand(app, context);
+  AddKeyCommand(app, context);
   AddIngestCommand(app, context);
   AddBuildCommand(app, context);
   AddQueryCommand(app, context);

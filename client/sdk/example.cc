@@ -3,11 +3,12 @@
 
 #include <iostream>
 
-// usage: example FINGERPRINT: asks the collection "birds" of a daemon on this machine.
+// usage: example FINGERPRINT KEY_FILE: asks the collection "birds" of a daemon on this machine.
 int main(int argc, char** argv) try {
-  if (argc != 2) return std::cerr << "usage: example FINGERPRINT\n", 2;
+  if (argc != 3) return std::cerr << "usage: example FINGERPRINT KEY_FILE\n", 2;
   using namespace privatemail;
-  const Transport transport = Transport::Create({.trust_fingerprint = argv[1]}).value();
+  const Transport transport =
+      Transport::Create({.trust_fingerprint = argv[1], .key_file = argv[2]}).value();
   const auto birds = transport.GetCollection("birds").value();
   const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
   const RetrievalClient client = RetrievalClient::Create(birds, anchors).value();

@@ -15,8 +15,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/base/files.h"
+#include "common/base/status_macros.h"
 #include "server/daemon/self_signed.h"
 
 namespace privatemail {

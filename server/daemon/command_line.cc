@@ -5,9 +5,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/config.h"
-#include "common/base/files.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {

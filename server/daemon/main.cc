@@ -56,6 +56,10 @@ void Announce(const DaemonServer& server) {
   } else {
     std::printf("no TLS: reach this server with --insecure\n");
   }
+  if (const std::string& path = server.new_admin_key_path(); !path.empty()) {
+    std::printf("admin key, made now: %s\n", path.c_str());
+    std::printf("show it to this server with: --key-file %s\n", path.c_str());
+  }
   std::printf("listening on %s\n", server.address().ToString().c_str());
   std::fflush(stdout);
 }
@@ -63,8 +67,8 @@ void Announce(const DaemonServer& server) {
 void WarnAboutTls(const DaemonServer& server) {
   if (!server.identity()) {
     Log(LogLevel::kWarning,
-        "TLS is off (--insecure): everyone on this machine can read and change the traffic; only "
-        "loopback connections are accepted");
+        "TLS is off (--insecure): everyone on this machine can read and change the traffic, and "
+        "needs no key; only loopback connections are accepted");
   } else if (server.identity()->not_after < absl::Now()) {
     Log(LogLevel::kWarning,
         absl::StrCat("certificate ", server.identity()->certificate_path, " expired on ",

@@ -48,6 +48,18 @@ absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& 
   return LoadIdentity(options.tls_certificate, options.tls_key);
 }
 
+std::string AdminKeyPath(const DaemonOptions& options) {
+  // Absolute, because the path is printed for clients, who run elsewhere.
+  return std::filesystem::absolute(options.data_directory) / "admin.key";
+}
+
+// Null: keys are off.
+absl::StatusOr<std::unique_ptr<KeyRing>> OpenKeys(const DaemonOptions& options) {
+  if (options.insecure) return nullptr;
+  return KeyRing::Open(KeyFile(absl::StrCat(options.data_directory, "/keys")),
+                       AdminKeyPath(options));
+}
+
 // TLS 1.2 and 1.3: what gRPC allows when nothing else is said.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
     const DaemonOptions& options, const std::optional<TlsIdentity>& identity) {
@@ -64,12 +76,15 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
 }  // namespace
 
 DaemonServer::DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-                           std::unique_ptr<Catalog> catalog)
+                           std::unique_ptr<Catalog> catalog, std::unique_ptr<KeyRing> keys)
     : address_(std::move(address)),
       identity_(std::move(identity)),
       catalog_(std::move(catalog)),
-      retrieval_(catalog_.get()),
-      collections_(catalog_.get()) {}
+      keys_(std::move(keys)),
+      gate_(keys_.get()),
+      retrieval_(catalog_.get(), &gate_),
+      collections_(catalog_.get(), &gate_),
+      key_service_(keys_.get(), &gate_) {}
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
 
@@ -82,8 +97,12 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
                       SqliteStore::Open(options.data_directory));
   PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, Catalog::Open(std::move(store)));
-  auto daemon = std::unique_ptr<DaemonServer>(
-      new DaemonServer(std::move(address), std::move(identity), std::move(catalog)));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<KeyRing> keys, OpenKeys(options));
+  auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(
+      std::move(address), std::move(identity), std::move(catalog), std::move(keys)));
+  if (daemon->keys_ != nullptr && daemon->keys_->made_admin_key()) {
+    daemon->new_admin_key_path_ = AdminKeyPath(options);
+  }
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   return daemon;
 }
@@ -109,6 +128,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
   builder.RegisterService(&collections_);
+  builder.RegisterService(&key_service_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address_.ToString()));

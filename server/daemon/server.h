@@ -10,10 +10,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/access/key_ring.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/options.h"
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
+#include "server/services/gate.h"
+#include "server/services/keys_service.h"
 #include "server/services/retrieval_service.h"
 
 namespace privatemail {
@@ -33,20 +36,26 @@ class DaemonServer {
   void Drain(absl::Duration grace);
 
   const ListenAddress& address() const { return address_; }  // with the port that was picked
+  // The file with the admin key that this start made; empty when keys were there or are off.
+  const std::string& new_admin_key_path() const { return new_admin_key_path_; }
   // Nothing when TLS is off.
   const std::optional<TlsIdentity>& identity() const { return identity_; }
 
  private:
   DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-               std::unique_ptr<Catalog> catalog);
+               std::unique_ptr<Catalog> catalog, std::unique_ptr<KeyRing> keys);
 
   absl::Status Listen(const DaemonOptions& options);
 
   ListenAddress address_;
   std::optional<TlsIdentity> identity_;
   std::unique_ptr<Catalog> catalog_;
+  std::unique_ptr<KeyRing> keys_;  // null: keys are off
+  std::string new_admin_key_path_;
+  Gate gate_;
   RetrievalService retrieval_;
   CollectionsService collections_;
+  KeysService key_service_;
   std::unique_ptr<grpc::Server> server_;
 };
 

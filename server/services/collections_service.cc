@@ -58,45 +58,47 @@ absl::Status CheckSameCollection(const std::string& expected, const std::string&
                    message, " (from 0); earlier messages are stored"));
 }
 
-absl::Status Upsert(Catalog* catalog, grpc::ServerContext* context,
-                    grpc::ServerReader<v1::UpsertItemsRequest>* reader, std::string* name,
+absl::Status Upsert(Catalog* catalog, Call& call,
+                    grpc::ServerReader<v1::UpsertItemsRequest>* reader,
                     v1::UpsertItemsResponse* totals) {
   v1::UpsertItemsRequest message;
+  std::string name;
   CollectionView collection;
   uint64_t offset = 0;
   for (int64_t number = 0; reader->Read(&message); ++number) {
+    PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
-      *name = message.collection();
-      PM_RETURN_IF_ERROR(CheckGiven("collection", *name));
-      PM_ASSIGN_OR_RETURN(collection, catalog->Find(*name));
+      name = message.collection();
+      PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
     }
-    PM_RETURN_IF_ERROR(CheckSameCollection(*name, message.collection(), number));
+    PM_RETURN_IF_ERROR(CheckSameCollection(name, message.collection(), number));
     const std::vector<Item> items = TakeItems(&message);
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
     AddResult(result, items, offset, totals);
     offset += items.size();
+    call.AddRows(items.size());
   }
   // A stream that broke ends like one that is complete.
-  if (context->IsCancelled()) return absl::CancelledError("the caller broke the stream off");
-  return CheckGiven("collection", *name);
+  if (call.Cancelled()) return absl::CancelledError("the caller broke the stream off");
+  return CheckGiven("collection", name);
 }
 
-absl::Status Build(Catalog* catalog, grpc::ServerContext* context, const std::string& name,
+absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
                    grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
-  PM_RETURN_IF_ERROR(CheckGiven("collection", name));
   const absl::Time start = absl::Now();
   v1::BuildEmbeddingResponse progress;
   const StepObserver report = [&](int done, int steps) -> absl::Status {
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
     progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-    if (context->IsCancelled() || !writer->Write(progress)) {
+    if (call.Cancelled() || !writer->Write(progress)) {
       return absl::CancelledError("the caller cancelled the build; the former embedding stays");
     }
     return absl::OkStatus();
   };
   PM_ASSIGN_OR_RETURN(const CollectionView built, catalog->Build(name, report));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   ToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
   writer->Write(progress);  // the embedding is in place whether or not anybody still listens
@@ -116,10 +118,10 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
 
 }  // namespace
 
-grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* /*context*/,
+grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* context,
                                                   const v1::CreateCollectionRequest* request,
                                                   v1::CreateCollectionResponse* response) {
-  return Serve("CreateCollection", request->name(), [&]() -> absl::Status {
+  return gate_->Serve(context, "CreateCollection", *request, [&](Call& /*call*/) -> absl::Status {
     PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
     ToProto(view, response->mutable_collection());
@@ -127,23 +129,25 @@ grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* /*context
   });
 }
 
-grpc::Status CollectionsService::ListCollections(grpc::ServerContext* /*context*/,
-                                                 const v1::ListCollectionsRequest* /*request*/,
+grpc::Status CollectionsService::ListCollections(grpc::ServerContext* context,
+                                                 const v1::ListCollectionsRequest* request,
                                                  v1::ListCollectionsResponse* response) {
-  return Serve("ListCollections", "", [&] {
+  return gate_->Serve(context, "ListCollections", *request, [&](Call& call) {
     for (const CollectionView& view : catalog_->List()) {
+      if (!call.Covers(view.published->name)) continue;
+      call.AddRows(1);
       ToProto(view, response->add_collections());
     }
     return absl::OkStatus();
   });
 }
 
-grpc::Status CollectionsService::DeleteCollection(grpc::ServerContext* /*context*/,
+grpc::Status CollectionsService::DeleteCollection(grpc::ServerContext* context,
                                                   const v1::DeleteCollectionRequest* request,
                                                   v1::DeleteCollectionResponse* response) {
-  return Serve("DeleteCollection", request->name(), [&]() -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckGiven("name", request->name()));
+  return gate_->Serve(context, "DeleteCollection", *request, [&](Call& call) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request->name()));
+    call.AddRows(items);
     response->set_deleted_items(items);
     return absl::OkStatus();
   });
@@ -152,16 +156,16 @@ grpc::Status CollectionsService::DeleteCollection(grpc::ServerContext* /*context
 grpc::Status CollectionsService::UpsertItems(grpc::ServerContext* context,
                                              grpc::ServerReader<v1::UpsertItemsRequest>* reader,
                                              v1::UpsertItemsResponse* response) {
-  std::string name;
-  return Serve("UpsertItems", name,
-               [&] { return Upsert(catalog_, context, reader, &name, response); });
+  return gate_->ServeStream(context, "UpsertItems",
+                            [&](Call& call) { return Upsert(catalog_, call, reader, response); });
 }
 
 grpc::Status CollectionsService::BuildEmbedding(
     grpc::ServerContext* context, const v1::BuildEmbeddingRequest* request,
     grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
-  return Serve("BuildEmbedding", request->collection(),
-               [&] { return Build(catalog_, context, request->collection(), writer); });
+  return gate_->Serve(context, "BuildEmbedding", *request, [&](Call& call) {
+    return Build(catalog_, call, request->collection(), writer);
+  });
 }
 
 }  // namespace privatemail

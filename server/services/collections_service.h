@@ -4,6 +4,7 @@
 
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/engine/catalog.h"
+#include "server/services/gate.h"
 
 namespace privatemail {
 
@@ -12,8 +13,8 @@ namespace privatemail {
 // it.
 class CollectionsService final : public v1::CollectionsService::Service {
  public:
-  // The catalog must outlive the service.
-  explicit CollectionsService(Catalog* catalog) : catalog_(catalog) {}
+  // Both must outlive the service.
+  CollectionsService(Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
 
   grpc::Status CreateCollection(grpc::ServerContext* context,
                                 const v1::CreateCollectionRequest* request,
@@ -33,6 +34,7 @@ class CollectionsService final : public v1::CollectionsService::Service {
 
  private:
   Catalog* const catalog_;
+  Gate* const gate_;
 };
 
 }  // namespace privatemail

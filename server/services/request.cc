@@ -1,50 +1,9 @@
 #include "server/services/request.h"
 
-#include <exception>
-#include <new>
-#include <string>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/protocol/public_parameters.h"
-#include "common/rpc/status.h"
-#include "server/services/log.h"
 
 namespace privatemail {
-namespace {
-
-// A peer may send a name of any length and content; escaped, it cannot pass for another field.
-constexpr size_t kLoggedNameBytes = 64;
-constexpr size_t kLoggedMessageBytes = 300;
-
-absl::Status RunGuarded(const std::function<absl::Status()>& handler) {
-  try {
-    return handler();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the server has not enough memory for this request");
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
-  }
-}
-
-}  // namespace
-
-grpc::Status Serve(absl::string_view rpc, const std::string& collection,
-                   const std::function<absl::Status()>& handler) {
-  const absl::Time start = absl::Now();
-  const absl::Status status = RunGuarded(handler);
-  const double milliseconds = absl::ToDoubleMilliseconds(absl::Now() - start);
-  const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
-  Log(faulty ? LogLevel::kError : LogLevel::kInfo,
-      status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),
-      {{"rpc", std::string(rpc)},
-       {"collection", collection.substr(0, kLoggedNameBytes)},
-       {"code", absl::StatusCodeToString(status.code())},
-       {"ms", absl::StrFormat("%.1f", milliseconds)}});
-  return ToGrpc(status);
-}
 
 absl::Status CheckGiven(absl::string_view field, absl::string_view value) {
   if (!value.empty()) return absl::OkStatus();

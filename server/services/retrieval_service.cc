@@ -21,7 +21,6 @@ constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
 absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
                                             const std::string& fingerprint) {
-  PM_RETURN_IF_ERROR(CheckGiven("collection", name));
   PM_ASSIGN_OR_RETURN(CollectionView view, catalog.Find(name));
   PM_RETURN_IF_ERROR(CheckFingerprint(view.published->fingerprint, fingerprint));
   return view;
@@ -83,23 +82,23 @@ absl::Status EncodeSlots(const RetrievalAnswer& answer, const Retriever& retriev
 
 }  // namespace
 
-grpc::Status RetrievalService::GetCollection(grpc::ServerContext* /*context*/,
+grpc::Status RetrievalService::GetCollection(grpc::ServerContext* context,
                                              const v1::GetCollectionRequest* request,
                                              v1::GetCollectionResponse* response) {
-  return Serve("GetCollection", request->collection(), [&]() -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckGiven("collection", request->collection()));
+  return gate_->Serve(context, "GetCollection", *request, [&](Call& /*call*/) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
     ToProto(view, response);
     return absl::OkStatus();
   });
 }
 
-grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* /*context*/,
+grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* context,
                                           const v1::GetAnchorsRequest* request,
                                           grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
-  return Serve("GetAnchors", request->collection(), [&]() -> absl::Status {
+  return gate_->Serve(context, "GetAnchors", *request, [&](Call& call) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const CollectionView view,
                         FindMatching(*catalog_, request->collection(), request->fingerprint()));
+    call.AddRows(view.published->anchors.labels.size());
     return SendAnchors(view.published->anchors, writer);
   });
 }
@@ -107,7 +106,7 @@ grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* /*context*/,
 grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
                                         const v1::RetrieveRequest* request,
                                         v1::RetrieveResponse* response) {
-  return Serve("Retrieve", request->collection(), [&]() -> absl::Status {
+  return gate_->Serve(context, "Retrieve", *request, [&](Call& call) -> absl::Status {
     const absl::Time start = absl::Now();
     PM_ASSIGN_OR_RETURN(const CollectionView view,
                         FindMatching(*catalog_, request->collection(), request->fingerprint()));
@@ -117,9 +116,12 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     query.release = release.cast<double>();
     query.post_processing_steps = request->post_processing_steps();
     query.k = request->k();
-    query.cancelled = [context] { return context->IsCancelled(); };
+    query.cancelled = [&call] { return call.Cancelled(); };
     PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
     PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(), response));
+    for (const v1::SlotMatches& slot : response->slots()) {
+      call.AddRows(static_cast<uint64_t>(slot.matches_size()));
+    }
     EncodeAlignment(answer, *retriever, request->with_alignment(), response->mutable_alignment());
     response->set_embedding_version(retriever->version());
     response->set_truncated(answer.truncated);

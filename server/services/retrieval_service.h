@@ -4,6 +4,7 @@
 
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/engine/catalog.h"
+#include "server/services/gate.h"
 
 namespace privatemail {
 
@@ -11,8 +12,8 @@ namespace privatemail {
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
 class RetrievalService final : public v1::RetrievalService::Service {
  public:
-  // The catalog must outlive the service.
-  explicit RetrievalService(const Catalog* catalog) : catalog_(catalog) {}
+  // Both must outlive the service.
+  RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
 
   grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
                              v1::GetCollectionResponse* response) override;
@@ -23,6 +24,7 @@ class RetrievalService final : public v1::RetrievalService::Service {
 
  private:
   const Catalog* const catalog_;
+  Gate* const gate_;
 };
 
 }  // namespace privatemail

@@ -129,7 +129,10 @@ Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags
     absl::string_view rest = *line;
     if (absl::ConsumePrefix(&rest, "trust this server with: --trust "))
       fingerprint_ = std::string(rest);
-    if (absl::ConsumePrefix(&rest, "or with: --ca ")) certificate_ = std::string(rest);
+    if (absl::ConsumePrefix(&rest, "or with: --ca ")) {
+      certificate_ = std::string(rest);
+      admin_key_ = data_directory + "/admin.key";
+    }
     if (absl::ConsumePrefix(&rest, "listening on ")) {
       address_ = std::string(rest);
       return;

@@ -64,6 +64,7 @@ class Daemon {
   const std::string& address() const { return address_; }          // HOST:PORT
   const std::string& fingerprint() const { return fingerprint_; }  // empty with --insecure
   const std::string& certificate() const { return certificate_; }  // path of a PEM file
+  const std::string& admin_key() const { return admin_key_; }      // path; empty with --insecure
   Program& program() { return program_; }
 
  private:
@@ -71,6 +72,7 @@ class Daemon {
   std::string address_;
   std::string fingerprint_;
   std::string certificate_;
+  std::string admin_key_;
 };
 
 // Whoever types `privatemail`: a server to talk to and a state folder.

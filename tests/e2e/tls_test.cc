@@ -22,6 +22,9 @@ class Tls : public Service {
     std::vector<std::string> command = {"collection", "list", "--json", "--server",
                                         daemon_->address()};
     command.insert(command.end(), trust.begin(), trust.end());
+    if (!daemon_->admin_key().empty() && trust != std::vector<std::string>{"--insecure"}) {
+      command.insert(command.end(), {"--key-file", daemon_->admin_key()});
+    }
     return Run(command);
   }
 

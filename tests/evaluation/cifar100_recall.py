@@ -43,7 +43,8 @@ class Service:
                 break
 
     def call(self, *words):
-        command = [self.client, *words, "--server", self.server, "--trust", self.trust, "--state", self.folder + "/state", "--json"]
+        command = [self.client, *words, "--server", self.server, "--trust", self.trust,
+                   "--key-file", self.folder + "/data/admin.key", "--state", self.folder + "/state", "--json"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 

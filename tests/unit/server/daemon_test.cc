@@ -13,17 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/certificates.h"
 #include "tests/unit/server/service_fixture.h"
 
 namespace privatemail::testing {
 namespace {
-
-std::string Contents(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 DaemonOptions Options(const std::string& directory) {
   DaemonOptions options;
@@ -63,12 +57,6 @@ absl::Status CallByName(const std::shared_ptr<grpc::Channel>& channel, const std
 constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-std::shared_ptr<grpc::ChannelCredentials> Trusting(const TlsIdentity& server) {
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = server.certificate_pem;
-  return grpc::SslCredentials(options);
-}
-
 TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
   const TemporaryFolder directory;
   const auto daemon = DaemonServer::Start(Options(directory.path()));
@@ -76,34 +64,20 @@ TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
   const ListenAddress& address = (*daemon)->address();
   EXPECT_NE(address.port, 0);
   ASSERT_TRUE((*daemon)->identity());
-  EXPECT_THAT(List(Connect(address, Trusting(*(*daemon)->identity()))), IsOk());
+  const auto trusting = Trusting((*daemon)->identity()->certificate_pem);
+  EXPECT_THAT(List(Connect(address, WithKey(trusting, AdminKeyIn(directory.path())))), IsOk());
+  EXPECT_THAT(List(Connect(address, trusting)),
+              FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
   const auto unavailable = absl::StatusCode::kUnavailable;
   EXPECT_THAT(List(Connect(address, grpc::SslCredentials({}))), FailsWith(unavailable, ""));
   EXPECT_THAT(List(Connect(address, grpc::InsecureChannelCredentials())),
               FailsWith(unavailable, ""));
 }
 
-// A self-signed client certificate by the openssl command: DIRECTORY/NAME.crt and .key.
-void MakeClientCertificate(const std::string& directory, const std::string& name) {
-  const std::string command = absl::StrCat(
-      "cd ", directory, " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ",
-      "-keyout ", name, ".key -out ", name, ".crt -subj /CN=", name, " -days 2 2>/dev/null");
-  ASSERT_EQ(std::system(command.c_str()), 0);
-}
-
-std::shared_ptr<grpc::ChannelCredentials> Presenting(const std::string& certificate_and_key,
-                                                     const TlsIdentity& server) {
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = server.certificate_pem;
-  options.pem_cert_chain = Contents(certificate_and_key + ".crt");
-  options.pem_private_key = Contents(certificate_and_key + ".key");
-  return grpc::SslCredentials(options);
-}
-
 TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
   const TemporaryFolder directory;
-  MakeClientCertificate(directory.path(), "known");
-  MakeClientCertificate(directory.path(), "stranger");
+  MakeAuthority(directory.path(), "known");
+  MakeAuthority(directory.path(), "stranger");
   DaemonOptions options = Options(directory / "data");
   options.client_ca = directory / "none";
   EXPECT_THAT(DaemonServer::Start(options),
@@ -112,12 +86,14 @@ TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
   const auto daemon = DaemonServer::Start(options);
   ASSERT_THAT(daemon, IsOk());
   const ListenAddress& address = (*daemon)->address();
-  const TlsIdentity& server = *(*daemon)->identity();
-  EXPECT_THAT(List(Connect(address, Presenting(directory / "known", server))), IsOk());
+  const std::string& server = (*daemon)->identity()->certificate_pem;
+  const std::string key = AdminKeyIn(directory / "data");
+  EXPECT_THAT(List(Connect(address, WithKey(Presenting(directory / "known", server), key))),
+              IsOk());
   const auto unavailable = absl::StatusCode::kUnavailable;
-  EXPECT_THAT(List(Connect(address, Presenting(directory / "stranger", server))),
+  EXPECT_THAT(List(Connect(address, WithKey(Presenting(directory / "stranger", server), key))),
               FailsWith(unavailable, ""));
-  EXPECT_THAT(List(Connect(address, Trusting(server))), FailsWith(unavailable, ""));
+  EXPECT_THAT(List(Connect(address, WithKey(Trusting(server), key))), FailsWith(unavailable, ""));
 }
 
 TEST(Daemon, ServesTheCertificateItWasGiven) {
@@ -129,7 +105,9 @@ TEST(Daemon, ServesTheCertificateItWasGiven) {
   options.tls_key = directory / "given/server.key";
   const auto daemon = DaemonServer::Start(options);
   ASSERT_THAT(daemon, IsOk());
-  EXPECT_THAT(List(Connect((*daemon)->address(), Trusting(*given))), IsOk());
+  EXPECT_THAT(List(Connect((*daemon)->address(), WithKey(Trusting(given->certificate_pem),
+                                                         AdminKeyIn(directory / "data")))),
+              IsOk());
 }
 
 TEST(Daemon, RefusesAPortThatIsInUse) {

@@ -208,7 +208,7 @@ TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
   daemon_->Drain(absl::Seconds(1));
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log,
-              ::testing::ContainsRegex(" INFO call rpc=Retrieve collection=birds code=OK ms="));
+              ::testing::ContainsRegex(" INFO call rpc=Retrieve key=\"\" collection=birds code=OK ms="));
   EXPECT_THAT(log, ::testing::HasSubstr(R"(collection="x\" code=OK\nforged" code=NOT_FOUND)"));
   for (const char* secret : {"0.1234", "file", ".png", "item-"}) {
     EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));

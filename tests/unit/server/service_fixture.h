@@ -17,10 +17,13 @@ namespace privatemail::testing {
 
 // Serves an empty directory in plaintext on a free loopback port.
 class ServiceTest : public ::testing::Test {
+ public:
+  static v1::CreateCollectionRequest Birds();
+  static v1::Item ItemMessage(const Item& item);
+
  protected:
   ServiceTest();
 
-  static v1::CreateCollectionRequest Birds();
   // Creates `birds` with items and, when asked, its embedding.
   v1::GetCollectionResponse MakeBirds(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
@@ -28,7 +31,6 @@ class ServiceTest : public ::testing::Test {
   absl::Status Build(const std::string& collection,
                      std::vector<v1::BuildEmbeddingResponse>* progress);
 
-  static v1::Item ItemMessage(const Item& item);
   static v1::UpsertItemsRequest Message(const std::string& collection,
                                         const std::vector<Item>& items);
 

@@ -1,0 +1,170 @@
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/cli/command.h"
+#include "client/cli/names.h"
+#include "client/cli/private_file.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::cli {
+namespace {
+
+const std::map<std::string, v1::KeyScope> kScopeNames = {{"search", v1::KEY_SCOPE_SEARCH},
+                                                         {"write", v1::KEY_SCOPE_WRITE},
+                                                         {"admin", v1::KEY_SCOPE_ADMIN}};
+constexpr char kStandardOutput[] = "-";
+
+struct CreateOptions {
+  std::string name;
+  std::vector<std::string> scopes;
+  std::vector<std::string> collections;
+  double rate = 0;
+  std::string out;
+};
+
+std::vector<std::string> ScopesOf(const v1::Key& key) {
+  std::vector<std::string> names;
+  for (const auto& [name, scope] : kScopeNames) {
+    for (const int has : key.scopes()) {
+      if (has == scope) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+nlohmann::json ToJson(const v1::Key& key) {
+  return {
+      {"id", key.id()},
+      {"name", key.name()},
+      {"scopes", ScopesOf(key)},
+      {"collections", std::vector<std::string>(key.collections().begin(), key.collections().end())},
+      {"requests_per_second", key.requests_per_second()},
+      {"created_at", key.created_at()},
+      {"revoked_at", key.revoked_at() == 0 ? nlohmann::json() : nlohmann::json(key.revoked_at())}};
+}
+
+std::string Time(int64_t seconds) {
+  return absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixSeconds(seconds), absl::UTCTimeZone());
+}
+
+void Print(const v1::Key& key) {
+  std::cout << Printable(key.id()) << "  " << Printable(key.name()) << ": "
+            << absl::StrJoin(ScopesOf(key), ", ") << " for "
+            << (key.collections().empty() ? "all collections"
+                                          : Printable(absl::StrJoin(key.collections(), ", ")));
+  if (key.requests_per_second() > 0) std::cout << ", " << key.requests_per_second() << " calls/s";
+  std::cout << "; created " << Time(key.created_at());
+  if (key.revoked_at() != 0) std::cout << ", revoked " << Time(key.revoked_at());
+  std::cout << " UTC\n";
+}
+
+absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
+  v1::CreateKeyRequest request;
+  request.set_name(options.name);
+  for (const std::string& name : options.scopes) {
+    const auto scope = kScopeNames.find(name);
+    if (scope == kScopeNames.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--scope must be ", Listed(kScopeNames), ", but is \"", name, "\""));
+    }
+    request.add_scopes(scope->second);
+  }
+  for (const std::string& name : options.collections) request.add_collections(name);
+  request.set_requests_per_second(options.rate);
+  return request;
+}
+
+absl::Status Create(const Context& context, const CreateOptions& options) {
+  PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  const bool to_screen = options.out == kStandardOutput;
+  std::optional<PrivateFile> file;  // before there is a key that nobody would hold
+  if (!to_screen) {
+    PM_ASSIGN_OR_RETURN(PrivateFile draft, PrivateFile::Create("--out", options.out));
+    file.emplace(std::move(draft));
+  }
+  PM_ASSIGN_OR_RETURN(const v1::CreateKeyResponse response, transport.CreateKey(request));
+  if (file) {
+    if (const absl::Status saved = file->Commit(response.text() + "\n"); !saved.ok()) {
+      return absl::UnavailableError(absl::StrCat(saved.message(), "; revoke key ",
+                                                 Printable(response.key().id()),
+                                                 ", which nobody holds"));
+    }
+  }
+  nlohmann::json answer = ToJson(response.key());
+  answer[to_screen ? "key" : "file"] = to_screen ? response.text() : options.out;
+  Answer(context, answer, [&] {
+    if (to_screen) {
+      std::cout << Printable(response.text()) << "\n";
+    } else {
+      Print(response.key());
+      std::cout << "  key file " << options.out << ": privatemail --key-file " << options.out
+                << "\n";
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status List(const Context& context) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
+  nlohmann::json all = nlohmann::json::array();
+  for (const v1::Key& key : response.keys()) all.push_back(ToJson(key));
+  Answer(context, all, [&] {
+    for (const v1::Key& key : response.keys()) Print(key);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Revoke(const Context& context, const std::string& id) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::RevokeKeyResponse response, transport.RevokeKey(id));
+  Answer(context, ToJson(response.key()), [&] { Print(response.key()); });
+  return absl::OkStatus();
+}
+
+void AddCreate(CLI::App& parent, Context& context) {
+  auto options = std::make_shared<CreateOptions>();
+  CLI::App* create = AddCommand(parent, "create", "Make a key for somebody");
+  create->add_option("NAME", options->name, "Whose it is, for people and logs")->required();
+  create
+      ->add_option("--scope", options->scopes,
+                   "What it is for, once or more: search (anchors, retrieval), write (items, "
+                   "builds) or admin (all of it, collections and keys)")
+      ->required();
+  create->add_option("--collection", options->collections,
+                     "Collection it is for, once or more; if absent all, also later ones");
+  create->add_option("--rate", options->rate, "Calls a second, twice as many at once; 0: no limit")
+      ->capture_default_str();
+  create
+      ->add_option("--out", options->out,
+                   "File for the key, made readable by you alone; - for standard output")
+      ->required();
+  create->callback([&context, options] {
+    context.run = [&context, options] { return Create(context, *options); };
+  });
+}
+
+}  // namespace
+
+void AddKeyCommand(CLI::App& app, Context& context) {
+  CLI::App* key = AddCommand(app, "key", "Create, list and revoke the keys that let callers in");
+  key->require_subcommand(1);
+  AddCreate(*key, context);
+  AddCommand(*key, "list", "All keys, revoked ones too; not what opens the door")
+      ->callback([&context] { context.run = [&context] { return List(context); }; });
+  auto id = std::make_shared<std::string>();
+  CLI::App* revoke = AddCommand(*key, "revoke", "End a key; its next call is refused");
+  revoke->add_option("ID", *id, "12 hex digits, see key list")->required();
+  revoke->callback(
+      [&context, id] { context.run = [&context, id] { return Revoke(context, *id); }; });
+}
+
+}  // namespace privatemail::cli

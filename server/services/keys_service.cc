@@ -1,0 +1,89 @@
+#include "server/services/keys_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/services/request.h"
+
+namespace privatemail {
+namespace {
+
+constexpr std::pair<v1::KeyScope, Scopes> kScopes[] = {{v1::KEY_SCOPE_SEARCH, kSearchScope},
+                                                       {v1::KEY_SCOPE_WRITE, kWriteScope},
+                                                       {v1::KEY_SCOPE_ADMIN, kAdminScope}};
+
+absl::StatusOr<KeyGrant> Decode(const v1::CreateKeyRequest& request) {
+  KeyGrant grant;
+  grant.name = request.name();
+  for (const int wanted : request.scopes()) {
+    Scopes bit = 0;
+    for (const auto& [scope, known] : kScopes) bit |= scope == wanted ? known : 0;
+    if (bit == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("scopes must be KEY_SCOPE_SEARCH, _WRITE or _ADMIN, but one is ", wanted));
+    }
+    grant.scopes |= bit;
+  }
+  grant.collections.assign(request.collections().begin(), request.collections().end());
+  grant.requests_per_second = request.requests_per_second();
+  return grant;
+}
+
+void ToProto(const AccessKey& key, v1::Key* proto) {
+  proto->set_id(key.id);
+  proto->set_name(key.grant.name);
+  for (const auto& [scope, bit] : kScopes) {
+    if (key.Has(bit)) proto->add_scopes(scope);
+  }
+  for (const std::string& collection : key.grant.collections) proto->add_collections(collection);
+  proto->set_requests_per_second(key.grant.requests_per_second);
+  proto->set_created_at(key.created_at);
+  proto->set_revoked_at(key.revoked_at);
+}
+
+}  // namespace
+
+absl::Status KeysService::CheckKeysAreOn() const {
+  if (keys_ != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError("this daemon runs without keys (--insecure)");
+}
+
+grpc::Status KeysService::CreateKey(grpc::ServerContext* context,
+                                    const v1::CreateKeyRequest* request,
+                                    v1::CreateKeyResponse* response) {
+  return gate_->Serve(context, "CreateKey", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckKeysAreOn());
+    PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(*request));
+    PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
+    call.AddRows(1);
+    ToProto(made.key, response->mutable_key());
+    response->set_text(std::move(made.text));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status KeysService::ListKeys(grpc::ServerContext* context, const v1::ListKeysRequest* request,
+                                   v1::ListKeysResponse* response) {
+  return gate_->Serve(context, "ListKeys", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckKeysAreOn());
+    for (const AccessKey& key : keys_->List()) ToProto(key, response->add_keys());
+    call.AddRows(static_cast<uint64_t>(response->keys_size()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status KeysService::RevokeKey(grpc::ServerContext* context,
+                                    const v1::RevokeKeyRequest* request,
+                                    v1::RevokeKeyResponse* response) {
+  return gate_->Serve(context, "RevokeKey", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckKeysAreOn());
+    PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
+    PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
+    call.AddRows(1);
+    ToProto(key, response->mutable_key());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace privatemail

@@ -1,0 +1,34 @@
+// Who may call what, for the operator who decides it.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_
+
+#include "privatemail/v1/keys.grpc.pb.h"
+#include "server/access/key_ring.h"
+#include "server/services/gate.h"
+
+namespace privatemail {
+
+// Adapter from v1.KeysService to a key ring; statuses as keys.proto lists them. Thread-safe. A new
+// key's text passes through to its holder and is neither kept nor logged.
+class KeysService final : public v1::KeysService::Service {
+ public:
+  // `keys` is null on a daemon without keys. Both must outlive the service.
+  KeysService(KeyRing* keys, Gate* gate) : keys_(keys), gate_(gate) {}
+
+  grpc::Status CreateKey(grpc::ServerContext* context, const v1::CreateKeyRequest* request,
+                         v1::CreateKeyResponse* response) override;
+  grpc::Status ListKeys(grpc::ServerContext* context, const v1::ListKeysRequest* request,
+                        v1::ListKeysResponse* response) override;
+  grpc::Status RevokeKey(grpc::ServerContext* context, const v1::RevokeKeyRequest* request,
+                         v1::RevokeKeyResponse* response) override;
+
+ private:
+  absl::Status CheckKeysAreOn() const;
+
+  KeyRing* const keys_;
+  Gate* const gate_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_

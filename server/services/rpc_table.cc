@@ -1,0 +1,41 @@
+#include "server/services/rpc_table.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace privatemail {
+namespace {
+
+constexpr Scopes kSearching = kSearchScope | kAdminScope;
+constexpr Scopes kWriting = kWriteScope | kAdminScope;
+
+}  // namespace
+
+const std::vector<Rpc>& Rpcs() {
+  static const std::vector<Rpc> all = {
+      // Whoever may do anything with a collection may know its parameters.
+      {"GetCollection", kAnyScope, "collection"},
+      {"GetAnchors", kSearching, "collection"},
+      {"Retrieve", kSearching, "collection"},
+      {"CreateCollection", kAdminScope, "name"},
+      {"ListCollections", kAnyScope, ""},  // lists those that the key covers
+      {"DeleteCollection", kAdminScope, "name"},
+      {"UpsertItems", kWriting, "collection"},
+      {"BuildEmbedding", kWriting, "collection"},
+      {"CreateKey", kAdminScope, "", /*all_collections=*/true},
+      {"ListKeys", kAdminScope, "", /*all_collections=*/true},
+      {"RevokeKey", kAdminScope, "", /*all_collections=*/true},
+  };
+  return all;
+}
+
+const Rpc& FindRpc(absl::string_view name) {
+  for (const Rpc& rpc : Rpcs()) {
+    if (name == rpc.name) return rpc;
+  }
+  std::fprintf(stderr, "rpc_table.cc has no entry for %s\n", std::string(name).c_str());
+  std::abort();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,27 @@
+// What each RPC takes to be called.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_RPC_TABLE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_RPC_TABLE_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/access/access_key.h"
+
+namespace privatemail {
+
+struct Rpc {
+  const char* name;        // of the method; no two services share one
+  Scopes any_of;           // a key must have one of these
+  const char* collection;  // field of the request that names the collection; "": it concerns none
+  bool all_collections = false;  // the key must be for all collections
+};
+
+// Every RPC of this project's services; a test compares it with their descriptors.
+const std::vector<Rpc>& Rpcs();
+
+// Aborts when there is no entry: an RPC that nobody thought about must not be served.
+const Rpc& FindRpc(absl::string_view name);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_RPC_TABLE_H_

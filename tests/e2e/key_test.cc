@@ -1,0 +1,117 @@
+// Who is let in: keys as their operator and their holders meet them.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info = {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 0777;
+}
+
+// A daemon as it starts when nothing is said: TLS and keys on.
+class Keys : public Service {
+ protected:
+  void SetUp() override {
+    daemon_ = std::make_unique<Daemon>(folder_ / "data");
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+    user_.flags = {"--server", daemon_->address(), "--trust", daemon_->fingerprint()};
+  }
+
+  Outcome With(const std::string& key_file, std::vector<std::string> command) const {
+    command.insert(command.end(), {"--key-file", key_file, "--json"});
+    return Run(command);
+  }
+  Outcome Admin(const std::vector<std::string>& command) const {
+    return With(daemon_->admin_key(), command);
+  }
+};
+
+TEST_F(Keys, TheFirstStartMakesAnAdminKeyAndPrintsItsPathOnly) {
+  EXPECT_EQ(ModeOf(daemon_->admin_key()), 0600u);
+  std::string key;
+  std::ifstream(daemon_->admin_key()) >> key;
+  EXPECT_EQ(Admin({"collection", "list"}).exit_code, 0);
+  daemon_->program().Signal(SIGTERM);
+  const Outcome ended = daemon_->program().Wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("admin key, made now: " + daemon_->admin_key() + "\n"));
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr(key.substr(16))));
+  SetUp();
+  EXPECT_EQ(Admin({"collection", "list"}).exit_code, 0) << "the key of the first start";
+}
+
+TEST_F(Keys, AreCreatedListedAndRevoked) {
+  const std::string file = folder_ / "reader.key";
+  const json made = Admin({"key", "create", "reader", "--scope", "search", "--collection", "birds",
+                           "--rate", "50", "--out", file})
+                        .json();
+  EXPECT_EQ(made["name"], "reader");
+  EXPECT_EQ(made["scopes"], json::array({"search"}));
+  EXPECT_EQ(made["collections"], json::array({"birds"}));
+  EXPECT_EQ(made["requests_per_second"], 50);
+  EXPECT_EQ(made["file"], file);
+  EXPECT_EQ(made.count("key"), 0u);
+  EXPECT_EQ(ModeOf(file), 0600u);
+  EXPECT_THAT(With(file, {"collection", "list"}).json(), IsEmpty());
+  EXPECT_EQ(With(file, {"collection", "info", "birds"}).json()["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(With(file, {"collection", "info", "fish"}).json()["error"]["code"],
+            "PERMISSION_DENIED");
+  EXPECT_EQ(With(file, {"key", "list"}).json()["error"]["code"], "PERMISSION_DENIED");
+
+  const std::string id = made["id"];
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
+  EXPECT_FALSE(Admin({"key", "revoke", id}).json()["revoked_at"].is_null());
+  EXPECT_EQ(With(file, {"collection", "list"}).json()["error"]["code"], "UNAUTHENTICATED");
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
+}
+
+TEST_F(Keys, ComeOnStandardOutputOnlyWhenAskedFor) {
+  const Outcome outcome = Run({"key", "create", "n", "--scope", "write", "--scope", "search",
+                               "--out", "-", "--key-file", daemon_->admin_key()});
+  EXPECT_THAT(outcome.out, ::testing::MatchesRegex("pm_[0-9a-f]+_[A-Za-z0-9_-]+\n"));
+  const json as_json = Admin({"key", "create", "n", "--scope", "write", "--out", "-"}).json();
+  EXPECT_THAT(as_json["key"].get<std::string>(),
+              HasSubstr("pm_" + as_json["id"].get<std::string>()));
+}
+
+TEST_F(Keys, RefusesWhatCannotBeSavedOrIsNoScopeBeforeAKeyIsMade) {
+  EXPECT_EQ(Admin({"key", "create", "n", "--scope", "search", "--out", folder_ / "none/n.key"})
+                .json()["error"]["code"],
+            "INVALID_ARGUMENT");
+  const json error =
+      Admin({"key", "create", "n", "--scope", "all", "--out", folder_ / "n.key"}).json()["error"];
+  EXPECT_THAT(error["message"].get<std::string>(),
+              HasSubstr("--scope must be admin, search or write, but is \"all\""));
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u);
+}
+
+TEST_F(Keys, ACallWithoutOneIsToldWhatIsMissing) {
+  const json error = Run({"collection", "list", "--json"}).json()["error"];
+  EXPECT_EQ(error["code"], "UNAUTHENTICATED");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("--key-file"));
+}
+
+TEST_F(Keys, ADamagedKeyFileStopsTheStartAndIsNamed) {
+  daemon_.reset();
+  folder_.Write("data/keys", "privatemail keys 1\nsha256 0\n");
+  Daemon damaged(folder_ / "data");
+  EXPECT_FALSE(damaged.listening());
+  const Outcome ended = damaged.program().Wait();
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr(folder_ / "data/keys"));
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
