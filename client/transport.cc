@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
@@ -230,6 +231,17 @@ absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id
   PM_RETURN_IF_ERROR(Explain(
       FromGrpc(v1::KeysService::NewStub(channel_)->RevokeKey(&context, request, &response))));
   return response;
+}
+
+absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  grpc::health::v1::HealthCheckRequest request;
+  if (!collection.empty()) request.set_service("privatemail.collection." + collection);
+  grpc::health::v1::HealthCheckResponse response;
+  PM_RETURN_IF_ERROR(Explain(
+      FromGrpc(grpc::health::v1::Health::NewStub(channel_)->Check(&context, request, &response))));
+  return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 }
 
 }  // namespace privatemail

@@ -77,6 +77,9 @@ class Transport {
   absl::StatusOr<v1::ListKeysResponse> ListKeys() const;
   absl::StatusOr<v1::RevokeKeyResponse> RevokeKey(const std::string& id) const;
 
+  // Whether the server, or the collection if one is named, is ready to answer: grpc.health.v1.
+  absl::StatusOr<bool> IsServing(const std::string& collection) const;
+
  private:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
       : options_(std::move(options)), channel_(std::move(channel)) {}

@@ -8,6 +8,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  prometheus-cpp-dev libcivetweb-dev grpc-proto
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
   libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
   python3 python3-numpy python3-scipy openssl

@@ -46,6 +46,7 @@ void AddAuditCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSampleImagesCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);
+void AddHealthCommand(CLI::App& app, Context& context);
 
 // JSON on one line. Bytes of a server's that are not UTF-8 become U+FFFD.
 std::string Line(const nlohmann::json& json);

@@ -52,6 +52,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddBuildCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
+  AddHealthCommand(app, context);
   AddExplainCommand(app, context);
   AddResendCommand(app, context);
   AddCalibrateCommand(app, context);

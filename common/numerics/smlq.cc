@@ -49,10 +49,11 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 }
 
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
-                                   const EmbeddingSettings& settings) {
+                                   const EmbeddingSettings& settings,
+                                   const StepObserver& observer) {
   const AffinityOperator feature_graph(release, settings.KernelDenominator(), settings.steps);
   return SmlqIterate(release, feature_graph, label_graph, settings.alpha, settings.steps,
-                     settings.normalise);
+                     settings.normalise, observer);
 }
 
 double SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,

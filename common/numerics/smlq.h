@@ -65,7 +65,8 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 // follow. It reads nothing private, so client, server or a third party may run it; all get the same
 // coordinates. release: n x k; errors as SmlqIterate.
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
-                                   const EmbeddingSettings& settings);
+                                   const EmbeddingSettings& settings,
+                                   const StepObserver& observer = nullptr);
 
 // Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper. z: n x k.
 double SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,

@@ -60,6 +60,9 @@ void Announce(const DaemonServer& server) {
     std::printf("admin key, made now: %s\n", path.c_str());
     std::printf("show it to this server with: --key-file %s\n", path.c_str());
   }
+  if (const std::string address = server.http_address(); !address.empty()) {
+    std::printf("metrics and probes: http://%s/metrics, /livez, /readyz\n", address.c_str());
+  }
   std::printf("listening on %s\n", server.address().ToString().c_str());
   std::fflush(stdout);
 }

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/host_port.h"
-#include "common/rpc/status.h"
 #include "server/access/limits.h"
 
 namespace privatemail {
@@ -27,7 +26,8 @@ struct DaemonOptions {
   std::string log_level = "info";
   std::string log_format = "text";
   double drain_seconds = 10;
-  int64_t max_message_bytes = kMaxMessageBytes;
+  std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
+  std::string http;       // empty: none
   Limits limits;
 };
 

@@ -60,6 +60,14 @@ absl::StatusOr<std::unique_ptr<KeyRing>> OpenKeys(const DaemonOptions& options) 
                        AdminKeyPath(options));
 }
 
+// Null: none is kept.
+absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& options) {
+  if (options.audit_log == "off") return nullptr;
+  return AuditLog::Open(options.audit_log.empty()
+                            ? absl::StrCat(options.data_directory, "/audit.jsonl")
+                            : options.audit_log);
+}
+
 // TLS 1.2 and 1.3: what gRPC allows when nothing else is said.
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
     const DaemonOptions& options, const std::optional<TlsIdentity>& identity) {
@@ -75,43 +83,56 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
 
 }  // namespace
 
-DaemonServer::DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-                           std::unique_ptr<Catalog> catalog, std::unique_ptr<KeyRing> keys)
-    : address_(std::move(address)),
-      identity_(std::move(identity)),
-      catalog_(std::move(catalog)),
-      keys_(std::move(keys)),
-      gate_(keys_.get()),
+DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
+    : address_(std::move(parts.address)),
+      identity_(std::move(parts.identity)),
+      catalog_(std::move(parts.catalog)),
+      keys_(std::move(parts.keys)),
+      audit_(std::move(parts.audit)),
+      admission_(options.limits),
+      metrics_(catalog_.get(), &admission_),
+      gate_({keys_.get(), audit_.get(), &admission_, &metrics_}, options.limits),
       retrieval_(catalog_.get(), &gate_),
       collections_(catalog_.get(), &gate_),
-      key_service_(keys_.get(), &gate_) {}
+      key_service_(keys_.get(), &gate_),
+      health_(catalog_.get(), &gate_) {
+  if (keys_ != nullptr && keys_->made_admin_key()) new_admin_key_path_ = AdminKeyPath(options);
+  if (identity_) metrics_.SetCertificateExpiry(identity_->not_after);
+}
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
 
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {
   PM_RETURN_IF_ERROR(Validate(options));
-  PM_ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
+  Parts parts;
+  PM_ASSIGN_OR_RETURN(parts.address, ParseListenAddress(options.listen));
   // The store first: it makes the data directory and locks it, so that no two daemons make
-  // certificates at once.
+  // certificates or keys at once.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
                       SqliteStore::Open(options.data_directory));
-  PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, Catalog::Open(std::move(store)));
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<KeyRing> keys, OpenKeys(options));
-  auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(
-      std::move(address), std::move(identity), std::move(catalog), std::move(keys)));
-  if (daemon->keys_ != nullptr && daemon->keys_->made_admin_key()) {
-    daemon->new_admin_key_path_ = AdminKeyPath(options);
-  }
+  PM_ASSIGN_OR_RETURN(parts.identity, PrepareIdentity(options));
+  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store)));
+  PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
+  PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
+  auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
+  PM_RETURN_IF_ERROR(daemon->ListenToMonitors(options));
   return daemon;
+}
+
+absl::Status DaemonServer::ListenToMonitors(const DaemonOptions& options) {
+  if (options.http.empty()) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(http_,
+                      HttpServer::Start(options.http, {[this] { return !health_.draining(); },
+                                                       [this] { return metrics_.Text(); }}));
+  return absl::OkStatus();
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                       Credentials(options, identity_));
   PM_RETURN_IF_ERROR(CheckCanListen(address_));
-  grpc::EnableDefaultHealthCheckService(true);
+  grpc::EnableDefaultHealthCheckService(false);  // which knows no keys
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address_.ToString(), credentials, &port);
@@ -121,14 +142,15 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   quota.SetMaxThreads(static_cast<int>(options.limits.max_concurrent + options.limits.max_queued) +
                       kSpareThreads);
   builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_message_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(options.limits.max_message_bytes));
   // Named here, the library is linked whatever the flag says.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
+  builder.RegisterService(&health_);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address_.ToString()));
@@ -139,6 +161,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
 
 void DaemonServer::Drain(absl::Duration grace) {
   if (server_ == nullptr) return;
+  health_.Drain();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

@@ -10,13 +10,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/access/admission.h"
+#include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/daemon/certificate.h"
+#include "server/daemon/http.h"
 #include "server/daemon/options.h"
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
 #include "server/services/gate.h"
+#include "server/services/health_service.h"
 #include "server/services/keys_service.h"
+#include "server/services/metrics.h"
 #include "server/services/retrieval_service.h"
 
 namespace privatemail {
@@ -36,27 +41,42 @@ class DaemonServer {
   void Drain(absl::Duration grace);
 
   const ListenAddress& address() const { return address_; }  // with the port that was picked
+  // IP:PORT of metrics and probes; empty: off.
+  std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
   // The file with the admin key that this start made; empty when keys were there or are off.
   const std::string& new_admin_key_path() const { return new_admin_key_path_; }
   // Nothing when TLS is off.
   const std::optional<TlsIdentity>& identity() const { return identity_; }
 
  private:
-  DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-               std::unique_ptr<Catalog> catalog, std::unique_ptr<KeyRing> keys);
+  // What is opened before anything is served.
+  struct Parts {
+    ListenAddress address;
+    std::optional<TlsIdentity> identity;
+    std::unique_ptr<Catalog> catalog;
+    std::unique_ptr<KeyRing> keys;    // null: keys are off
+    std::unique_ptr<AuditLog> audit;  // null: none is kept
+  };
+  DaemonServer(const DaemonOptions& options, Parts parts);
 
   absl::Status Listen(const DaemonOptions& options);
+  absl::Status ListenToMonitors(const DaemonOptions& options);
 
   ListenAddress address_;
   std::optional<TlsIdentity> identity_;
   std::unique_ptr<Catalog> catalog_;
-  std::unique_ptr<KeyRing> keys_;  // null: keys are off
+  std::unique_ptr<KeyRing> keys_;    // null: keys are off
+  std::unique_ptr<AuditLog> audit_;  // null: none is kept
   std::string new_admin_key_path_;
+  Admission admission_;
+  Metrics metrics_;
   Gate gate_;
   RetrievalService retrieval_;
   CollectionsService collections_;
   KeysService key_service_;
+  HealthService health_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<HttpServer> http_;  // null: off
 };
 
 }  // namespace privatemail

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/codec.h"
+#include "common/rpc/status.h"
 
 namespace privatemail {
 namespace {
@@ -45,6 +46,12 @@ std::vector<Setting> ServingSettings() {
        "only."},
       {"reflection", Of<&Options::reflection>, kRestart,
        "Let anyone list services and messages, without a key."},
+      {"http", Of<&Options::http>, kRestart,
+       "IP:PORT of /metrics, /livez and /readyz, without TLS or key; empty: none. Names "
+       "collections."},
+      {"audit_log", Of<&Options::audit_log>, kRestart,
+       "File of one JSON line a call; empty: audit.jsonl in the data directory; off: none. SIGHUP "
+       "reopens it."},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
        "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
       {"log_level",
@@ -66,7 +73,7 @@ std::vector<Setting> ServingSettings() {
 
 std::vector<Setting> LimitSettings() {
   return {
-      {"max_message_bytes", Of<&DaemonOptions::max_message_bytes>, kRestart,
+      {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
        "Largest message that is accepted or sent; clients of this version send up to 64 MiB.",
        65536, kMaxMessageBytes},
       {"max_collections", Limit<&Limits::max_collections>, kLive, "Collections in all.", 0, 1e6},

@@ -65,8 +65,11 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   PM_RETURN_IF_ERROR(CheckNotCancelled(query));
   Matrix release = query.release;
   if (query.post_processing_steps != 0) {
-    PM_ASSIGN_OR_RETURN(release, PostProcess(query.release, release_label_graph_, settings_));
-    PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+    const StepObserver watch = [&](int /*done*/, int /*steps*/) {
+      return CheckNotCancelled(query);
+    };
+    PM_ASSIGN_OR_RETURN(release,
+                        PostProcess(query.release, release_label_graph_, settings_, watch));
   }
   const Matrix anchors = release.bottomRows(anchor_coordinates_.rows());
   RetrievalAnswer answer;

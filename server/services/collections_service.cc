@@ -58,6 +58,18 @@ absl::Status CheckSameCollection(const std::string& expected, const std::string&
                    message, " (from 0); earlier messages are stored"));
 }
 
+// Items that replace others are counted as if they were new: which they are is known only once
+// they are stored.
+absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& catalog,
+                         const Limits& limits) {
+  PM_RETURN_IF_ERROR(CheckLimit("number of items in one message", message.items_size(),
+                                limits.max_batch_items, "max_batch_items"));
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(message.collection()));
+  return CheckLimit("number of items of the collection with this message",
+                    static_cast<int64_t>(view.items) + message.items_size(), limits.max_items,
+                    "max_items");
+}
+
 absl::Status Upsert(Catalog* catalog, Call& call,
                     grpc::ServerReader<v1::UpsertItemsRequest>* reader,
                     v1::UpsertItemsResponse* totals) {
@@ -72,6 +84,7 @@ absl::Status Upsert(Catalog* catalog, Call& call,
       PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
     }
     PM_RETURN_IF_ERROR(CheckSameCollection(name, message.collection(), number));
+    PM_RETURN_IF_ERROR(CheckLimits(message, *catalog, call.limits()));
     const std::vector<Item> items = TakeItems(&message);
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
     AddResult(result, items, offset, totals);
@@ -83,6 +96,16 @@ absl::Status Upsert(Catalog* catalog, Call& call,
   return CheckGiven("collection", name);
 }
 
+// Feature vectors once in float and twice in double, and four images of them.
+int64_t MemoryOfBuild(const CollectionView& view) {
+  constexpr int64_t kFeatureBytes = sizeof(float) + 2 * sizeof(double);
+  constexpr int64_t kImageBytes = 4 * sizeof(double);
+  const PublicParameters& parameters = view.published->parameters;
+  const int64_t rows = static_cast<int64_t>(view.items) + view.published->anchors.features.rows();
+  return rows * (view.published->anchors.features.cols() * kFeatureBytes +
+                 parameters.settings.embedding_dim * kImageBytes);
+}
+
 absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
                    grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
   const absl::Time start = absl::Now();
@@ -91,11 +114,15 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
     progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    call.ReportBuild(static_cast<double>(done) / steps);
     if (call.Cancelled() || !writer->Write(progress)) {
       return absl::CancelledError("the caller cancelled the build; the former embedding stays");
     }
     return absl::OkStatus();
   };
+  PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
+  PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes", MemoryOfBuild(before),
+                                call.limits().max_build_memory, "max_build_memory"));
   PM_ASSIGN_OR_RETURN(const CollectionView built, catalog->Build(name, report));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
@@ -103,6 +130,13 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   progress.set_objective(built.retriever->objective());
   writer->Write(progress);  // the embedding is in place whether or not anybody still listens
   return absl::OkStatus();
+}
+
+absl::Status CheckLimits(const v1::CreateCollectionRequest& request, const Limits& limits) {
+  PM_RETURN_IF_ERROR(
+      CheckLimit("number of anchors", request.anchors().rows(), limits.max_anchors, "max_anchors"));
+  return CheckLimit("number of dimensions of the anchors", request.anchors().cols(),
+                    limits.max_dims, "max_dims");
 }
 
 absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request) {
@@ -121,8 +155,13 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
 grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* context,
                                                   const v1::CreateCollectionRequest* request,
                                                   v1::CreateCollectionResponse* response) {
-  return gate_->Serve(context, "CreateCollection", *request, [&](Call& /*call*/) -> absl::Status {
+  return gate_->Serve(context, "CreateCollection", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckLimits(*request, call.limits()));
     PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
+    const std::lock_guard<std::mutex> guard(create_mutex_);
+    PM_RETURN_IF_ERROR(CheckLimit("number of collections with this one",
+                                  static_cast<int64_t>(catalog_->List().size()) + 1,
+                                  call.limits().max_collections, "max_collections"));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
     ToProto(view, response->mutable_collection());
     return absl::OkStatus();

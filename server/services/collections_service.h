@@ -2,6 +2,8 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 
+#include <mutex>
+
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/engine/catalog.h"
 #include "server/services/gate.h"
@@ -35,6 +37,7 @@ class CollectionsService final : public v1::CollectionsService::Service {
  private:
   Catalog* const catalog_;
   Gate* const gate_;
+  std::mutex create_mutex_;  // so that two calls cannot both take the last place
 };
 
 }  // namespace privatemail

@@ -1,20 +1,19 @@
 #include "server/services/gate.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include <exception>
 #include <iterator>
 #include <new>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
-#include "server/services/request.h"
 
 namespace privatemail {
 namespace {
@@ -42,30 +41,18 @@ const std::shared_ptr<const AccessKey>& Everyone() {
   return everyone;
 }
 
-std::string Escaped(absl::string_view name) {
-  return absl::CHexEscape(name.substr(0, kLoggedNameBytes));
-}
+bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 
-std::string CollectionOf(const Rpc& rpc, const google::protobuf::Message& message) {
-  const auto* field = message.GetDescriptor()->FindFieldByName(rpc.collection);
-  return message.GetReflection()->GetString(message, field);
+std::string CertificateOf(const grpc::ServerContext& context) {
+  const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  return names.empty() ? "" : std::string(names[0].data(), names[0].size());
 }
 
 }  // namespace
 
-absl::Status Call::Admit(const google::protobuf::Message& message) {
-  request_bytes_ += message.ByteSizeLong();
-  if (rpc_.collection[0] == '\0') return absl::OkStatus();
-  collection_ = CollectionOf(rpc_, message);
-  PM_RETURN_IF_ERROR(CheckGiven(rpc_.collection, collection_));
-  if (key_->Covers(collection_)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("key ", key_->id, " is not for collection '", Escaped(collection_), "'"));
-}
-
 absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(
     const grpc::ServerContext& context) const {
-  if (keys_ == nullptr) return Everyone();
+  if (parts_.keys == nullptr) return Everyone();
   const auto [first, last] = context.client_metadata().equal_range("authorization");
   if (first == last) {
     return absl::UnauthenticatedError(
@@ -74,45 +61,92 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(
   absl::string_view header(first->second.data(), first->second.size());
   // Two headers could be read in two ways, and another scheme's token is no key.
   if (std::next(first) != last || !absl::ConsumePrefix(&header, "Bearer ")) header = "";
-  return keys_->Authenticate(header);
+  return parts_.keys->Authenticate(header);
 }
 
-absl::Status Gate::Enter(Call* call) {
-  PM_ASSIGN_OR_RETURN(call->key_, Identify(*call->context_));
-  const AccessKey& key = *call->key_;
-  if (!key.Has(call->rpc_.any_of) || (call->rpc_.all_collections && !key.CoversAll())) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("key ", key.id, " is not for ", call->rpc_.name));
+absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* request) const {
+  absl::StatusOr<std::shared_ptr<const AccessKey>> key = Identify(*call->context_);
+  call->key_error_ = key.status();
+  if (key.ok()) call->key_ = *std::move(key);
+  if (!IsOpen(call->rpc_)) {
+    PM_RETURN_IF_ERROR(call->key_error_);
+    const AccessKey& known = *call->key_;
+    if (!known.Has(call->rpc_.any_of) || (call->rpc_.all_collections && !known.CoversAll())) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("key ", known.id, " is not for ", call->rpc_.name));
+    }
   }
-  return rates_.Take(key, absl::Now());
+  return request == nullptr ? absl::OkStatus() : call->Admit(*request);
 }
 
-grpc::Status Gate::Serve(grpc::ServerContext* context, absl::string_view rpc,
-                         const google::protobuf::Message& request, const Handler& handler) {
-  return ServeStream(context, rpc, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(call.Admit(request));
-    return handler(call);
-  });
+absl::Status Gate::RunCall(Call* call, const google::protobuf::Message* request,
+                           const Handler& handler) {
+  PM_RETURN_IF_ERROR(Authorise(call, request));
+  // A probe of a busy server learns how it is, not that it is busy.
+  if (IsOpen(call->rpc_)) return handler(*call);
+  if (absl::Status status = rates_.Take(*call->key_, absl::Now()); !status.ok()) {
+    parts_.metrics->CountRejection("rate");
+    return status;
+  }
+  const absl::StatusOr<Admission::Place> place =
+      parts_.admission->Enter([&] { return call->Cancelled(); });
+  if (absl::IsResourceExhausted(place.status())) parts_.metrics->CountRejection("concurrency");
+  PM_RETURN_IF_ERROR(place.status());
+  if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
+  const absl::Status status = handler(*call);
+  if (absl::IsResourceExhausted(status)) parts_.metrics->CountRejection("size");
+  return status;
 }
 
-grpc::Status Gate::ServeStream(grpc::ServerContext* context, absl::string_view rpc,
-                               const Handler& handler) {
+grpc::Status Gate::Run(grpc::ServerContext* context, absl::string_view rpc,
+                       const google::protobuf::Message* request, const Handler& handler) {
   const absl::Time start = absl::Now();
-  Call call(FindRpc(rpc), context);
-  const absl::Status status = RunGuarded([&]() -> absl::Status {
-    PM_RETURN_IF_ERROR(Enter(&call));
-    return handler(call);
-  });
-  const double milliseconds = absl::ToDoubleMilliseconds(absl::Now() - start);
-  const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
-  Log(faulty ? LogLevel::kError : LogLevel::kInfo,
-      status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),
-      {{"rpc", std::string(rpc)},
-       {"key", call.key_ == nullptr ? "" : call.key_->id},
-       {"collection", call.collection_.substr(0, kLoggedNameBytes)},
-       {"code", absl::StatusCodeToString(status.code())},
-       {"ms", absl::StrFormat("%.1f", milliseconds)}});
+  Call call(FindRpc(rpc), CurrentLimits(), context, parts_.metrics);
+  const absl::Status status = RunGuarded([&] { return RunCall(&call, request, handler); });
+  if (call.builds_) parts_.metrics->EndBuild(call.collection_);
+  Record(call, status, absl::Now() - start);
   return ToGrpc(status);
+}
+
+void Gate::Record(const Call& call, const absl::Status& status, absl::Duration elapsed) {
+  AuditEntry entry;
+  entry.time = absl::Now();
+  entry.rpc = call.rpc_.name;
+  entry.collection = call.collection_.substr(0, kLoggedNameBytes);
+  if (call.key_ != nullptr) entry.key_id = call.key_->id;
+  if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
+  entry.certificate = CertificateOf(*call.context_);
+  entry.peer = call.context_->peer();
+  entry.rows = call.rows_;
+  entry.request_bytes = call.request_bytes_;
+  entry.code = absl::StatusCodeToString(status.code());
+  entry.milliseconds = absl::ToDoubleMilliseconds(elapsed);
+  parts_.metrics->CountCall(entry.rpc, status, absl::ToDoubleSeconds(elapsed));
+  const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
+  const LogLevel usual = IsOpen(call.rpc_) ? LogLevel::kDebug : LogLevel::kInfo;
+  Log(faulty ? LogLevel::kError : usual,
+      status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),
+      {{"rpc", entry.rpc},
+       {"key", entry.key_id},
+       {"collection", entry.collection},
+       {"code", entry.code},
+       {"ms", absl::StrFormat("%.1f", entry.milliseconds)}});
+  if (parts_.audit == nullptr || IsOpen(call.rpc_)) return;
+  if (const absl::Status written = parts_.audit->Write(entry); !written.ok()) {
+    parts_.metrics->CountAuditFailure();
+    Log(LogLevel::kError, written.message());
+  }
+}
+
+void Gate::SetLimits(const Limits& limits) {
+  parts_.admission->SetLimits(limits);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  limits_ = limits;
+}
+
+Limits Gate::CurrentLimits() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return limits_;
 }
 
 }  // namespace privatemail

@@ -6,78 +6,76 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/access/admission.h"
+#include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
+#include "server/access/limits.h"
 #include "server/access/rate_limits.h"
-#include "server/services/rpc_table.h"
+#include "server/services/call.h"
+#include "server/services/metrics.h"
 
 namespace privatemail {
 
-// One call under way. Not thread-safe: its handler's alone.
-class Call {
- public:
-  Call(const Rpc& rpc, grpc::ServerContext* context) : rpc_(rpc), context_(context) {}
-
-  // Of every message of the caller, before anything is done with it: may the key use this
-  // collection? PERMISSION_DENIED, the same whether the collection exists or not. INVALID_ARGUMENT:
-  // the collection is not named. Serve does it for calls with a single message.
-  absl::Status Admit(const google::protobuf::Message& message);
-
-  // Whether the key covers a collection that the caller has not named.
-  bool Covers(absl::string_view collection) const { return key_->Covers(collection); }
-
-  // The caller is gone or its deadline has passed: nobody waits for the result.
-  bool Cancelled() const { return context_->IsCancelled(); }
-
-  // For the log: how many items, anchors or matches went in or out. Never which.
-  void AddRows(uint64_t count) { rows_ += count; }
-
- private:
-  friend class Gate;
-
-  const Rpc& rpc_;
-  grpc::ServerContext* const context_;
-  std::shared_ptr<const AccessKey> key_;
-  std::string collection_;
-  uint64_t rows_ = 0;
-  uint64_t request_bytes_ = 0;
+// What a gate stands on; all of it must outlive the gate.
+struct GateParts {
+  const KeyRing* keys = nullptr;  // null: keys are off and everyone may do everything
+  AuditLog* audit = nullptr;      // null: none is kept
+  Admission* admission = nullptr;
+  Metrics* metrics = nullptr;
 };
 
 // Every RPC is served through here, and what all have in common is here: authentication,
-// authorisation by rpc_table.h, rates and the log. Thread-safe.
+// authorisation by rpc_table.h, rates, the queue, metrics, audit log and log. Thread-safe.
 class Gate {
  public:
-  // `keys` is null on a daemon without keys, where everyone may do everything. It must outlive the
-  // gate.
-  explicit Gate(const KeyRing* keys) : keys_(keys) {}
+  Gate(const GateParts& parts, const Limits& limits) : parts_(parts), limits_(limits) {}
 
   using Handler = std::function<absl::Status(Call&)>;
 
   // Serves a call whose only message is `request`. The handler is not run unless the caller may
   // call: UNAUTHENTICATED without a valid key, PERMISSION_DENIED when it is not for this RPC or
-  // collection, RESOURCE_EXHAUSTED when it calls too often. Memory that runs out in the handler is
-  // RESOURCE_EXHAUSTED, any other exception INTERNAL.
+  // collection, RESOURCE_EXHAUSTED when it calls too often or the server is busy, CANCELLED when
+  // the caller is gone. Memory that runs out in the handler is RESOURCE_EXHAUSTED, any other
+  // exception INTERNAL.
   grpc::Status Serve(grpc::ServerContext* context, absl::string_view rpc,
-                     const google::protobuf::Message& request, const Handler& handler);
+                     const google::protobuf::Message& request, const Handler& handler) {
+    return Run(context, rpc, &request, handler);
+  }
 
   // The same for a stream of messages, each of which the handler shows to Call::Admit.
   grpc::Status ServeStream(grpc::ServerContext* context, absl::string_view rpc,
-                           const Handler& handler);
+                           const Handler& handler) {
+    return Run(context, rpc, nullptr, handler);
+  }
+
+  // For calls that begin from now on.
+  void SetLimits(const Limits& limits);
 
  private:
-  // Sets the call's key, or says why the caller may not call at all.
-  absl::Status Enter(Call* call);
+  grpc::Status Run(grpc::ServerContext* context, absl::string_view rpc,
+                   const google::protobuf::Message* request, const Handler& handler);
+  absl::Status RunCall(Call* call, const google::protobuf::Message* request,
+                       const Handler& handler);
+  // Sets the call's key, or says why the caller may not call.
+  absl::Status Authorise(Call* call, const google::protobuf::Message* request) const;
   absl::StatusOr<std::shared_ptr<const AccessKey>> Identify(
       const grpc::ServerContext& context) const;
+  void Record(const Call& call, const absl::Status& status, absl::Duration elapsed);
+  Limits CurrentLimits() const;
 
-  const KeyRing* const keys_;
+  const GateParts parts_;
   RateLimits rates_;
+  mutable std::mutex mutex_;  // guards limits_
+  Limits limits_;
 };
 
 }  // namespace privatemail

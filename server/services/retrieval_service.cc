@@ -57,7 +57,7 @@ void EncodeAlignment(const RetrievalAnswer& answer, const Retriever& retriever,
 
 // Fails before a response is built that no client would accept.
 absl::Status EncodeSlots(const RetrievalAnswer& answer, const Retriever& retriever,
-                         bool with_payloads, v1::RetrieveResponse* response) {
+                         bool with_payloads, int64_t max_bytes, v1::RetrieveResponse* response) {
   constexpr int64_t kFixedMatchBytes = 24;  // label, distance and tags, about
   int64_t bytes = 0;
   for (const std::vector<Neighbor>& neighbors : answer.slots) {
@@ -70,14 +70,31 @@ absl::Status EncodeSlots(const RetrievalAnswer& answer, const Retriever& retriev
       if (with_payloads) match->set_payload(retriever.PayloadOf(neighbor.row));
       bytes += kFixedMatchBytes + static_cast<int64_t>(match->id().size()) +
                static_cast<int64_t>(match->payload().size());
-      if (bytes > kMaxMessageBytes) {
+      if (bytes > max_bytes) {
         return absl::ResourceExhaustedError(
-            absl::StrCat("the response would exceed the limit of ", kMaxMessageBytes,
-                         " bytes: ask for a smaller k or for no payloads"));
+            absl::StrCat("the response would exceed the limit of ", max_bytes,
+                         " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
       }
     }
   }
   return absl::OkStatus();
+}
+
+// The release in double, its images under post-processing and alignment, and every slot's
+// neighbours twice: found, and encoded.
+int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& parameters) {
+  constexpr int64_t kCopies = 5;
+  constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + sizeof(v1::Match);
+  const int64_t slots = static_cast<int64_t>(parameters.slot_labels.size());
+  return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
+         slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
+}
+
+absl::Status CheckLimits(const v1::RetrieveRequest& request, const PublicParameters& parameters,
+                         const Limits& limits) {
+  PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), limits.max_k, "max_k"));
+  return CheckLimit("memory of this search in bytes", MemoryOf(request, parameters),
+                    limits.max_request_memory, "max_request_memory");
 }
 
 }  // namespace
@@ -110,6 +127,7 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     const absl::Time start = absl::Now();
     PM_ASSIGN_OR_RETURN(const CollectionView view,
                         FindMatching(*catalog_, request->collection(), request->fingerprint()));
+    PM_RETURN_IF_ERROR(CheckLimits(*request, view.published->parameters, call.limits()));
     PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
     RetrievalQuery query;
@@ -118,7 +136,8 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     query.k = request->k();
     query.cancelled = [&call] { return call.Cancelled(); };
     PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
-    PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(), response));
+    PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(),
+                                   call.limits().max_message_bytes, response));
     for (const v1::SlotMatches& slot : response->slots()) {
       call.AddRows(static_cast<uint64_t>(slot.matches_size()));
     }

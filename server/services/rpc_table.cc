@@ -26,6 +26,7 @@ const std::vector<Rpc>& Rpcs() {
       {"CreateKey", kAdminScope, "", /*all_collections=*/true},
       {"ListKeys", kAdminScope, "", /*all_collections=*/true},
       {"RevokeKey", kAdminScope, "", /*all_collections=*/true},
+      {"Check", 0, ""},  // grpc.health.v1; a collection's health takes a key for it
   };
   return all;
 }

@@ -11,12 +11,12 @@ namespace privatemail {
 
 struct Rpc {
   const char* name;        // of the method; no two services share one
-  Scopes any_of;           // a key must have one of these
+  Scopes any_of;           // a key must have one of these; 0: open, no key is needed
   const char* collection;  // field of the request that names the collection; "": it concerns none
   bool all_collections = false;  // the key must be for all collections
 };
 
-// Every RPC of this project's services; a test compares it with their descriptors.
+// Every RPC that is served; a test compares it with the services' descriptors.
 const std::vector<Rpc>& Rpcs();
 
 // Aborts when there is no entry: an RPC that nobody thought about must not be served.

@@ -207,8 +207,8 @@ TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
   EXPECT_FALSE(Retrieve(request, &response).ok());
   daemon_->Drain(absl::Seconds(1));
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log,
-              ::testing::ContainsRegex(" INFO call rpc=Retrieve key=\"\" collection=birds code=OK ms="));
+  EXPECT_THAT(log, ::testing::ContainsRegex(
+                       " INFO call rpc=Retrieve key=\"\" collection=birds code=OK ms="));
   EXPECT_THAT(log, ::testing::HasSubstr(R"(collection="x\" code=OK\nforged" code=NOT_FOUND)"));
   for (const char* secret : {"0.1234", "file", ".png", "item-"}) {
     EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));

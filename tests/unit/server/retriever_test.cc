@@ -159,14 +159,16 @@ TEST_F(RetrieverTest, RefusesAZeroReleaseUnderPostProcessing) {
 TEST_F(RetrieverTest, EndsWithCancelledWhereverTheCallerGivesUp) {
   RetrievalQuery query = QueryOf(slots_);
   query.post_processing_steps = 3;
-  // Asked before, after post-processing, and before each of the three slots.
-  for (int patience = 0; patience < 5; ++patience) {
+  // Asked before, after each of three steps of post-processing, and before each of the three slots.
+  for (int patience = 0; patience < 7; ++patience) {
     int asked = 0;
     query.cancelled = [&] { return asked++ == patience; };
     EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kCancelled, ""));
   }
-  query.cancelled = [] { return false; };
+  int asked = 0;
+  query.cancelled = [&] { return ++asked == 0; };
   EXPECT_THAT(MakeRetriever().Retrieve(query), IsOk());
+  EXPECT_EQ(asked, 7);
 }
 
 }  // namespace

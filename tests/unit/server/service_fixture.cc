@@ -15,8 +15,7 @@ std::shared_ptr<grpc::Channel> Connect(
   return grpc::CreateCustomChannel(address.ToString(), credentials, arguments);
 }
 
-ServiceTest::ServiceTest() {
-  DaemonOptions options;
+ServiceTest::ServiceTest(DaemonOptions options) {
   options.data_directory = directory_.path();
   options.listen = "127.0.0.1:0";
   options.insecure = true;

@@ -22,7 +22,8 @@ class ServiceTest : public ::testing::Test {
   static v1::Item ItemMessage(const Item& item);
 
  protected:
-  ServiceTest();
+  // Without TLS and on a free port, whatever the options say.
+  explicit ServiceTest(DaemonOptions options = {});
 
   // Creates `birds` with items and, when asked, its embedding.
   v1::GetCollectionResponse MakeBirds(int items, bool build);

@@ -1,0 +1,63 @@
+// Who did what.
+#ifndef PRIVATEMAIL_SERVER_ACCESS_AUDIT_LOG_H_
+#define PRIVATEMAIL_SERVER_ACCESS_AUDIT_LOG_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace privatemail {
+
+// One call. Has no field for vectors, payloads, slots, ids of items or texts of keys.
+struct AuditEntry {
+  absl::Time time;  // of its end
+  std::string rpc;
+  std::string collection;  // as the caller named it
+  std::string key_id;      // empty: none, or none that is valid
+  std::string key_name;
+  std::string certificate;  // common name of the client's
+  std::string peer;         // address
+  uint64_t rows = 0;        // items, anchors or matches that went in or out
+  uint64_t request_bytes = 0;
+  std::string code;  // of the status, "OK"
+  double milliseconds = 0;
+};
+
+// Appends to a file of mode 0600, a line of JSON a call:
+//
+//   {"time":"2026-01-31T12:00:00.123Z","rpc":"Retrieve","collection":"birds","key":"1f0c66a1e1f2",
+//    "key_name":"reader","certificate":"","peer":"ipv4:127.0.0.1:40100","rows":80,
+//    "request_bytes":2168,"code":"OK","ms":0.512}
+//
+// Thread-safe; each line is one write. Nothing is synced: the last lines may be lost with the
+// machine's power, not with the daemon.
+class AuditLog {
+ public:
+  // FAILED_PRECONDITION naming the file, which cannot be opened.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
+  ~AuditLog();
+
+  // UNAVAILABLE naming the file, which cannot be written.
+  absl::Status Write(const AuditEntry& entry);
+
+  // Goes on in the file of that name, after another program has moved the former one away. On an
+  // error it stays with the former.
+  absl::Status Reopen();
+
+ private:
+  AuditLog(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  const std::string path_;
+  std::mutex mutex_;
+  int file_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_ACCESS_AUDIT_LOG_H_

@@ -1,0 +1,37 @@
+#include "server/services/call.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/services/request.h"
+
+namespace privatemail {
+namespace {
+
+constexpr size_t kNamedBytes = 64;  // of what a peer may send at any length
+
+std::string CollectionOf(const Rpc& rpc, const google::protobuf::Message& message) {
+  const auto* field = message.GetDescriptor()->FindFieldByName(rpc.collection);
+  return message.GetReflection()->GetString(message, field);
+}
+
+}  // namespace
+
+absl::Status Call::Admit(const google::protobuf::Message& message) {
+  request_bytes_ += message.ByteSizeLong();
+  if (rpc_.collection[0] == '\0') return absl::OkStatus();
+  const std::string name = CollectionOf(rpc_, message);
+  PM_RETURN_IF_ERROR(CheckGiven(rpc_.collection, name));
+  return RequireCollection(name);
+}
+
+absl::Status Call::RequireCollection(absl::string_view name) {
+  collection_ = std::string(name);
+  if (key_ == nullptr) return key_error_;
+  if (key_->Covers(name)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("key ", key_->id, " is not for collection '",
+                                                  absl::CHexEscape(name.substr(0, kNamedBytes)),
+                                                  "'"));
+}
+
+}  // namespace privatemail

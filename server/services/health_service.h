@@ -1,0 +1,42 @@
+// grpc.health.v1, for load balancers and container probes.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_
+
+#include <atomic>
+
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "server/engine/catalog.h"
+#include "server/services/gate.h"
+
+namespace privatemail {
+
+// Check answers SERVING for the service "" until the daemon drains, without a key. For
+// "privatemail.collection.NAME" it answers SERVING once the collection is built, and takes a key
+// for that collection, since the answer tells that it exists: UNAUTHENTICATED, PERMISSION_DENIED;
+// NOT_FOUND: no such collection, or no such service. Watch is UNIMPLEMENTED: each would hold a
+// thread. gRPC's own health service knows no keys, which is why this one stands in for it.
+// Thread-safe.
+class HealthService final : public grpc::health::v1::Health::Service {
+ public:
+  // Both must outlive the service.
+  HealthService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
+
+  // NOT_SERVING from now on, whatever is asked for.
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+
+  grpc::Status Check(grpc::ServerContext* context,
+                     const grpc::health::v1::HealthCheckRequest* request,
+                     grpc::health::v1::HealthCheckResponse* response) override;
+
+ private:
+  absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const;
+
+  const Catalog* const catalog_;
+  Gate* const gate_;
+  std::atomic<bool> draining_ = false;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_

@@ -1,0 +1,174 @@
+// What one caller may ask, and what becomes of callers who are gone.
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "common/protocol/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+DaemonOptions Tight() {
+  DaemonOptions options;
+  options.limits.max_collections = 1;
+  options.limits.max_items = 8;
+  options.limits.max_batch_items = 6;
+  options.limits.max_anchors = 12;
+  options.limits.max_dims = kDim;
+  options.limits.max_k = 4;
+  options.limits.max_message_bytes = 65536;
+  return options;
+}
+
+class LimitsTest : public ServiceTest {
+ protected:
+  explicit LimitsTest(const DaemonOptions& options = Tight()) : ServiceTest(options) {}
+
+  absl::Status Create(const v1::CreateCollectionRequest& request) const {
+    grpc::ClientContext context;
+    v1::CreateCollectionResponse response;
+    return FromGrpc(collections_->CreateCollection(&context, request, &response));
+  }
+
+  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const {
+    grpc::ClientContext context;
+    v1::RetrieveRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(birds.fingerprint());
+    ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
+    request.set_k(k);
+    v1::RetrieveResponse response;
+    return FromGrpc(retrieval_->Retrieve(&context, request, &response));
+  }
+};
+
+TEST_F(LimitsTest, OfANewCollectionNameLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  ToProto(FloatMatrix::Random(13, kDim).eval(), request.mutable_anchors());
+  EXPECT_THAT(
+      Create(request),
+      FailsWith(kExhausted, "number of anchors is 13, more than the limit of 12 (max_anchors)"));
+  ToProto(FloatMatrix::Random(12, kDim + 1).eval(), request.mutable_anchors());
+  EXPECT_THAT(Create(request), FailsWith(kExhausted,
+                                         "number of dimensions of the anchors is 5, more than the "
+                                         "limit of 4 (max_dims)"));
+  EXPECT_THAT(Create(Birds()), IsOk());
+  request = Birds();
+  request.set_name("fish");
+  EXPECT_THAT(Create(request), FailsWith(kExhausted,
+                                         "with this one is 2, more than the limit of 1 "
+                                         "(max_collections)"));
+}
+
+TEST_F(LimitsTest, OfAnUploadNameLimitAndValueAndKeepWhatCameBefore) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(
+      Upsert({Message("birds", MakeItems(7, 1))}, &totals),
+      FailsWith(kExhausted, "in one message is 7, more than the limit of 6 (max_batch_items)"));
+  EXPECT_THAT(
+      Upsert({Message("birds", MakeItems(6, 1)), Message("birds", MakeItems(3, 50))}, &totals),
+      FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse list;
+  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+  EXPECT_EQ(list.collections(0).items(), 6u);
+}
+
+TEST_F(LimitsTest, OfASearchNameLimitAndValue) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  EXPECT_THAT(Retrieve(birds, 4), IsOk());
+  EXPECT_THAT(Retrieve(birds, 5),
+              FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
+}
+
+TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  request.set_extractor(std::string(70'000, 'x'));
+  const absl::Status status = Create(request);
+  EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
+  EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
+}
+
+DaemonOptions LittleMemory() {
+  DaemonOptions options;
+  options.limits.max_request_memory = 1;
+  options.limits.max_build_memory = 1;
+  return options;
+}
+
+class MemoryLimitsTest : public LimitsTest {
+ protected:
+  MemoryLimitsTest() : LimitsTest(LittleMemory()) {}
+};
+
+TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, false);
+  EXPECT_THAT(Retrieve(birds, 1),
+              FailsWith(kExhausted, "more than the limit of 1 (max_request_memory)"));
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress),
+              FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
+}
+
+DaemonOptions OneAtATime() {
+  DaemonOptions options;
+  options.limits.max_concurrent = 1;
+  options.limits.max_queued = 1;
+  options.limits.queue_seconds = .2;
+  return options;
+}
+
+class QueueTest : public LimitsTest {
+ protected:
+  QueueTest() : LimitsTest(OneAtATime()) {}
+
+  absl::Status List(absl::Duration deadline = absl::Seconds(20)) const {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    v1::ListCollectionsResponse response;
+    return FromGrpc(collections_->ListCollections(&context, {}, &response));
+  }
+};
+
+TEST_F(QueueTest, ACallWaitsItsTurnAndIsRefusedWhenThatTakesTooLong) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  grpc::ClientContext context;
+  v1::UpsertItemsResponse totals;
+  const auto upload = collections_->UpsertItems(&context, &totals);
+  ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+  absl::Status status;
+  // Until the upload has come so far as to hold the only place.
+  for (int i = 0; i < 50 && status.ok(); ++i) status = List();
+  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 0.2 s (queue_seconds)"));
+  EXPECT_THAT(List(absl::Milliseconds(50)), FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
+  absl::SleepFor(absl::Milliseconds(300));  // until the server has noticed that nobody waits
+  std::thread waiting([&] { EXPECT_THAT(List(), IsOk()); });
+  absl::SleepFor(absl::Milliseconds(20));
+  upload->WritesDone();
+  EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
+  waiting.join();
+}
+
+TEST_F(QueueTest, AnUploadWhoseCallerIsGoneGivesItsPlaceBack) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  {
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse totals;
+    const auto upload = collections_->UpsertItems(&context, &totals);
+    ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+    context.TryCancel();
+    upload->Finish();
+  }
+  absl::Status status = absl::UnknownError("not tried");
+  for (int i = 0; i < 50 && !status.ok(); ++i) status = List();
+  EXPECT_THAT(status, IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing
