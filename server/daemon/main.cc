@@ -33,14 +33,6 @@ void LogFromGrpc(gpr_log_func_args* line) {
       absl::StrCat("grpc: ", line->message));
 }
 
-void SetLogOf(const DaemonOptions& options) {
-  const LogLevel level = options.log_level == "debug"     ? LogLevel::kDebug
-                         : options.log_level == "info"    ? LogLevel::kInfo
-                         : options.log_level == "warning" ? LogLevel::kWarning
-                                                          : LogLevel::kError;
-  SetLog(level, options.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
-}
-
 std::string Date(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d", time, absl::UTCTimeZone());
 }
@@ -98,14 +90,53 @@ void WarnAboutModes(const DaemonOptions& options, const DaemonServer& server) {
   }
 }
 
-int Run(const DaemonOptions& options) {
-  // Blocked before any thread starts, so that only sigwait below ever receives them.
+// Blocked before any thread starts, so that only Serve ever receives them.
+sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // Who reads the log may go away.
+  std::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
 
+void Reload(const CommandLine& command_line, DaemonServer* server) {
+  const absl::StatusOr<DaemonOptions> updated = command_line.Effective();
+  const absl::Status status = updated.ok() ? Validate(*updated) : updated.status();
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "reload: SIGHUP");
+    server->Reload(*updated);
+  } else {
+    Log(LogLevel::kError, absl::StrCat("reload: ", status.message(), "; nothing is changed"));
+  }
+}
+
+// Until a signal asks for the end.
+void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServer* server) {
+  while (true) {
+    const timespec patience = absl::ToTimespec(absl::Seconds(server->options().tls_reload_seconds));
+    const int signal = sigtimedwait(&signals, nullptr, &patience);
+    if (signal == SIGHUP) {
+      Reload(command_line, server);
+    } else if (signal > 0) {
+      const double grace = server->options().drain_seconds;
+      // A second signal ends the program at once; what was acknowledged is safe on disk.
+      sigset_t ends = signals;
+      sigdelset(&ends, SIGHUP);
+      pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+      Log(LogLevel::kInfo,
+          absl::StrCat("signal ", signal, ": waiting up to ", grace, " s for calls under way"));
+      server->Drain(absl::Seconds(grace));
+      return;
+    } else {
+      server->RefreshCertificates();
+    }
+  }
+}
+
+int Run(const CommandLine& command_line, const DaemonOptions& options) {
+  const sigset_t signals = BlockSignals();
   absl::StatusOr<std::unique_ptr<DaemonServer>> server = DaemonServer::Start(options);
   if (!server.ok()) {
     Log(LogLevel::kError, server.status().message());
@@ -117,13 +148,7 @@ int Run(const DaemonOptions& options) {
   Log(LogLevel::kInfo,
       absl::StrCat("privatemaild " PRIVATEMAIL_VERSION " listening on ",
                    (*server)->address().ToString(), ", data directory ", options.data_directory));
-  int signal = 0;
-  sigwait(&signals, &signal);
-  // A second signal ends the program at once; what was acknowledged is safe on disk.
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  Log(LogLevel::kInfo, absl::StrCat("signal ", signal, ": waiting up to ", options.drain_seconds,
-                                    " s for calls under way"));
-  (*server)->Drain(absl::Seconds(options.drain_seconds));
+  Serve(command_line, signals, server->get());
   Log(LogLevel::kInfo, "stopped");
   return 0;
 }
@@ -146,12 +171,12 @@ int Main(int argc, char** argv) {
     Log(LogLevel::kError, status.message());
     return kExitFailure;
   }
-  SetLogOf(*options);
+  ApplyLogSettings(*options);
   if (command_line.check_config) {
     std::fputs(PrintConfig(*options).c_str(), stdout);
     return 0;
   }
-  return Run(*options);
+  return Run(command_line, *options);
 }
 
 }  // namespace

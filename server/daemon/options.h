@@ -26,6 +26,7 @@ struct DaemonOptions {
   std::string log_level = "info";
   std::string log_format = "text";
   double drain_seconds = 10;
+  double tls_reload_seconds = 60;
   std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
   std::string http;       // empty: none
   Limits limits;

@@ -68,24 +68,19 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& opti
                             : options.audit_log);
 }
 
-// TLS 1.2 and 1.3: what gRPC allows when nothing else is said.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
-    const DaemonOptions& options, const std::optional<TlsIdentity>& identity) {
-  if (!identity) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({identity->key_pem, identity->certificate_pem});
-  if (!options.client_ca.empty()) {
-    PM_ASSIGN_OR_RETURN(tls.pem_root_certs, LoadAuthorities("--client-ca", options.client_ca));
-    tls.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
-  }
-  return grpc::SslServerCredentials(tls);
+// Null: TLS is off.
+absl::StatusOr<std::unique_ptr<ServingTls>> PrepareTls(const DaemonOptions& options) {
+  PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
+  if (!identity) return nullptr;
+  return ServingTls::Start(*std::move(identity), options.client_ca);
 }
 
 }  // namespace
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
     : address_(std::move(parts.address)),
-      identity_(std::move(parts.identity)),
+      options_(options),
+      tls_(std::move(parts.tls)),
       catalog_(std::move(parts.catalog)),
       keys_(std::move(parts.keys)),
       audit_(std::move(parts.audit)),
@@ -97,7 +92,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       key_service_(keys_.get(), &gate_),
       health_(catalog_.get(), &gate_) {
   if (keys_ != nullptr && keys_->made_admin_key()) new_admin_key_path_ = AdminKeyPath(options);
-  if (identity_) metrics_.SetCertificateExpiry(identity_->not_after);
+  if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->identity().not_after);
 }
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
@@ -110,7 +105,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   // certificates or keys at once.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
                       SqliteStore::Open(options.data_directory));
-  PM_ASSIGN_OR_RETURN(parts.identity, PrepareIdentity(options));
+  PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
   PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store)));
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
@@ -129,8 +124,8 @@ absl::Status DaemonServer::ListenToMonitors(const DaemonOptions& options) {
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
-                      Credentials(options, identity_));
+  const std::shared_ptr<grpc::ServerCredentials> credentials =
+      tls_ == nullptr ? grpc::InsecureServerCredentials() : tls_->Credentials();
   PM_RETURN_IF_ERROR(CheckCanListen(address_));
   grpc::EnableDefaultHealthCheckService(false);  // which knows no keys
   grpc::ServerBuilder builder;

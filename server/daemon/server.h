@@ -5,6 +5,7 @@
 #include <grpcpp/server.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/options.h"
+#include "server/daemon/serving_tls.h"
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
 #include "server/services/gate.h"
@@ -40,19 +42,31 @@ class DaemonServer {
   // returns when all have ended.
   void Drain(absl::Duration grace);
 
+  // Takes over what of `updated`, which is valid, can be changed while calls are served, and reads
+  // keys, certificates and audit log again; what fails stays as it was. The log says what became of
+  // each.
+  void Reload(const DaemonOptions& updated);
+
+  // Reads the certificates again; what fails leaves the former in place. The log tells of changes.
+  void RefreshCertificates();
+
   const ListenAddress& address() const { return address_; }  // with the port that was picked
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
   // The file with the admin key that this start made; empty when keys were there or are off.
   const std::string& new_admin_key_path() const { return new_admin_key_path_; }
-  // Nothing when TLS is off.
-  const std::optional<TlsIdentity>& identity() const { return identity_; }
+  // What is served now; nothing when TLS is off.
+  std::optional<TlsIdentity> identity() const {
+    return tls_ == nullptr ? std::nullopt : std::optional(tls_->identity());
+  }
+  // As they are in force.
+  DaemonOptions options() const;
 
  private:
   // What is opened before anything is served.
   struct Parts {
     ListenAddress address;
-    std::optional<TlsIdentity> identity;
+    std::unique_ptr<ServingTls> tls;  // null: TLS is off
     std::unique_ptr<Catalog> catalog;
     std::unique_ptr<KeyRing> keys;    // null: keys are off
     std::unique_ptr<AuditLog> audit;  // null: none is kept
@@ -63,7 +77,9 @@ class DaemonServer {
   absl::Status ListenToMonitors(const DaemonOptions& options);
 
   ListenAddress address_;
-  std::optional<TlsIdentity> identity_;
+  mutable std::mutex options_mutex_;  // guards options_
+  DaemonOptions options_;
+  std::unique_ptr<ServingTls> tls_;  // null: TLS is off
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<KeyRing> keys_;    // null: keys are off
   std::unique_ptr<AuditLog> audit_;  // null: none is kept
@@ -78,6 +94,9 @@ class DaemonServer {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };
+
+// Level and format of the log.
+void ApplyLogSettings(const DaemonOptions& options);
 
 }  // namespace privatemail
 

@@ -41,6 +41,9 @@ std::vector<Setting> ServingSettings() {
       {"tls_key", Of<&Options::tls_key>, kRestart, "PEM private key of tls_cert."},
       {"client_ca", Of<&Options::client_ca>, kRestart,
        "PEM authorities: demand a client certificate that one of them signed."},
+      {"tls_reload_seconds", Of<&Options::tls_reload_seconds>, kLive,
+       "How often the files of tls_cert, tls_key and client_ca are looked at for changes.", 1,
+       86400},
       {"insecure", Of<&Options::insecure>, kRestart,
        "Neither TLS nor keys: whoever reaches the port may do everything. Loopback addresses "
        "only."},

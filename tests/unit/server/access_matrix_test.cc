@@ -222,7 +222,7 @@ class AccessMatrix : public ::testing::Test {
 };
 
 TEST_F(AccessMatrix, NobodyIsServedWithoutTheRightCertificate) {
-  const std::string& server = daemon_->identity()->certificate_pem;
+  const std::string server = daemon_->identity()->certificate_pem;
   const auto unavailable = [](const Rpc&) { return kUnavailable; };
   ExpectAll(grpc::InsecureChannelCredentials(), unavailable);
   for (const char* who : {"outsider", "late"}) {

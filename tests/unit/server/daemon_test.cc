@@ -86,7 +86,7 @@ TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
   const auto daemon = DaemonServer::Start(options);
   ASSERT_THAT(daemon, IsOk());
   const ListenAddress& address = (*daemon)->address();
-  const std::string& server = (*daemon)->identity()->certificate_pem;
+  const std::string server = (*daemon)->identity()->certificate_pem;
   const std::string key = AdminKeyIn(directory / "data");
   EXPECT_THAT(List(Connect(address, WithKey(Presenting(directory / "known", server), key))),
               IsOk());
@@ -217,8 +217,17 @@ class Program {
     return false;
   }
 
+  bool WaitUntilLogged(const std::string& text) const {
+    for (int i = 0; i < 500; ++i) {
+      if (absl::StrContains(err(), text)) return true;
+      ::usleep(20000);
+    }
+    return false;
+  }
+
+  void Signal(int signal) const { ::kill(pid_, signal); }
   int StopWith(int signal) {
-    ::kill(pid_, signal);
+    Signal(signal);
     return ExitCode();
   }
   int ExitCode() {
@@ -249,6 +258,21 @@ TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
                          ::testing::ContainsRegex("\nlistening on 127.0.0.1:[1-9][0-9]*\n")));
     EXPECT_THAT(program.err(), ::testing::HasSubstr("INFO stopped\n"));
   }
+}
+
+TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
+  const TemporaryFolder directory;
+  const std::string config = directory.Write("d.toml", "max_k = 7\n");
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--config", config});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  directory.Write("d.toml", "max_k = 8\n");
+  program.Signal(SIGHUP);
+  EXPECT_TRUE(program.WaitUntilLogged("reload: max_k is now 8, was 7\n")) << program.err();
+  EXPECT_TRUE(program.WaitUntilLogged("reload: keys read\n")) << program.err();
+  directory.Write("d.toml", "max_k = 0\n");
+  program.Signal(SIGHUP);
+  EXPECT_TRUE(program.WaitUntilLogged("but is 0; nothing is changed\n")) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
 }
 
 TEST(Privatemaild, SaysThatTlsIsOff) {

@@ -92,6 +92,23 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
   EXPECT_GT(std::stod(resident[1]), 1e6);
 }
 
+// Of the dashboard and the alert rules.
+TEST_F(MonitoringTest, EveryMetricThatIsWatchedIsThere) {
+  MakeBirds(6, true);
+  const std::string metrics = Metrics();
+  for (const char* file : {"grafana/privatemail.json", "prometheus/alerts.yml"}) {
+    const std::string text = Contents(absl::StrCat(PRIVATEMAIL_DEPLOY, "/", file));
+    const std::regex metric("\\b(privatemail|process)_[a-z_]+");
+    int found = 0;
+    for (std::sregex_iterator it(text.begin(), text.end(), metric), end; it != end; ++it, ++found) {
+      const std::string name =
+          std::regex_replace(it->str(), std::regex("_(bucket|count|sum)$"), "");
+      EXPECT_THAT(metrics, HasSubstr(absl::StrCat("\n# TYPE ", name, " "))) << file;
+    }
+    EXPECT_GT(found, 5) << file;
+  }
+}
+
 TEST_F(MonitoringTest, MetricsNameNoMoreThanAHundredCollections) {
   for (int i = 0; i < 103; ++i) {
     v1::CreateCollectionRequest request = Birds();

@@ -1,0 +1,90 @@
+// What a running daemon changes when its configuration is read again.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/daemon/server.h"
+#include "server/daemon/settings.h"
+#include "server/services/log.h"
+
+namespace privatemail {
+namespace {
+
+std::string Shown(const SettingValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return absl::StrCat("'", *text, "'");
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
+  return absl::StrCat(std::get<double>(value));
+}
+
+// Takes over what may change while calls are served, and says of each difference what became of it.
+void MergeLive(const DaemonOptions& updated, DaemonOptions* options) {
+  for (const Setting& setting : Settings()) {
+    const SettingValue before = setting.ValueIn(*options);
+    const SettingValue after = setting.ValueIn(updated);
+    if (before == after) continue;
+    if (!setting.live) {
+      Log(LogLevel::kWarning, absl::StrCat("reload: ", setting.key, " stays ", Shown(before),
+                                           " until a restart makes it ", Shown(after)));
+      continue;
+    }
+    Log(LogLevel::kInfo,
+        absl::StrCat("reload: ", setting.key, " is now ", Shown(after), ", was ", Shown(before)));
+    // A value that was read is in its range.
+    Assign(setting, setting.key, after, options).IgnoreError();
+  }
+}
+
+void LogOutcome(const absl::Status& status, absl::string_view what, absl::string_view otherwise) {
+  if (status.ok()) {
+    Log(LogLevel::kInfo, absl::StrCat("reload: ", what));
+  } else {
+    Log(LogLevel::kError, absl::StrCat("reload: ", status.message(), "; ", otherwise));
+  }
+}
+
+}  // namespace
+
+void ApplyLogSettings(const DaemonOptions& options) {
+  const LogLevel level = options.log_level == "debug"     ? LogLevel::kDebug
+                         : options.log_level == "info"    ? LogLevel::kInfo
+                         : options.log_level == "warning" ? LogLevel::kWarning
+                                                          : LogLevel::kError;
+  SetLog(level, options.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+}
+
+void DaemonServer::Reload(const DaemonOptions& updated) {
+  {
+    const std::lock_guard<std::mutex> guard(options_mutex_);
+    MergeLive(updated, &options_);
+    ApplyLogSettings(options_);
+    gate_.SetLimits(options_.limits);
+  }
+  if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
+  if (audit_ != nullptr) {
+    LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
+  }
+  RefreshCertificates();
+}
+
+void DaemonServer::RefreshCertificates() {
+  if (tls_ == nullptr) return;
+  const absl::StatusOr<bool> changed = tls_->Refresh();
+  if (!changed.ok()) {
+    LogOutcome(changed.status(), "", "the former certificate is served on");
+  } else if (*changed) {
+    const TlsIdentity identity = tls_->identity();
+    metrics_.SetCertificateExpiry(identity.not_after);
+    LogOutcome(absl::OkStatus(),
+               absl::StrCat("certificates changed; fingerprint ", identity.fingerprint, ", until ",
+                            absl::FormatTime("%Y-%m-%d", identity.not_after, absl::UTCTimeZone())),
+               "");
+  }
+}
+
+DaemonOptions DaemonServer::options() const {
+  const std::lock_guard<std::mutex> guard(options_mutex_);
+  return options_;
+}
+
+}  // namespace privatemail
