@@ -29,7 +29,7 @@ SettingSlot Limit(DaemonOptions& options) {
   return &(options.limits.*Member);
 }
 
-std::vector<Setting> ServingSettings() {
+std::vector<Setting> AddressSettings() {
   using Options = DaemonOptions;
   return {
       {"data_dir", Of<&Options::data_directory>, kRestart,
@@ -49,6 +49,12 @@ std::vector<Setting> ServingSettings() {
        "only."},
       {"reflection", Of<&Options::reflection>, kRestart,
        "Let anyone list services and messages, without a key."},
+  };
+}
+
+std::vector<Setting> OperationSettings() {
+  using Options = DaemonOptions;
+  return {
       {"http", Of<&Options::http>, kRestart,
        "IP:PORT of /metrics, /livez and /readyz, without TLS or key; empty: none. Names "
        "collections."},
@@ -144,8 +150,10 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
-    std::vector<Setting> settings = ServingSettings();
-    for (Setting& limit : LimitSettings()) settings.push_back(std::move(limit));
+    std::vector<Setting> settings = AddressSettings();
+    for (const auto& more : {OperationSettings(), LimitSettings()}) {
+      settings.insert(settings.end(), more.begin(), more.end());
+    }
     return settings;
   }();
   return all;

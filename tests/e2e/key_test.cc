@@ -103,6 +103,22 @@ TEST_F(Keys, ACallWithoutOneIsToldWhatIsMissing) {
   EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("--key-file"));
 }
 
+TEST_F(Keys, HealthTakesNoKeyButThatOfACollectionDoes) {
+  EXPECT_EQ(Run({"health", "--json"}).json(), (json{{"status", "SERVING"}}));
+  const json nameless = Run({"health", "--collection", "things", "--json"}).json()["error"];
+  EXPECT_EQ(nameless["code"], "UNAUTHENTICATED");
+  EXPECT_EQ(Admin({"health", "--collection", "things"}).json()["error"]["code"], "NOT_FOUND");
+  daemon_->program().Signal(SIGTERM);
+  EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
+  EXPECT_EQ(Run({"health"}).exit_code, 1);
+}
+
+TEST_F(FilledService, IsHealthyWithItsCollection) {
+  const Outcome outcome = Run({"health", "--collection", "things"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "SERVING\n");
+}
+
 TEST_F(Keys, ADamagedKeyFileStopsTheStartAndIsNamed) {
   daemon_.reset();
   folder_.Write("data/keys", "privatemail keys 1\nsha256 0\n");

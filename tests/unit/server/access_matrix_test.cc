@@ -1,17 +1,15 @@
 // Every RPC, called in every way in which it must not be served.
 #include <google/protobuf/dynamic_message.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/rpc/status.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "server/services/rpc_table.h"
+#include "tests/unit/server/all_rpcs.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/service_fixture.h"
 
@@ -20,84 +18,12 @@ namespace {
 
 using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
-using google::protobuf::ServiceDescriptor;
 using Credentials = std::shared_ptr<grpc::ChannelCredentials>;
 
 constexpr auto kOk = absl::StatusCode::kOk;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
 constexpr auto kPermissionDenied = absl::StatusCode::kPermissionDenied;
-
-// Of every file in proto/privatemail/v1, so that a new service cannot be forgotten here.
-std::vector<const MethodDescriptor*> AllMethods() {
-  std::vector<const MethodDescriptor*> methods;
-  for (const auto& entry : std::filesystem::directory_iterator(PRIVATEMAIL_PROTOS)) {
-    const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
-        "privatemail/v1/" + entry.path().filename().string());
-    if (file == nullptr) {
-      ADD_FAILURE() << entry << " is not part of this program";
-      continue;
-    }
-    for (int s = 0; s < file->service_count(); ++s) {
-      for (int m = 0; m < file->service(s)->method_count(); ++m) {
-        methods.push_back(file->service(s)->method(m));
-      }
-    }
-  }
-  return methods;
-}
-
-// One call of any kind with one message; what comes back is thrown away.
-absl::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel, const MethodDescriptor& method,
-                      const Message& request) {
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-  grpc::CompletionQueue queue;
-  const auto next = [&] {
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    return ok;
-  };
-  const auto call = stub.PrepareCall(
-      &context, absl::StrCat("/", method.service()->full_name(), "/", method.name()), &queue);
-  call->StartCall(nullptr);
-  next();
-  const std::string bytes = request.SerializeAsString();
-  const grpc::Slice slice(bytes.data(), bytes.size());
-  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
-  next();
-  grpc::ByteBuffer response;
-  do {
-    call->Read(&response, nullptr);
-  } while (next());
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  next();
-  return FromGrpc(status);
-}
-
-TEST(RpcTable, HasExactlyTheRpcsOfAllServicesAndNamesFieldsThatExist) {
-  std::set<std::string> served;
-  for (const MethodDescriptor* method : AllMethods()) {
-    EXPECT_TRUE(served.insert(method->name()).second) << method->name() << " is there twice";
-  }
-  // grpc.health.v1.Health.Check, which monitoring_test.cc is about; its Watch is not served.
-  EXPECT_TRUE(served.insert("Check").second);
-  std::set<std::string> known;
-  for (const Rpc& rpc : Rpcs()) known.insert(rpc.name);
-  EXPECT_EQ(known, served);
-  for (const MethodDescriptor* method : AllMethods()) {
-    if (known.count(method->name()) == 0) continue;
-    const Rpc& rpc = FindRpc(method->name());
-    EXPECT_NE(rpc.any_of, 0u) << rpc.name << " takes no key";
-    if (rpc.collection[0] == '\0') continue;
-    const auto* field = method->input_type()->FindFieldByName(rpc.collection);
-    ASSERT_NE(field, nullptr) << rpc.name;
-    EXPECT_EQ(field->type(), google::protobuf::FieldDescriptor::TYPE_STRING) << rpc.name;
-  }
-}
 
 // A daemon with mutual TLS and the collections birds and fish.
 class AccessMatrix : public ::testing::Test {

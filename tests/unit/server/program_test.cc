@@ -1,0 +1,145 @@
+// privatemaild as its operator meets it: what it prints, what signals do.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/unit/server/certificates.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+// The program itself, with its output in files.
+class Program {
+ public:
+  Program(const std::string& directory, std::vector<std::string> flags) : directory_(directory) {
+    flags.insert(flags.begin(), {PRIVATEMAILD, "--data-dir", directory + "/data"});
+    std::vector<char*> arguments;
+    for (std::string& flag : flags) arguments.push_back(flag.data());
+    arguments.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(::open((directory + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+      ::dup2(::open((directory + "/err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+      ::execv(arguments[0], arguments.data());
+      ::_exit(127);
+    }
+  }
+
+  std::string out() const { return Contents(directory_ + "/out"); }
+  std::string err() const { return Contents(directory_ + "/err"); }
+
+  bool WaitUntilListening() const {
+    for (int i = 0; i < 500; ++i) {
+      if (absl::StrContains(out(), "listening on ")) return true;
+      ::usleep(20000);
+    }
+    return false;
+  }
+
+  bool WaitUntilLogged(const std::string& text) const {
+    for (int i = 0; i < 500; ++i) {
+      if (absl::StrContains(err(), text)) return true;
+      ::usleep(20000);
+    }
+    return false;
+  }
+
+  void Signal(int signal) const { ::kill(pid_, signal); }
+  int StopWith(int signal) {
+    Signal(signal);
+    return ExitCode();
+  }
+  int ExitCode() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  std::string directory_;
+  pid_t pid_ = 0;
+};
+
+TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const TemporaryFolder directory;
+    Program program(directory.path(), {"--listen", "127.0.0.1:0"});
+    ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+    EXPECT_EQ(program.StopWith(signal), 0);
+    const auto identity = SelfSignedIdentity(directory / "data/tls");
+    ASSERT_THAT(identity, IsOk());
+    EXPECT_THAT(
+        program.out(),
+        ::testing::AllOf(::testing::HasSubstr(absl::StrCat("\ntrust this server with: --trust ",
+                                                           identity->fingerprint, "\n")),
+                         ::testing::HasSubstr(absl::StrCat(
+                             "\nor with: --ca ", directory / "data/tls/server.crt", "\n")),
+                         ::testing::ContainsRegex("\nlistening on 127.0.0.1:[1-9][0-9]*\n")));
+    EXPECT_THAT(program.err(), ::testing::HasSubstr("INFO stopped\n"));
+  }
+}
+
+TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
+  const TemporaryFolder directory;
+  const std::string config = directory.Write("d.toml", "max_k = 7\n");
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--config", config});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  directory.Write("d.toml", "max_k = 8\n");
+  program.Signal(SIGHUP);
+  EXPECT_TRUE(program.WaitUntilLogged("reload: max_k is now 8, was 7\n")) << program.err();
+  EXPECT_TRUE(program.WaitUntilLogged("reload: keys read\n")) << program.err();
+  directory.Write("d.toml", "max_k = 0\n");
+  program.Signal(SIGHUP);
+  EXPECT_TRUE(program.WaitUntilLogged("but is 0; nothing is changed\n")) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+}
+
+TEST(Privatemaild, SaysThatTlsIsOff) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.err(), ::testing::HasSubstr("WARNING TLS is off (--insecure)"));
+}
+
+TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
+  const TemporaryFolder directory;
+  const std::string good = directory.Write("good.toml", "max_k = 7\n");
+  Program checked(directory.path(), {"--config", good, "--check-config"});
+  EXPECT_EQ(checked.ExitCode(), 0) << checked.err();
+  EXPECT_THAT(checked.out(), ::testing::HasSubstr("\nmax_k = 7\n"));
+  const std::string bad = directory.Write("bad.toml", "\nmax_kk = 7\n");
+  Program refused(directory.path(), {"--config", bad, "--check-config"});
+  EXPECT_EQ(refused.ExitCode(), 1);
+  EXPECT_THAT(refused.err(), ::testing::HasSubstr(bad + " line 2: 'max_kk' is no setting"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "data"));
+}
+
+TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure", "--log-format",
+                                     "json", "--log-level", "warning"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.err(), ::testing::ContainsRegex(
+                                 "^\\{\"time\":\"[^\"]+Z\",\"level\":\"WARNING\",\"text\":\"TLS"));
+  EXPECT_THAT(program.err(), ::testing::Not(::testing::HasSubstr("INFO")));
+}
+
+TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "0.0.0.0:0", "--insecure"});
+  EXPECT_EQ(program.ExitCode(), 1);
+  EXPECT_EQ(program.out(), "");
+  EXPECT_THAT(program.err(),
+              ::testing::MatchesRegex("[-0-9T:.Z]+ ERROR --insecure serves plaintext[^\n]*\n"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
