@@ -10,6 +10,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
   libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
+  clang-14 libclang-rt-14-dev
   python3 python3-numpy python3-scipy openssl
 )
 
