@@ -17,10 +17,6 @@ absl::Status CheckId(const std::string& id) {
     return absl::InvalidArgumentError(
         absl::StrCat("id must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but is not UTF-8"));
   }
-  if (id.find('\0') != std::string::npos) {  // which PostgreSQL's texts cannot hold
-    return absl::InvalidArgumentError(absl::StrCat(
-        "id must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8 without NUL, but has a NUL byte"));
-  }
   return absl::OkStatus();
 }
 

@@ -16,7 +16,7 @@ namespace privatemail {
 
 // One gallery item as the operator gave it.
 struct Item {
-  std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8, none of them NUL
+  std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8
   int32_t label = 0;
   std::vector<float> features;  // feature_dim values, not all zero
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
