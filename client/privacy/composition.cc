@@ -11,13 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
-
-constexpr double kRoundedUp = 1 + 1e-15;  // covers the rounding of a sum and a root
 
 absl::Status CheckSameNeighbours(const Guarantee& first, const Guarantee& other) {
   if (other.neighbours == first.neighbours && other.metric == first.metric) {
@@ -80,13 +79,21 @@ double MeanLoss(double epsilon, StrongForm form) {
                                                   : epsilon * std::tanh(epsilon / 2);
 }
 
-std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
+// The root of a sum of squares, rounded up. Every term adds a rounding to the sum, of which the
+// root keeps half.
+double RootOfSquares(absl::Span<const double> mus) {
   double squares = 0;
+  for (const double mu : mus) squares += mu * mu;
+  return std::sqrt(squares) * (kRoundedUp + kUnitRoundoff * static_cast<double>(mus.size()));
+}
+
+std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
+  std::vector<double> mus;
   for (const Guarantee& part : parts) {
     if (!part.gaussian_mu.has_value()) return std::nullopt;
-    squares += *part.gaussian_mu * *part.gaussian_mu;
+    mus.push_back(*part.gaussian_mu);
   }
-  return std::sqrt(squares) * kRoundedUp;
+  return RootOfSquares(mus);
 }
 
 absl::StatusOr<Guarantee> AddUp(absl::Span<const Guarantee> parts, std::string theorem) {
@@ -204,12 +211,11 @@ absl::StatusOr<Guarantee> ComposeGaussian(absl::Span<const Guarantee> parts, dou
   PM_ASSIGN_OR_RETURN(
       Guarantee all,
       Together(parts, "exact Gaussian composition (Dong, Roth and Su 2022, corollary 2)"));
-  double squares = 0;
+  std::vector<double> mus;
   for (const Guarantee& part : parts) {
-    PM_ASSIGN_OR_RETURN(const double mu, MuOf(part));
-    squares += mu * mu;
+    PM_ASSIGN_OR_RETURN(mus.emplace_back(), MuOf(part));
   }
-  const double mu = std::sqrt(squares) * kRoundedUp;
+  const double mu = RootOfSquares(mus);
   PM_ASSIGN_OR_RETURN(all.epsilon, GaussianEpsilon(mu, delta));
   all.delta = delta;
   all.gaussian_mu = mu;

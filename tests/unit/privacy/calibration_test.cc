@@ -92,6 +92,30 @@ TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {
   }
 }
 
+TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
+  std::mt19937_64 bits(2006);
+  std::uniform_real_distribution<double> log_value(-300, 300);
+  for (int trial = 0; trial < 100000; ++trial) {
+    const double epsilon = std::exp(log_value(bits));
+    const double sensitivity = std::exp(log_value(bits));
+    const Quad quotient = Quad(sensitivity) / epsilon;
+    ASSERT_OK_AND_ASSIGN(const double scale, LaplaceScale(epsilon, sensitivity));
+    ASSERT_GE(scale, quotient) << epsilon << " " << sensitivity;
+    ASSERT_LE(scale, quotient * (1 + Quad(4e-15))) << epsilon << " " << sensitivity;
+  }
+}
+
+TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(LaplaceScale(nan, 1), FailsWith(kInvalid, "epsilon must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(0, 1), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(LaplaceScale(1, nan), FailsWith(kInvalid, "sensitivity must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(1, INFINITY), FailsWith(kInvalid, "sensitivity"));
+  EXPECT_THAT(LaplaceScale(1e-300, 1e100), FailsWith(kInvalid, "scale must be a normal number"));
+  EXPECT_THAT(LaplaceScale(1e300, 1e-100), FailsWith(kInvalid, "scale must be a normal number"));
+}
+
 TEST(Calibration, BadParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto calibrate : {AnalyticGaussianStddev, PublishedGaussianStddev}) {

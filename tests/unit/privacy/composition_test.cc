@@ -141,6 +141,22 @@ TEST(GaussianComposition, IsOneGaussianOfTheRootOfTheSummedSquares) {
   EXPECT_LT(all.epsilon, ComposeBasic({Gaussian(.3), Gaussian(.4)})->epsilon);
 }
 
+// Every part but the first is so small that a sum in doubles loses all of it.
+TEST(GaussianComposition, IsNeverBelowTheRootHoweverManyPartsThereAre) {
+  for (const int small : {1, 100, 100'000}) {
+    std::vector<Guarantee> parts = {Gaussian(1)};
+    Guarantee part = Dp(1e-6, 1e-9);
+    part.gaussian_mu = 1e-8;
+    parts.resize(1 + static_cast<size_t>(small), part);
+    const long double root = std::sqrt(1 + small * 1e-8L * 1e-8L);
+    for (const auto& all : {ComposeGaussian(parts, 1e-5), ComposeBasic(parts)}) {
+      ASSERT_THAT(all, IsOk());
+      EXPECT_GE(*all->gaussian_mu, root) << small;
+      EXPECT_LE(*all->gaussian_mu, root * (1 + 2e-11L)) << small;
+    }
+  }
+}
+
 TEST(GaussianComposition, NamesAPartThatIsNeitherGaussianNorPure) {
   EXPECT_THAT(ComposeGaussian({Gaussian(.3), Dp(1, 1e-9, "the odd one")}, 1e-5),
               FailsWith(kInvalid, "the odd one"));
