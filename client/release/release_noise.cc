@@ -89,13 +89,19 @@ absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
   return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
 }
 
+// Features lie on the unit sphere: no two of them are more than 2 apart.
 absl::Status CheckRadius(const PrivacyCost& cost, const MechanismTraits& traits) {
   if (traits.protects == Protects::kValue) {
     if (std::isnan(cost.radius)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("radius is of no use to ", traits.name, ": expected none"));
   }
-  return CheckFinitePositive("radius", cost.radius);
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", cost.radius));
+  if (cost.radius <= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
+                   "on, but is ",
+                   cost.radius));
 }
 
 // What one iteration gets of the cost of all.

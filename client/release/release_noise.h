@@ -31,7 +31,8 @@ struct IterationNoise {
 // epsilon and delta, or epsilon / iterations where there is no delta. Both hold although every
 // iteration starts from the one before, which is public once its noise is on.
 //
-// INVALID_ARGUMENT: a parameter that is missing, out of range or of no use to the mechanism.
+// INVALID_ARGUMENT: a parameter that is missing, out of range (a radius above 2, the diameter of
+// the sphere of features) or of no use to the mechanism.
 // FAILED_PRECONDITION: no bound can be given for these parameters.
 absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost);

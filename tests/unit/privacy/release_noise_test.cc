@@ -111,5 +111,24 @@ TEST_F(ReleaseNoise, OfThePublishedLaplaceSharesTheCostAndSaysThatItIsPublished)
   EXPECT_EQ(release.guarantee.delta, 1e-5);
 }
 
+TEST_F(ReleaseNoise, RefusesARadiusThatNoTwoUnitVectorsAreApart) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.protects == Protects::kValue) continue;
+    SCOPED_TRACE(traits.name);
+    PrivacyCost cost = CostOf(traits);
+    cost.radius = 2;
+    ASSERT_OK_AND_ASSIGN(const JointRelease release, Release(cost));
+    EXPECT_EQ(release.guarantee.radius, 2);
+    cost.radius = 2.5;
+    EXPECT_THAT(Release(cost), FailsWith(absl::StatusCode::kInvalidArgument,
+                                         "radius must be at most 2, the diameter of the unit "
+                                         "sphere that features lie on, but is 2.5"));
+    cost.radius = std::nextafter(2., 3.);
+    EXPECT_THAT(Release(cost), FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
+    cost.radius = INFINITY;
+    EXPECT_THAT(Release(cost), FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
+  }
+}
+
 }  // namespace
 }  // namespace privatemail
