@@ -9,7 +9,7 @@
 #include "client/privacy/known_anchors_sensitivity.h"
 #include "client/privacy/lipschitz.h"
 #include "client/privacy/make_mechanism.h"
-#include "client/privacy/published_laplace_sensitivity.h"
+#include "client/privacy/published_release_sensitivity.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -39,46 +39,19 @@ absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, con
   return bound + rounding;
 }
 
-// The papers print their bounds for one convention of the kernel.
-absl::Status CheckPrintedKernel(const PublicParameters& parameters, const MechanismTraits& traits) {
-  if (parameters.settings.kernel == KernelConvention::kTwoSigmaSquared) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      traits.name,
-      " is printed for the kernel two_sigma_squared only, but the collection has another"));
-}
-
-absl::StatusOr<double> SecondPapersSensitivity(const PublicParameters& parameters,
-                                               const IterationInputs& inputs) {
-  PM_ASSIGN_OR_RETURN(const PublishedGaussianBound bound,
-                      PublishedGaussianSensitivity(inputs.start.rows(), inputs.alpha,
-                                                   parameters.settings.kernel_bandwidth,
-                                                   inputs.slots - 1, inputs.start.norm()));
-  return bound.sensitivity_as_printed;
-}
-
-absl::StatusOr<double> FirstPapersSensitivity(const PublicParameters& parameters,
-                                              const IterationInputs& inputs) {
-  const EmbeddingSettings& settings = parameters.settings;
-  const auto n = static_cast<int64_t>(inputs.start.rows());
-  PM_ASSIGN_OR_RETURN(
-      const PublishedLaplaceConstants constants,
-      settings.label_graph == LabelGraphKind::kOneHotKernel
-          ? PublishedLaplaceOneHot(n, inputs.alpha, settings.kernel_bandwidth)
-          : PublishedLaplaceInteger(n, inputs.alpha, settings.kernel_bandwidth, inputs.slots - 1));
-  PM_ASSIGN_OR_RETURN(const double ln_beta, PublishedLaplaceLnBeta(n, inputs.start.cols()));
-  return PublishedLaplaceSensitivity(constants, n, inputs.start.cols(), ln_beta,
-                                     settings.start_stddev);
+// The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
+bool SensitivityIsPrinted(const MechanismTraits& traits) {
+  return traits.protects == Protects::kValue && traits.published &&
+         traits.law != Law::kBoundedGaussian;
 }
 
 absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const Matrix& anchors,
                                      const IterationInputs& inputs, const MechanismTraits& traits) {
-  // The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
-  if (!traits.published || traits.law == Law::kBoundedGaussian) {
+  if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
-  PM_RETURN_IF_ERROR(CheckPrintedKernel(parameters, traits));
-  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters, inputs)
-                                     : SecondPapersSensitivity(parameters, inputs);
+  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters.settings, inputs)
+                                     : SecondPapersSensitivity(parameters.settings, inputs);
 }
 
 // The release's constant, with the rounding's share for a ball of this radius.
@@ -129,11 +102,6 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
                       EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
                                            cost.private_iterations));
   return Share{.epsilon = each.epsilon, .delta = 0, .theorem = each.theorem};
-}
-
-bool SensitivityIsPrinted(const MechanismTraits& traits) {
-  return traits.protects == Protects::kValue && traits.published &&
-         traits.law != Law::kBoundedGaussian;
 }
 
 const char* Neighbours(const MechanismTraits& traits) {
