@@ -6,13 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
-
-constexpr double kRoundedUp = 1 + 1e-15;  // covers the few roundings of a product and a quotient
 
 absl::Status CheckNorm(double p) {
   if (p >= 1) return absl::OkStatus();
@@ -69,15 +68,8 @@ absl::StatusOr<CalibratedGaussian> Published(double epsilon, double delta, const
 
 absl::StatusOr<CalibratedLaplace> CalibrateLapOutput(double epsilon, const HiddenBall& ball,
                                                      double l1_lipschitz) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, l1_lipschitz));
-  const double scale = sensitivity / epsilon * kRoundedUp;
-  if (!std::isnormal(scale)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the noise's scale must be a normal number, but radius, Lipschitz constant "
-                     "and epsilon ",
-                     epsilon, " make it ", scale));
-  }
+  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(epsilon, sensitivity));
   return CalibratedLaplace{
       scale, WithinBall(epsilon, 0, ball, true, "Inference Privacy, Lap-Output (theorem 1)")};
 }

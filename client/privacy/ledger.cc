@@ -104,15 +104,12 @@ Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
 
 absl::Status Distrust(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
-      "privacy ledger ", path, " does not match its witness (", why,
-      "): it was copied, restored or lost, or the witness was given another mode or a hard link, "
-      "and "
-      "what was spent since is unknown, so nothing "
-      "more is. Its content stays readable (privatemail budget history NAME). To start anew, move "
-      "it and ",
-      path,
-      ".witness away and grant with privatemail budget set no more than is "
-      "certainly left"));
+      "privacy ledger ", path, " does not match its witness (", why, "): ",
+      "it was copied, restored or lost, or the witness was given another mode or a hard link, ",
+      "and what was spent since is unknown, so nothing more is. ",
+      "Its content stays readable (privatemail budget history NAME). ",
+      "To start anew, move it and ", path, ".witness away ",
+      "and grant with privatemail budget set no more than is certainly left"));
 }
 
 }  // namespace

@@ -10,27 +10,18 @@
 #include <random>
 
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/hundred_digits.h"
 
 namespace privatemail {
 namespace {
-
-using Real = boost::multiprecision::cpp_bin_float_100;
-
-Real Phi(const Real& x) { return boost::math::erfc(Real(-x / sqrt(Real(2)))) / 2; }
-
-// The definition, in a hundred digits, with its two terms as they stand.
-Real DeltaOf(double epsilon, double stddev) {
-  const Real s = stddev;
-  const Real e = epsilon;
-  return Phi(1 / (2 * s) - e * s) - exp(e) * Phi(-1 / (2 * s) - e * s);
-}
 
 TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
   for (const double epsilon : {1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3}) {
     for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1e-300}) {
       ASSERT_OK_AND_ASSIGN(const double stddev, AnalyticGaussianStddev(epsilon, delta));
-      EXPECT_LE(DeltaOf(epsilon, stddev), Real(delta)) << epsilon << " " << delta;
-      EXPECT_GT(DeltaOf(epsilon, stddev * (1 - 1e-7)), Real(delta)) << epsilon << " " << delta;
+      EXPECT_LE(DeltaOf(epsilon, 1 / Real(stddev)), Real(delta)) << epsilon << " " << delta;
+      EXPECT_GT(DeltaOf(epsilon, 1 / (Real(stddev) * (1 - 1e-7))), Real(delta))
+          << epsilon << " " << delta;
     }
   }
 }
@@ -90,6 +81,30 @@ TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {
   for (const double epsilon : {.01, .1, .9}) {
     EXPECT_LT(*AnalyticGaussianStddev(epsilon, 1e-5), *PublishedGaussianStddev(epsilon, 1e-5));
   }
+}
+
+TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
+  std::mt19937_64 bits(2006);
+  std::uniform_real_distribution<double> log_value(-300, 300);
+  for (int trial = 0; trial < 100000; ++trial) {
+    const double epsilon = std::exp(log_value(bits));
+    const double sensitivity = std::exp(log_value(bits));
+    const Quad quotient = Quad(sensitivity) / epsilon;
+    ASSERT_OK_AND_ASSIGN(const double scale, LaplaceScale(epsilon, sensitivity));
+    ASSERT_GE(scale, quotient) << epsilon << " " << sensitivity;
+    ASSERT_LE(scale, quotient * (1 + Quad(4e-15))) << epsilon << " " << sensitivity;
+  }
+}
+
+TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(LaplaceScale(nan, 1), FailsWith(kInvalid, "epsilon must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(0, 1), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(LaplaceScale(1, nan), FailsWith(kInvalid, "sensitivity must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(1, INFINITY), FailsWith(kInvalid, "sensitivity"));
+  EXPECT_THAT(LaplaceScale(1e-300, 1e100), FailsWith(kInvalid, "scale must be a normal number"));
+  EXPECT_THAT(LaplaceScale(1e300, 1e-100), FailsWith(kInvalid, "scale must be a normal number"));
 }
 
 TEST(Calibration, BadParametersAreNamed) {

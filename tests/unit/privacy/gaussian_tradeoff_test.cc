@@ -1,24 +1,12 @@
 #include "client/privacy/gaussian_tradeoff.h"
 
-#include <boost/math/special_functions/erf.hpp>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/hundred_digits.h"
 
 namespace privatemail {
 namespace {
-
-using Real = boost::multiprecision::cpp_bin_float_100;
-
-Real Phi(const Real& x) { return boost::math::erfc(Real(-x / sqrt(Real(2)))) / 2; }
-
-// The definition in a hundred digits, its two terms as they stand.
-Real DeltaOf(double epsilon, double mu) {
-  const Real m = mu;
-  const Real e = epsilon;
-  return Phi(m / 2 - e / m) - exp(e) * Phi(-m / 2 - e / m);
-}
 
 TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
   for (const double mu : {1e-6, 1e-3, .1, 1.0, 5.0, 30.0}) {

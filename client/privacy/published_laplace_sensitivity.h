@@ -1,16 +1,15 @@
-// The first paper's Laplace release, as published: V1, theorem 1, corollary 1.1 and appendix E.
+// The first paper's sensitivity, as published: V1, theorem 1, corollary 1.1 and appendix E.
 //
 // NOT a proven guarantee (PRIVACY.md section 2): theorem 1 takes the smaller root of its tail
 // equation, phi_min is negative, the union runs over infinitely many inputs, Laplace noise is
 // scaled by an L2 sensitivity. Kept so that the published figures can be reproduced, under a name
 // that says so.
-#ifndef PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_CALIBRATION_H_
-#define PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_CALIBRATION_H_
+#ifndef PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_SENSITIVITY_H_
+#define PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_SENSITIVITY_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "client/privacy/calibration.h"
 
 namespace privatemail {
 
@@ -49,20 +48,6 @@ absl::StatusOr<double> PublishedLaplaceSensitivity(const PublishedLaplaceConstan
                                                    int64_t n, int64_t k, double ln_beta,
                                                    double start_stddev);
 
-// Laplace noise for each of `private_iterations` iterations, so that together they keep (epsilon,
-// delta) by strong composition in its proven form (composition.h, Kairouz-Oh-Viswanath, with all of
-// delta as its slack, or the plain sum where that allows more): the scale is sensitivity over the
-// largest epsilon an iteration may spend. V1 section 6.2 prints another fraction that makes the
-// composition no better than a sum. The guarantee is that of all iterations together, and says that
-// it is as published. private_iterations: 1 .. 10,000.
-absl::StatusOr<CalibratedLaplace> CalibratePublishedLaplace(double epsilon, double delta,
-                                                            double published_sensitivity,
-                                                            int64_t private_iterations);
-
-// The largest epsilon of one of `times` pure releases that together keep (epsilon, delta), rounded
-// down. Proven: nothing printed enters. Errors as above.
-absl::StatusOr<double> EpsilonOfEachRelease(double epsilon, double delta, int64_t times);
-
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_CALIBRATION_H_
+#endif  // PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_LAPLACE_SENSITIVITY_H_

@@ -1,12 +1,9 @@
-#include "client/privacy/published_laplace_calibration.h"
+#include "client/privacy/published_laplace_sensitivity.h"
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/privacy/composition.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -132,46 +129,6 @@ absl::StatusOr<double> PublishedLaplaceSensitivity(const PublishedLaplaceConstan
   return absl::FailedPreconditionError(
       absl::StrCat("the printed formula has ", squared,
                    " under its root, expected a finite number that is not negative"));
-}
-
-absl::StatusOr<double> EpsilonOfEachRelease(double epsilon, double delta, int64_t times) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", times, 1, 10000));
-  const auto together = [&](double each) {
-    const Guarantee release{
-        .epsilon = each, .neighbours = "any", .proven = true, .source = "one release"};
-    const auto all = ComposeStrong(release, times, delta, StrongForm::kKairouzOhViswanath);
-    return all.ok() ? all->epsilon : INFINITY;
-  };
-  const double plain = epsilon / static_cast<double>(times) * (1 - 1e-15);
-  double low = 0;
-  double high = epsilon;
-  for (int i = 0; i < 200 && high - low > 1e-15 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (together(middle) <= epsilon ? low : high) = middle;
-  }
-  return std::max(plain, low * (1 - 1e-14));
-}
-
-absl::StatusOr<CalibratedLaplace> CalibratePublishedLaplace(double epsilon, double delta,
-                                                            double published_sensitivity,
-                                                            int64_t private_iterations) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", published_sensitivity));
-  PM_ASSIGN_OR_RETURN(const double each, EpsilonOfEachRelease(epsilon, delta, private_iterations));
-  const double scale = published_sensitivity / each * (1 + 1e-15);
-  if (!std::isnormal(scale)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the noise needs a scale of ", scale, ", expected a normal number"));
-  }
-  return CalibratedLaplace{
-      scale,
-      {.epsilon = epsilon,
-       .delta = delta,
-       .neighbours = "as published: a row added",
-       .proven = false,
-       .source = "Differentially Private Supervised Manifold Learning, corollary 1.1: as "
-                 "published, not a proven guarantee"}};
 }
 
 }  // namespace privatemail
