@@ -46,7 +46,8 @@ void AddAuditCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSampleImagesCommand(CLI::App& app, Context& context);
 
-// JSON on one line. Bytes of a server's that are not UTF-8 become U+FFFD.
+// JSON on one line, in ASCII: what a server says can hold no control character for a terminal.
+// Bytes that are not UTF-8 become U+FFFD.
 std::string Line(const nlohmann::json& json);
 
 // A line of JSON on standard output, or whatever `text` prints for people.

@@ -42,9 +42,10 @@ absl::Status Explain(const Context& context) {
          [&] {
            std::cout << "The server received " << last.request.ByteSizeLong()
                      << " bytes and nothing else:\n"
-                     << "  collection   " << last.request.collection() << "\n  digest       "
-                     << absl::BytesToHexString(last.request.fingerprint()) << "\n  matches      "
-                     << last.request.k() << " for every slot\n  payloads     "
+                     << "  collection   " << Printable(last.request.collection())
+                     << "\n  digest       " << absl::BytesToHexString(last.request.fingerprint())
+                     << "\n  matches      " << last.request.k()
+                     << " for every slot\n  payloads     "
                      << (last.request.with_payloads() ? "for every slot" : "for none")
                      << "\n  release      " << release.rows() << " x " << release.cols() << ", "
                      << form << ":\n";

@@ -47,6 +47,15 @@ absl::StatusOr<double> PublishedGaussianStddev(double epsilon, double delta) {
   return std::sqrt(2 * std::log(1.25 / delta)) / epsilon;
 }
 
+absl::StatusOr<double> ScaledStddev(double stddev_per_unit, double sensitivity) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));
+  const double stddev = stddev_per_unit * sensitivity * kRoundedUp;
+  if (std::isnormal(stddev)) return stddev;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the noise's standard deviation must be a normal number, but sensitivity ",
+                   sensitivity, " times ", stddev_per_unit, " makes it ", stddev));
+}
+
 absl::StatusOr<double> LaplaceScale(double epsilon, double sensitivity) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
   PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));

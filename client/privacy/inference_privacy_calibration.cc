@@ -45,11 +45,11 @@ absl::StatusOr<CalibratedGaussian> Analytic(double epsilon, double delta, const 
                                             double lipschitz, absl::string_view name) {
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, lipschitz));
   PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(epsilon, delta));
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
   CalibratedGaussian noise{
-      per_unit * sensitivity,
-      WithinBall(epsilon, delta, ball, true,
-                 absl::StrCat("Inference Privacy, ", name,
-                              ", with the noise of Balle and Wang 2018, theorem 8"))};
+      stddev, WithinBall(epsilon, delta, ball, true,
+                         absl::StrCat("Inference Privacy, ", name,
+                                      ", with the noise of Balle and Wang 2018, theorem 8"))};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
 }
@@ -58,7 +58,8 @@ absl::StatusOr<CalibratedGaussian> Published(double epsilon, double delta, const
                                              double lipschitz, absl::string_view name) {
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, lipschitz));
   PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(epsilon, delta));
-  return CalibratedGaussian{per_unit * sensitivity,
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
+  return CalibratedGaussian{stddev,
                             WithinBall(epsilon, delta, ball, false,
                                        absl::StrCat("Inference Privacy, ", name,
                                                     ": as published, not a proven guarantee"))};

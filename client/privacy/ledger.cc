@@ -251,8 +251,11 @@ absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& col
 
 absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                                            const Guarantee& guarantee) {
+  PM_RETURN_IF_ERROR(Validate(guarantee));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("delta", guarantee.delta));
+  if (guarantee.gaussian_mu.has_value()) {  // zero would cost nothing by Gaussian accounting
+    PM_RETURN_IF_ERROR(CheckFinitePositive("gaussian_mu", *guarantee.gaussian_mu));
+  }
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));

@@ -33,6 +33,7 @@ absl::Status CheckNothingIsIgnored(const MechanismTraits& traits, const Mechanis
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "sensitivity", !std::isnan(p.sensitivity)));
   } else {
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "radius", !std::isnan(p.ball.radius)));
+    PM_RETURN_IF_ERROR(RefuseUnused(traits, "norm", p.ball.p != HiddenBall().p));
   }
   if (traits.protects != Protects::kOutput) {
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "Lipschitz constant", !std::isnan(p.lipschitz)));
@@ -56,17 +57,17 @@ Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* so
 }
 
 absl::StatusOr<CalibratedGaussian> GaussianOfValue(const MechanismParameters& p) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", p.sensitivity));
   if (TraitsOf(p.kind).published) {
     PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, p.delta));
-    return CalibratedGaussian{per_unit * p.sensitivity,
+    PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+    return CalibratedGaussian{stddev,
                               OfValue(p, "L2",
                                       "PrivateMail (second version), definition 3: as published, "
                                       "not a proven guarantee")};
   }
   PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, p.delta));
-  CalibratedGaussian noise{per_unit * p.sensitivity * kRoundedUp,
-                           OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+  CalibratedGaussian noise{stddev, OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
 }

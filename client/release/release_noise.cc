@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/known_anchors_sensitivity.h"
 #include "client/privacy/lipschitz.h"
@@ -104,10 +105,12 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
   return Share{.epsilon = each.epsilon, .delta = 0, .theorem = each.theorem};
 }
 
-const char* Neighbours(const MechanismTraits& traits) {
+// With the radius, so that a ledger does not take two radii for one kind of neighbours.
+std::string Neighbours(const MechanismTraits& traits, double radius) {
   if (traits.protects != Protects::kValue) {
-    return "the target's features replaced by any others at most the radius away; the class is "
-           "not hidden";
+    return absl::StrFormat(
+        "the target's features replaced by any others at most %.17g away; the class is not hidden",
+        radius);
   }
   return SensitivityIsPrinted(traits) ? "as published: a row added"
                                       : "the target, feature and class, replaced by any other "
@@ -172,7 +175,7 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
   guarantee.epsilon = cost.epsilon;
   guarantee.delta = traits.TakesDelta() || cost.private_iterations > 1 ? cost.delta : 0;
   if (std::isnan(guarantee.delta)) guarantee.delta = 0;
-  guarantee.neighbours = Neighbours(traits);
+  guarantee.neighbours = Neighbours(traits, cost.radius);
   if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
     guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
   }

@@ -16,8 +16,9 @@ namespace privatemail {
 namespace {
 
 TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
-  for (const double epsilon : {1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3}) {
-    for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1e-300}) {
+  for (const double epsilon :
+       {1e-9, 1.4168586295305273e-9, 1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3, 1e6}) {
+    for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1.1788867600492297e-280, 1e-300}) {
       ASSERT_OK_AND_ASSIGN(const double stddev, AnalyticGaussianStddev(epsilon, delta));
       EXPECT_LE(DeltaOf(epsilon, 1 / Real(stddev)), Real(delta)) << epsilon << " " << delta;
       EXPECT_GT(DeltaOf(epsilon, 1 / (Real(stddev) * (1 - 1e-7))), Real(delta))
@@ -44,11 +45,11 @@ QuadDelta DeltaInQuad(double epsilon, const Quad& stddev) {
   return {delta, delta / first};
 }
 
-// epsilon 1e-6 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
+// epsilon 1e-9 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
 // deviation and is drawn, too, so that the product's rounding is covered.
 TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   std::mt19937_64 bits(20180516);
-  std::uniform_real_distribution<double> log_epsilon(std::log(1e-6), std::log(1e3));
+  std::uniform_real_distribution<double> log_epsilon(std::log(1e-9), std::log(1e3));
   std::uniform_real_distribution<double> log_delta(std::log(1e-300), std::log(.5));
   std::uniform_real_distribution<double> log_sensitivity(-20, 20);
   int too_small = 0;
@@ -71,7 +72,7 @@ TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   EXPECT_EQ(too_large, 0);
   // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller than
   // what it has to tell apart.
-  EXPECT_GT(least_left_over, Quad(1e-12));
+  EXPECT_GT(least_left_over, Quad(1e-15));
   EXPECT_GT(least_surplus, Quad(1e-12));
   RecordProperty("least_left_over", least_left_over.str(3));
   RecordProperty("least_surplus", least_surplus.str(3));

@@ -1,8 +1,10 @@
 #include "client/privacy/known_anchors_sensitivity.h"
 
+#include <Eigen/QR>
 #include <cmath>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/privacy/adversary.h"
 
@@ -161,6 +163,53 @@ TEST(KnownAnchorsSensitivity, RefusesInsteadOfGuessing) {
               FailsWith(kInvalid, "changed_rows"));
   anchors(3, 0) = std::nan("");
   EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 2), FailsWith(kInvalid, "row 3"));
+}
+
+// How far one iteration moves when the rows of slots 0 and 1 go from the pole where all others
+// stand to the opposite one, without the cancellation of affinities that differ by 4/c.
+long double MoveAcrossTheSphere(const Setting& setting) {
+  const Matrix pull = setting.alpha * setting.graph.MultiplyLaplacian(setting.start);
+  const long double drop = -std::expm1(-4 / static_cast<long double>(setting.c));
+  const Eigen::Index n = setting.start.rows();
+  const auto row = [&](Eigen::Index i, long double dropped) {
+    long double degree = 0;
+    long double sum = pull(i, 0);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      if (j == i) continue;
+      const long double affinity = (i < 2) != (j < 2) ? 1 - dropped : 1;
+      degree += affinity;
+      sum += affinity * setting.start(j, 0);
+    }
+    return sum / degree / 2;
+  };
+  long double squares = 0;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const long double move = row(i, drop) - row(i, 0);
+    squares += move * move;
+  }
+  return std::sqrt(squares);
+}
+
+// A kernel so wide that 1 - exp(-4/c) has lost half of its digits, and a label graph so heavy that
+// all of the bound hangs on it. The slots start where the graph does not pull them.
+TEST(KnownAnchorsSensitivity, HoldsForTheWidestKernels) {
+  Adversary adversary(9);
+  long double closest = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const double bandwidth = std::pow(10, 3 + adversary.Normal(1, 1).cwiseAbs()(0, 0) / 2);
+    Setting setting(adversary.Normal(4 + adversary.Draw(3), 1), std::min(bandwidth, 1e5), 1e8, 2);
+    const Eigen::Index n = setting.start.rows();
+    const Matrix laplacian = setting.graph.MultiplyLaplacian(Matrix::Identity(n, n));
+    setting.start.topRows(2) =
+        -laplacian.topLeftCorner(2, 2).completeOrthogonalDecomposition().solve(
+            laplacian.topRightCorner(2, n - 2) * setting.start.bottomRows(n - 2));
+    ASSERT_OK_AND_ASSIGN(const double bound,
+                         KnownAnchorsSensitivity(setting.Inputs(), Matrix::Ones(n - 2, 1), 2));
+    const long double share = MoveAcrossTheSphere(setting) / bound;
+    ASSERT_LE(share, 1) << "bandwidth " << bandwidth;
+    closest = std::max(closest, share);
+  }
+  RecordProperty("closest", absl::StrCat(static_cast<double>(closest)));
 }
 
 }  // namespace
