@@ -17,7 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/daemon/probe.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail {
 namespace {

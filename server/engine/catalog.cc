@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/embedding/embed.h"
+#include "server/store/uuid.h"
 
 namespace privatemail {
 namespace {
@@ -60,7 +61,7 @@ absl::StatusOr<std::shared_ptr<const Retriever>> CollectionView::Built() const {
                                                     published->name, "`"));
 }
 
-absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<SqliteStore> store) {
+absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store) {
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store)));
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
   for (StoredCollection& collection : stored) {

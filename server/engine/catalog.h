@@ -17,7 +17,7 @@
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
 #include "server/engine/retriever.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/store.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -57,7 +57,7 @@ struct NewCollection {
 class Catalog {
  public:
   // Loads every collection with its last embedding, so that searches are answered at once.
-  static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<SqliteStore> store);
+  static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store);
 
   // NOT_FOUND: "collection birds does not exist".
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
@@ -87,7 +87,7 @@ class Catalog {
     bool deleted = false;  // for those who still hold the entry
   };
 
-  explicit Catalog(std::unique_ptr<SqliteStore> store) : store_(std::move(store)) {}
+  explicit Catalog(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
   absl::StatusOr<std::shared_ptr<Entry>> FindEntry(absl::string_view name) const;
   bool IsDeleted(const Entry& entry) const;
@@ -95,7 +95,7 @@ class Catalog {
   absl::StatusOr<std::shared_ptr<Entry>> BeginBuild(absl::string_view name);
   absl::Status RunBuild(Entry* entry, const StepObserver& observer);
 
-  const std::unique_ptr<SqliteStore> store_;
+  const std::unique_ptr<Store> store_;
   std::mutex administration_mutex_;  // one Create or Delete at a time; taken before mutex_
   mutable std::mutex mutex_;         // guards the map and all entries; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;

@@ -1,7 +1,7 @@
 // Between rows of the embedded store's tables and what they stand for. Called by SqliteStore under
 // its lock; errors as sqlite::Database, DATA_LOSS too when a row is not what the schema promises.
-#ifndef PRIVATEMAIL_SERVER_STORE_ROWS_H_
-#define PRIVATEMAIL_SERVER_STORE_ROWS_H_
+#ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
+#define PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
 
 #include <cstdint>
 
@@ -13,14 +13,21 @@
 
 namespace privatemail {
 
-// row: name, parameters, anchor_features, anchor_labels, items. The anchors are checked against
-// their digest.
+// DATA_LOSS that names the file, out of one that does not.
+absl::Status Damaged(const sqlite::Database& database, absl::string_view what);
+
+// What ReadCollection reads, out of the table collections.
+inline constexpr char kCollectionColumns[] =
+    "name, parameters, anchor_features, anchor_labels, items, latest_version";
+
+// row: kCollectionColumns. The anchors are checked against their digest.
 absl::StatusOr<StoredCollection> ReadCollection(const sqlite::Database& database,
                                                 const sqlite::Statement& row);
 
-// blob: rows x cols doubles, row-major; `what` names it in the message when it is not.
-absl::Status ReadMatrix(const sqlite::Database& database, absl::string_view what,
-                        absl::string_view blob, int64_t rows, int64_t cols, Matrix* matrix);
+// What ReadItem reads, out of the table items, with features or without.
+absl::string_view ItemColumns(bool with_features);
+absl::StatusOr<Item> ReadItem(const sqlite::Database& database, const sqlite::Statement& row,
+                              int64_t feature_dim, bool with_features);
 
 // All items of the collection with this key, ordered by id.
 absl::StatusOr<Gallery> ReadGallery(sqlite::Database* database, int64_t key, int64_t feature_dim);
@@ -31,25 +38,10 @@ absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,
 absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Writes items of one collection within one transaction.
-class ItemWriter {
- public:
-  static absl::StatusOr<ItemWriter> Prepare(sqlite::Database* database, int64_t key);
-
-  // Inserts a checked item, replaces the one with its id or leaves an equal one alone; counts which
-  // in `result`.
-  absl::Status Write(const Item& item, UpsertResult* result);
-
- private:
-  ItemWriter(int64_t key, sqlite::Statement find, sqlite::Statement insert,
-             sqlite::Statement update);
-
-  int64_t key_;
-  sqlite::Statement find_;
-  sqlite::Statement insert_;
-  sqlite::Statement update_;
-};
+// Ids of items that were there at `items_version` and were deleted since.
+absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
+                                                          uint64_t items_version);
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_STORE_ROWS_H_
+#endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
