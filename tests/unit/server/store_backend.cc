@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail::testing {
@@ -35,10 +36,31 @@ class SqliteBackend final : public StoreBackend {
   const TemporaryFolder directory_;
 };
 
+class PostgresBackend final : public StoreBackend {
+ public:
+  std::unique_ptr<Store> Open() override {
+    auto store = PostgresStore::Open(conninfo_);
+    EXPECT_THAT(store, IsOk());
+    return *std::move(store);
+  }
+
+  int64_t Rows(const std::string& table) override {
+    return std::stoll(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail." + table));
+  }
+
+ private:
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
+};
+
 }  // namespace
 
+PostgresServer& SharedPostgres() {
+  static PostgresServer server;
+  return server;
+}
+
 std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind) {
-  EXPECT_EQ(kind, "sqlite");
+  if (kind == "postgres") return std::make_unique<PostgresBackend>();
   return std::make_unique<SqliteBackend>();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/store/store.h"
+#include "tests/testing/postgres_server.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -20,6 +21,9 @@ class StoreBackend {
   // Rows of a table, read beside the store.
   virtual int64_t Rows(const std::string& table) = 0;
 };
+
+// One server for the whole program, started when it is first asked for.
+PostgresServer& SharedPostgres();
 
 // "sqlite" or "postgres".
 std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind);

@@ -207,7 +207,7 @@ TEST_P(StoreConformance, CountsEveryItemOfWritersAtOnce) {
   EXPECT_THAT(Load().ids, SizeIs(41));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, ::testing::Values("sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, ::testing::Values("sqlite", "postgres"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

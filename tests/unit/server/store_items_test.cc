@@ -261,7 +261,7 @@ TEST_P(StoreItems, ItemsOfOneCollectionAreNotThoseOfAnother) {
   EXPECT_THAT(Load().ids, SizeIs(3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreItems, ::testing::Values("sqlite"),
+INSTANTIATE_TEST_SUITE_P(Stores, StoreItems, ::testing::Values("sqlite", "postgres"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
