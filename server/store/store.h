@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/protocol/public_parameters.h"
-#include "server/store/filter.h"
+#include "common/protocol/payload_filter.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -94,10 +94,11 @@ class Store {
   virtual absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
       const PublicParameters& parameters) = 0;
 
-  // Ids of the embedding of this version whose items were deleted since it was made; nothing when
-  // that embedding is not the collection's any more. NOT_FOUND.
+  // Ids of the embedding of this version whose items were deleted since it was made, and after the
+  // collection's version `after`; nothing when that embedding is not the collection's any more.
+  // NOT_FOUND.
   virtual absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
-      const PublicParameters& parameters, uint64_t embedding_version) = 0;
+      const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) = 0;
 
   // Exact. Before the first embedding every item counts as inserted. NOT_FOUND.
   virtual absl::StatusOr<ChangesSinceEmbedding> CountChanges(
@@ -105,9 +106,11 @@ class Store {
 
   // Calls `changed` from a thread of its own: once at first, after every change that any daemon
   // makes, and after any time in which one could have been missed; again a second later while it
-  // returns an error. Null where no other daemon can change anything. The store must outlive the
-  // watch.
-  virtual std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed) = 0;
+  // returns an error. `report`, which may be empty, is told from that thread why nothing can be
+  // learnt, once for each reason, and OK when it works again. Null where no other daemon can change
+  // anything. The store must outlive the watch.
+  virtual std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
+                                             std::function<void(const absl::Status&)> report) = 0;
 
  protected:
   // Hands the items after `after`, at most `limit` of them, to `visit` until it returns false.

@@ -98,12 +98,12 @@ absl::StatusOr<std::optional<Embedding>> PostgresStore::LoadEmbedding(
   embedding.anchor_coordinates = *std::move(anchors);
   PM_RETURN_IF_ERROR(postgres::ReadEmbeddedItems(&transaction, found.Int(0, 0), dim, &embedding));
   PM_ASSIGN_OR_RETURN(embedding.deleted,
-                      postgres::ReadDeletedSince(&transaction, collection.key, found.Int(0, 2)));
+                      postgres::ReadDeletedSince(&transaction, collection.key, found.Int(0, 2), 0));
   return embedding;
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSince(
-    const PublicParameters& parameters, uint64_t embedding_version) {
+    const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   PM_ASSIGN_OR_RETURN(Transaction transaction,
                       Transaction::Begin(&pool_, Transaction::Kind::kRead));
   PM_ASSIGN_OR_RETURN(
@@ -112,7 +112,8 @@ absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSi
   PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding,
                       postgres::FindEmbedding(&transaction, collection.key));
   if (static_cast<uint64_t>(embedding.version) != embedding_version) return std::nullopt;
-  return postgres::ReadDeletedSince(&transaction, collection.key, embedding.items_version);
+  return postgres::ReadDeletedSince(&transaction, collection.key, embedding.items_version,
+                                    static_cast<int64_t>(after));
 }
 
 absl::StatusOr<ChangesSinceEmbedding> PostgresStore::CountChanges(

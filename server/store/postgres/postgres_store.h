@@ -48,9 +48,10 @@ class PostgresStore final : public Store {
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
       const PublicParameters& parameters) override;
   absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
-      const PublicParameters& parameters, uint64_t embedding_version) override;
+      const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;
-  std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed) override;
+  std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
+                                     std::function<void(const absl::Status&)> report) override;
 
  protected:
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,

@@ -183,12 +183,13 @@ absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t em
 }
 
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
-                                                          int64_t collection,
-                                                          int64_t items_version) {
-  PM_ASSIGN_OR_RETURN(const Result found,
-                      transaction->Query("SELECT id FROM deletions WHERE collection = $1 AND "
-                                         "version > $2 AND inserted <= $2 ORDER BY version",
-                                         Parameters().Int(collection).Int(items_version)));
+                                                          int64_t collection, int64_t items_version,
+                                                          int64_t after) {
+  PM_ASSIGN_OR_RETURN(
+      const Result found,
+      transaction->Query("SELECT id FROM deletions WHERE collection = $1 AND "
+                         "version > greatest($2, $3) AND inserted <= $2 ORDER BY version",
+                         Parameters().Int(collection).Int(items_version).Int(after)));
   std::vector<std::string> ids;
   for (int row = 0; row < found.rows(); ++row) ids.emplace_back(found.Bytes(row, 0));
   return ids;

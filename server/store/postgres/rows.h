@@ -58,10 +58,11 @@ absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Emb
 absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that were there at `items_version` and were deleted since.
+// Ids of items that were there at `items_version` and were deleted since, and after the version
+// `after`.
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
-                                                          int64_t collection,
-                                                          int64_t items_version);
+                                                          int64_t collection, int64_t items_version,
+                                                          int64_t after);
 
 // Tells every daemon that watches, when the transaction commits.
 absl::Status Notify(Transaction* transaction, absl::string_view uuid);

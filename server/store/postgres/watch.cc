@@ -19,9 +19,11 @@ constexpr absl::Duration kSilence = absl::Seconds(15);
 
 }  // namespace
 
-Watch::Watch(const Target& target, std::function<absl::Status()> changed)
+Watch::Watch(const Target& target, std::function<absl::Status()> changed,
+             std::function<void(const absl::Status&)> report)
     : target_(target),
       changed_(std::move(changed)),
+      report_(std::move(report)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       thread_([this] { Run(); }) {}
 
@@ -37,9 +39,18 @@ bool Watch::StopWithin(absl::Duration time, int socket) const {
   return ready[0].revents != 0;
 }
 
+void Watch::Report(const absl::Status& status) {
+  if (status == reported_) return;
+  reported_ = status;
+  if (report_) report_(status);
+}
+
 void Watch::Tell() {
-  while (!changed_().ok() && !StopWithin(kRetry)) {
-  }
+  absl::Status status;
+  do {
+    status = changed_();
+    Report(status);
+  } while (!status.ok() && !StopWithin(kRetry));
 }
 
 absl::Status Watch::Listen() {
@@ -60,8 +71,7 @@ absl::Status Watch::Listen() {
 
 void Watch::Run() {
   do {
-    // Whatever failed: the store's calls tell whoever makes them, and here it is tried again.
-    Listen().IgnoreError();
+    if (const absl::Status status = Listen(); !status.ok()) Report(status);
   } while (!StopWithin(kRetry));
 }
 
@@ -69,8 +79,9 @@ void Watch::Run() {
 
 namespace privatemail {
 
-std::unique_ptr<ChangeWatch> PostgresStore::Watch(std::function<absl::Status()> changed) {
-  return std::make_unique<postgres::Watch>(pool_.target(), std::move(changed));
+std::unique_ptr<ChangeWatch> PostgresStore::Watch(std::function<absl::Status()> changed,
+                                                  std::function<void(const absl::Status&)> report) {
+  return std::make_unique<postgres::Watch>(pool_.target(), std::move(changed), std::move(report));
 }
 
 }  // namespace privatemail

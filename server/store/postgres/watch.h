@@ -19,7 +19,8 @@ namespace privatemail::postgres {
 class Watch final : public ChangeWatch {
  public:
   // The target must outlive the watch.
-  Watch(const Target& target, std::function<absl::Status()> changed);
+  Watch(const Target& target, std::function<absl::Status()> changed,
+        std::function<void(const absl::Status&)> report);
   ~Watch() override;
 
  private:
@@ -28,12 +29,16 @@ class Watch final : public ChangeWatch {
   absl::Status Listen();
   // Calls `changed` until it succeeds or the watch is to end.
   void Tell();
+  // Unless it was the last that was reported.
+  void Report(const absl::Status& status);
   // True when the watch is to end; otherwise waits for the time, or for something to read.
   bool StopWithin(absl::Duration time, int socket = -1) const;
 
   const Target& target_;
   const std::function<absl::Status()> changed_;
-  int stop_ = -1;  // readable once the watch is to end
+  const std::function<void(const absl::Status&)> report_;
+  absl::Status reported_;  // last
+  int stop_ = -1;          // readable once the watch is to end
   std::thread thread_;
 };
 

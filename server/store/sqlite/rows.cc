@@ -121,11 +121,13 @@ absl::Status ReadEmbeddedItems(Database* database, int64_t key, int64_t embeddin
 }
 
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Database* database, int64_t key,
-                                                          uint64_t items_version) {
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      database->Prepare("SELECT id FROM deletions WHERE collection = ?1 AND "
-                                        "version > ?2 AND inserted <= ?2 ORDER BY version"));
+                                                          uint64_t items_version, uint64_t after) {
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database->Prepare("SELECT id FROM deletions WHERE collection = ?1 AND "
+                        "version > max(?2, ?3) AND inserted <= ?2 ORDER BY version"));
   select.Bind(1, key).Bind(2, static_cast<int64_t>(items_version));
+  select.Bind(3, static_cast<int64_t>(after));
   std::vector<std::string> ids;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());

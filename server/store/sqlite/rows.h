@@ -38,9 +38,10 @@ absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,
 absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that were there at `items_version` and were deleted since.
+// Ids of items that were there at `items_version` and were deleted since, and after the version
+// `after`.
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
-                                                          uint64_t items_version);
+                                                          uint64_t items_version, uint64_t after);
 
 }  // namespace privatemail
 

@@ -93,12 +93,13 @@ absl::Status SqliteStore::ScanItems(const PublicParameters& parameters, absl::st
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> SqliteStore::DeletedSince(
-    const PublicParameters& parameters, uint64_t embedding_version) {
+    const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(const EmbeddingVersions versions, VersionsOf(key));
   if (static_cast<uint64_t>(versions.version) != embedding_version) return std::nullopt;
-  return ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version));
+  return ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version),
+                          after);
 }
 
 absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
@@ -116,7 +117,7 @@ absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
   changes.updated = static_cast<uint64_t>(count.Int(1));
   PM_ASSIGN_OR_RETURN(
       const std::vector<std::string> deleted,
-      ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version)));
+      ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version), 0));
   changes.deleted = deleted.size();
   return changes;
 }

@@ -203,7 +203,7 @@ absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
   PM_RETURN_IF_ERROR(
       ReadEmbeddedItems(database_.get(), key, parameters.settings.embedding_dim, &embedding));
   PM_ASSIGN_OR_RETURN(embedding.deleted,
-                      ReadDeletedSince(database_.get(), key, embedding.items_version));
+                      ReadDeletedSince(database_.get(), key, embedding.items_version, 0));
   return embedding;
 }
 

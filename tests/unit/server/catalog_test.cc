@@ -1,5 +1,6 @@
 #include "server/engine/catalog.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -8,6 +9,9 @@
 namespace privatemail::testing {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class CatalogTest : public ::testing::Test {
@@ -33,6 +37,28 @@ class CatalogTest : public ::testing::Test {
   }
 
   static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
+
+  // Ids that a search for everything finds in its first slot, ascending.
+  std::vector<std::string> Findable() const {
+    const auto view = catalog_->Find("birds");
+    RetrievalQuery query = SomeQuery();
+    query.k = 100;
+    query.hidden = view->hidden;
+    const auto answer = view->retriever->Retrieve(query);
+    EXPECT_THAT(answer, IsOk());
+    std::vector<std::string> ids;
+    for (const Neighbor& neighbor : answer->slots[0]) {
+      ids.push_back(view->retriever->IdOf(neighbor.row));
+    }
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(view->embedded_items(), ids.size());
+    return ids;
+  }
+
+  void DeleteItems(const std::vector<std::string>& ids) {
+    const auto view = catalog_->Find("birds");
+    EXPECT_THAT(catalog_->DeleteItems(*view, ids), IsOk());
+  }
 
   const TemporaryFolder directory_;
   std::unique_ptr<Catalog> catalog_;
@@ -131,6 +157,58 @@ TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
   EXPECT_EQ(rebuilt->retriever->version(), 2u);
   EXPECT_EQ(rebuilt->retriever->items(), 6);
   EXPECT_EQ(rebuilt->retriever->PayloadOf(0), "[1]");
+}
+
+TEST_F(CatalogTest, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  DeleteItems({"item-001", "none", "item-001"});
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003"));
+    EXPECT_EQ(catalog_->Find("birds")->items, 3u);
+    Reopen();
+  }
+  DeleteItems({"item-003"});
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+  // Back under its id, but what is embedded is still the one that was deleted.
+  ASSERT_THAT(catalog_->Upsert(view, std::vector<Item>{MakeItem("item-001", 9, 5)}), IsOk());
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+    Reopen();
+  }
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
+}
+
+TEST_F(CatalogTest, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
+  CreateBirds(6);
+  for (const bool first_build : {true, false}) {
+    const std::string id = first_build ? "item-001" : "item-002";
+    ASSERT_THAT(catalog_->Build("birds",
+                                [&](int done, int) {
+                                  if (done == 2) DeleteItems({id});
+                                  return absl::OkStatus();
+                                }),
+                IsOk());
+    EXPECT_THAT(Findable(), Not(Contains(id)));
+  }
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+  Reopen();
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+}
+
+TEST_F(CatalogTest, AnItemThatWasDeletedBeforeABuildAndCameBackIsInItsResult) {
+  const CollectionView view = CreateBirds(3);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  // Deleted and back within the build, but before it reads the gallery.
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done != 0) return absl::OkStatus();
+                                DeleteItems({"item-001"});
+                                return catalog_->Upsert(view, MakeItems(3, 1)).status();
+                              }),
+              IsOk());
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
 }
 
 TEST_F(CatalogTest, ReportsABuildFromItsBeginning) {

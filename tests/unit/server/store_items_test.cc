@@ -206,13 +206,15 @@ TEST_P(StoreItems, TellsWhatWasDeletedSinceTheEmbeddingOfAVersion) {
   EXPECT_EQ(Embed(), 1u);
   DeleteItems({"item-004", "item-001"});
   Upsert({MakeItem("item-001", 3, 1)});  // what answers is still the deleted one
-  const auto deleted = store_->DeletedSince(collection_.parameters, 1);
+  const auto deleted = store_->DeletedSince(collection_.parameters, 1, 0);
   ASSERT_THAT(deleted, IsOk());
   ASSERT_TRUE(deleted->has_value());
   EXPECT_THAT(**deleted, UnorderedElementsAre("item-001", "item-004"));
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
   EXPECT_EQ(Embed(), 2u);
-  EXPECT_EQ(*store_->DeletedSince(collection_.parameters, 1), std::nullopt);
-  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 2), IsEmpty());
+  EXPECT_EQ(*store_->DeletedSince(collection_.parameters, 1, 0), std::nullopt);
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 2, 0), IsEmpty());
 }
 
 TEST_P(StoreItems, KeepsAnEmbeddingOfLaterItemsAgainstOneOfEarlierItems) {

@@ -1,6 +1,6 @@
 // Conditions on the payloads of items.
-#ifndef PRIVATEMAIL_SERVER_STORE_FILTER_H_
-#define PRIVATEMAIL_SERVER_STORE_FILTER_H_
+#ifndef PRIVATEMAIL_COMMON_PROTOCOL_PAYLOAD_FILTER_H_
+#define PRIVATEMAIL_COMMON_PROTOCOL_PAYLOAD_FILTER_H_
 
 #include <cstddef>
 #include <memory>
@@ -23,8 +23,9 @@ inline constexpr size_t kMaxFilterTextBytes = 1024;  // of a value
 inline constexpr size_t kMaxFilterPathBytes = 256;
 
 // A checked v1.PayloadFilter, whose comments say what it means. The stores and the engine all ask
-// this one class, so that a filter means the same wherever it is used. Immutable, cheap to copy,
-// thread-safe. Lives on the server, which sees filters in clear (retrieval.proto).
+// this one class, so that a filter means the same wherever it is used, and the client asks it
+// before a budget is spent on a filter that the server would refuse. Immutable, cheap to copy,
+// thread-safe. The server sees filters in clear (retrieval.proto).
 class PayloadFilter {
  public:
   // INVALID_ARGUMENT naming the part that is wrong, what was expected and what came:
@@ -59,4 +60,4 @@ std::vector<nlohmann::json> ValuesAt(absl::Span<const std::string> paths,
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_STORE_FILTER_H_
+#endif  // PRIVATEMAIL_COMMON_PROTOCOL_PAYLOAD_FILTER_H_

@@ -1,4 +1,4 @@
-#include "server/store/filter.h"
+#include "common/protocol/payload_filter.h"
 
 #include <algorithm>
 #include <cmath>

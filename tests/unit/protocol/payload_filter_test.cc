@@ -1,11 +1,11 @@
-#include "server/store/filter.h"
+#include "common/protocol/payload_filter.h"
 
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/server/fixtures.h"
+#include "tests/testing/matchers.h"
 
 namespace privatemail::testing {
 namespace {

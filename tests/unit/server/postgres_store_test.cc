@@ -1,0 +1,471 @@
+// What is PostgreSQL's own: several daemons on one database, a server that dies, and what is said.
+#include "server/store/postgres/postgres_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "server/store/postgres/schema.h"
+#include "tests/testing/postgres_server.h"
+#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::unique_ptr<PostgresStore> OpenStore(const std::string& conninfo,
+                                         const postgres::PoolOptions& options = {}) {
+  auto store = PostgresStore::Open(conninfo, options);
+  EXPECT_THAT(store, IsOk());
+  return *std::move(store);
+}
+
+// Counts the calls of a watch.
+class Counter {
+ public:
+  std::function<absl::Status()> callback() {
+    return [this] {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      ++calls_;
+      changed_.notify_all();
+      return absl::OkStatus();
+    };
+  }
+  int calls() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return calls_;
+  }
+  bool WaitForMoreThan(int calls) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ > calls; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int calls_ = 0;
+};
+
+class TwoDaemons : public ::testing::Test {
+ protected:
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
+  const StoredCollection birds_ = SmallCollection("birds");
+  const std::unique_ptr<Store> one_ = OpenStore(conninfo_);
+  const std::unique_ptr<Store> other_ = OpenStore(conninfo_);
+};
+
+TEST_F(TwoDaemons, OneOfTwoThatCreateTheSameNameAtOnceIsRefused) {
+  for (int round = 0; round < 10; ++round) {
+    const std::string name = absl::StrCat("c", round);
+    absl::Status outcome[2];
+    std::thread first([&] { outcome[0] = one_->Create(SmallCollection(name)); });
+    outcome[1] = other_->Create(SmallCollection(name));
+    first.join();
+    EXPECT_NE(outcome[0].ok(), outcome[1].ok());
+    EXPECT_THAT(outcome[0].ok() ? outcome[1] : outcome[0],
+                FailsWith(absl::StatusCode::kAlreadyExists, "exists already"));
+  }
+}
+
+TEST_F(TwoDaemons, AnUpsertIntoACollectionThatTheOtherDeletedIsNotFound) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  EXPECT_THAT(other_->Delete(birds_.parameters.collection_uuid), IsOk());
+  EXPECT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)),
+              FailsWith(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, SomeEmbedding(1)),
+              FailsWith(absl::StatusCode::kNotFound, ""));
+}
+
+TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 6; ++writer) {
+    writers.emplace_back([&, writer] {
+      Store& store = writer % 2 == 0 ? *one_ : *other_;
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(store.Upsert(birds_.parameters,
+                                 std::vector<Item>{MakeItem(absl::StrCat(writer, "-", i), 3, 1),
+                                                   MakeItem("shared", 3, writer * 100 + i)}),
+                    IsOk());
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const auto page = one_->ScrollItems(birds_.parameters, {}, "", 1000);
+  ASSERT_THAT(page, IsOk());
+  EXPECT_THAT(page->items, SizeIs(121));
+  std::vector<uint64_t> versions;
+  for (const Item& item : page->items) versions.push_back(item.version);
+  std::sort(versions.begin(), versions.end());
+  EXPECT_EQ(std::unique(versions.begin(), versions.end()), versions.end());
+  EXPECT_EQ(one_->ListStates()->front().latest_version, 240u);
+  EXPECT_EQ(one_->ListStates()->front().items, 121u);
+}
+
+TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  Embedding large = SomeEmbedding(1);
+  large.items_version = 10;
+  large.ids.clear();
+  for (int i = 0; i < 60000; ++i) large.ids.push_back(absl::StrFormat("%06d", i));
+  large.labels.assign(large.ids.size(), 3);
+  large.payloads.assign(large.ids.size(), "{}");
+  large.coordinates = Matrix::Random(static_cast<Eigen::Index>(large.ids.size()), 2);
+  std::atomic<bool> saved = false;
+  std::thread saver([&] {
+    EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, large), IsOk());
+    saved = true;
+  });
+  int meanwhile = 0;
+  for (int i = 0; !saved; ++i) {
+    EXPECT_THAT(other_->Upsert(birds_.parameters, {{MakeItem(absl::StrCat("x", i), 3, 1)}}),
+                IsOk());
+    if (!saved) ++meanwhile;
+  }
+  saver.join();
+  EXPECT_GT(meanwhile, 3);
+  const auto loaded = other_->LoadEmbedding(birds_.parameters);
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ((*loaded)->ids, large.ids);
+  EXPECT_EQ((*loaded)->coordinates, large.coordinates);
+}
+
+TEST_F(TwoDaemons, TheOtherIsToldOfEveryKindOfChange) {
+  Counter counter;
+  const auto watch = other_->Watch(counter.callback(), nullptr);
+  ASSERT_TRUE(counter.WaitForMoreThan(0)) << "once at first";
+  const std::vector<std::string> ids = {"item-000"};
+  const std::vector<std::function<absl::Status()>> changes = {
+      [&] { return one_->Create(birds_); },
+      [&] { return one_->Upsert(birds_.parameters, MakeItems(3, 1)).status(); },
+      [&] { return one_->DeleteItems(birds_.parameters, ids).status(); },
+      [&] { return one_->SaveEmbedding(birds_.parameters, SomeEmbedding(2)).status(); },
+      [&] { return one_->Delete(birds_.parameters.collection_uuid).status(); }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const int before = counter.calls();
+    ASSERT_THAT(changes[i](), IsOk());
+    EXPECT_TRUE(counter.WaitForMoreThan(before)) << i;
+  }
+}
+
+TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  std::atomic<uint64_t> seen = 0;
+  Counter counter;
+  const auto watch = other_->Watch(
+      [&] {
+        seen = other_->ListStates()->front().latest_version;
+        return counter.callback()();
+      },
+      nullptr);
+  ASSERT_TRUE(counter.WaitForMoreThan(0));
+  const int before = counter.calls();
+  PostgresServer::Ask(conninfo_,
+                      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                      "WHERE query LIKE 'LISTEN%' AND datname = current_database()");
+  // Nobody listens for a moment, which is when this is committed.
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)), IsOk());
+  ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
+  EXPECT_EQ(seen, 1u);
+  const int after = counter.calls();
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  EXPECT_TRUE(counter.WaitForMoreThan(after)) << "it does not listen any more";
+}
+
+TEST_F(TwoDaemons, AWatchCallsAgainWhileItsCallbackFails) {
+  std::atomic<int> calls = 0;
+  const auto watch = one_->Watch(
+      [&] { return ++calls < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); }, nullptr);
+  for (int i = 0; i < 100 && calls < 3; ++i) absl::SleepFor(absl::Milliseconds(100));
+  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_EQ(calls, 3);
+}
+
+class PostgresMigrations : public ::testing::Test {
+ protected:
+  absl::Status Run(std::vector<const char*> migrations) {
+    return postgres::Migrate(&pool_, migrations);
+  }
+  std::string Ask(const std::string& sql) const { return PostgresServer::Ask(conninfo_, sql); }
+
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
+  postgres::Pool pool_{*postgres::Target::Parse(conninfo_), {}};
+};
+
+constexpr char kFirst[] = "CREATE TABLE a (x int); INSERT INTO a VALUES (1)";
+constexpr char kSecond[] = "ALTER TABLE a ADD COLUMN y int DEFAULT 2";
+
+TEST_F(PostgresMigrations, RunOnceEachInTheirOrder) {
+  ASSERT_THAT(Run({kFirst}), IsOk());
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_EQ(Ask("SELECT count(*) || '/' || sum(y) FROM privatemail.a"), "1/2");
+  EXPECT_EQ(Ask("SELECT string_agg(number::text, ',' ORDER BY number) FROM privatemail.migrations"),
+            "1,2");
+}
+
+TEST_F(PostgresMigrations, OneThatFailsLeavesNothingOfItself) {
+  EXPECT_THAT(Run({kFirst, "ALTER TABLE a ADD COLUMN y int; SELECT 1/0"}),
+              FailsWith(absl::StatusCode::kInternal, "division by zero"));
+  EXPECT_EQ(Ask("SELECT max(number) FROM privatemail.migrations"), "1");
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_EQ(Ask("SELECT y FROM privatemail.a"), "2");
+}
+
+TEST_F(PostgresMigrations, RefuseTheDatabaseOfANewerProgram) {
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_THAT(Run({kFirst}), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                       "has version 2, this program knows versions up to 1"));
+}
+
+TEST_F(PostgresMigrations, OfManyDaemonsThatStartAtOnceRunOnce) {
+  std::vector<std::thread> daemons;
+  for (int i = 0; i < 6; ++i) {
+    daemons.emplace_back([&] { EXPECT_THAT(PostgresStore::Open(conninfo_), IsOk()); });
+  }
+  for (std::thread& daemon : daemons) daemon.join();
+  EXPECT_EQ(Ask("SELECT count(*) FROM privatemail.migrations"),
+            absl::StrCat(postgres::Migrations().size()));
+}
+
+TEST(PostgresPool, SaysThatAllConnectionsAreBusyAfterTheWait) {
+  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+                      {2, absl::Milliseconds(200)});
+  const auto kind = postgres::Transaction::Kind::kRead;
+  auto one = postgres::Transaction::Begin(&pool, kind);
+  ASSERT_THAT(one, IsOk());
+  {
+    auto two = postgres::Transaction::Begin(&pool, kind);
+    ASSERT_THAT(two, IsOk());
+    const absl::Time start = absl::Now();
+    EXPECT_THAT(postgres::Transaction::Begin(&pool, kind),
+                FailsWith(absl::StatusCode::kResourceExhausted,
+                          "all 2 connections to the store were busy for 200ms"));
+    EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
+  }
+  EXPECT_THAT(postgres::Transaction::Begin(&pool, kind), IsOk());
+}
+
+TEST(PostgresPool, WaitersGetTheConnectionThatIsFreed) {
+  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+                      {1, absl::Seconds(20)});
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 5; ++i) {
+    callers.emplace_back([&] {
+      auto transaction = postgres::Transaction::Begin(&pool, postgres::Transaction::Kind::kWrite);
+      ASSERT_THAT(transaction, IsOk());
+      EXPECT_THAT(transaction->Execute("SELECT pg_sleep(.05)"), IsOk());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(PostgresPool, ATransactionIsRolledBackUnlessItIsCommitted) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  postgres::Pool pool(*postgres::Target::Parse(conninfo), {1, absl::Seconds(5)});
+  const auto kind = postgres::Transaction::Kind::kWrite;
+  PostgresServer::Ask(conninfo, "CREATE TABLE t (x int PRIMARY KEY)");
+  {
+    auto dropped = postgres::Transaction::Begin(&pool, kind);
+    EXPECT_THAT(dropped->Execute("INSERT INTO public.t VALUES (1)"), IsOk());
+  }
+  {
+    auto failed = postgres::Transaction::Begin(&pool, kind);
+    EXPECT_THAT(failed->Execute("INSERT INTO public.t VALUES (2)"), IsOk());
+    EXPECT_FALSE(failed->Execute("INSERT INTO public.t VALUES (2)").ok());
+    EXPECT_FALSE(failed->Commit().ok()) << "a commit that rolls back is no success";
+  }
+  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM t"), "0");
+}
+
+TEST(PostgresConnection, TellsWhatIsWrongWithoutThePassword) {
+  const std::string good = SharedPostgres().NewDatabase();
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    return absl::StrReplaceAll(good, {{from, to}});
+  };
+  const std::string password = PostgresServer::kPassword;
+  for (const auto& [conninfo, code, message] :
+       {std::tuple{replaced("dbname=test", "dbname=none"), absl::StatusCode::kUnavailable,
+                   "does not exist"},
+        {replaced(password, password + "x"), absl::StatusCode::kUnavailable,
+         "password authentication failed"},
+        {replaced("host=127.0.0.1", "host=127.0.0.1 hostaddr=127.0.0.9"),
+         absl::StatusCode::kUnavailable, "refused"},
+        {replaced("password=", "pasword="), absl::StatusCode::kInvalidArgument,
+         "cannot be read as one"},
+        {password, absl::StatusCode::kInvalidArgument, "cannot be read as one"},
+        {std::string(), absl::StatusCode::kInvalidArgument, "cannot be read as one"}}) {
+    const auto store = PostgresStore::Open(conninfo);
+    EXPECT_THAT(store, FailsWith(code, message));
+    EXPECT_THAT(std::string(store.status().message()), Not(HasSubstr(password)));
+  }
+  const auto target = postgres::Target::Parse(good);
+  EXPECT_EQ(target->Redacted("it is " + password + "\n\there"), "it is **** here");
+}
+
+TEST(PostgresConnection, WorksOverASocketAndByUri) {
+  EXPECT_THAT(PostgresStore::Open(SharedPostgres().NewDatabaseOverSocket()), IsOk());
+}
+
+TEST(PostgresConnection, AcknowledgesNothingThatIsNotDurable) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  const std::string database = conninfo.substr(conninfo.find("dbname=") + 7);
+  PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
+  const auto target = *postgres::Target::Parse(conninfo);
+  auto connection = postgres::Connection::Open(target);
+  ASSERT_THAT(connection, IsOk());
+  const auto setting = (*connection)->Query("SHOW synchronous_commit");
+  EXPECT_EQ(setting->Bytes(0, 0), "on");
+  PostgresServer::Ask(conninfo,
+                      "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
+  connection = postgres::Connection::Open(target);
+  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0, 0), "remote_apply");
+
+  PostgresServer careless;
+  const std::string elsewhere = careless.NewDatabase();
+  careless.Kill();
+  careless.Start({"-c", "fsync=off"});
+  EXPECT_THAT(PostgresStore::Open(elsewhere),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "runs with fsync off"));
+}
+
+TEST(PostgresConnection, AStatementThatTakesTooLongEndsAndTheSessionGoesOn) {
+  const auto target = *postgres::Target::Parse(SharedPostgres().NewDatabase());
+  const auto connection = postgres::Connection::Open(target);
+  ASSERT_THAT(connection, IsOk());
+  ASSERT_THAT((*connection)->Execute("SET statement_timeout = 100"), IsOk());
+  EXPECT_THAT((*connection)->Execute("SELECT pg_sleep(30)"),
+              FailsWith(absl::StatusCode::kDeadlineExceeded, "statement timeout"));
+  EXPECT_TRUE((*connection)->usable());
+  EXPECT_THAT((*connection)->Execute("SELECT 1"), IsOk());
+}
+
+// A writer's own record of what it was told is stored.
+struct Acknowledged {
+  std::vector<std::string> ids;
+  int refused = 0;
+};
+
+Acknowledged WriteUntil(const std::atomic<bool>& done, Store& store, int writer,
+                        const PublicParameters& parameters) {
+  Acknowledged acknowledged;
+  for (int i = 0; !done; ++i) {
+    const std::string id = absl::StrFormat("%d-%06d", writer, i);
+    const auto result = store.Upsert(parameters, {{MakeItem(id, 3, i)}});
+    if (result.ok()) {
+      acknowledged.ids.push_back(id);
+      continue;
+    }
+    ++acknowledged.refused;
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return acknowledged;
+}
+
+TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByItself) {
+  constexpr int kWriters = 4;
+  PostgresServer server;
+  const auto store = OpenStore(server.NewDatabase(), {4, absl::Seconds(10)});
+  const StoredCollection birds = SmallCollection("birds");
+  ASSERT_THAT(store->Create(birds), IsOk());
+  std::atomic<bool> done = false;
+  Acknowledged written[kWriters];
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back(
+        [&, writer] { written[writer] = WriteUntil(done, *store, writer, birds.parameters); });
+  }
+  for (int round = 0; round < 3; ++round) {
+    absl::SleepFor(absl::Milliseconds(400));
+    server.Kill();
+    absl::SleepFor(absl::Milliseconds(200));
+    server.Start();
+  }
+  absl::SleepFor(absl::Milliseconds(500));
+  done = true;
+  for (std::thread& writer : writers) writer.join();
+
+  const auto gallery = store->LoadGallery(birds.parameters);
+  ASSERT_THAT(gallery, IsOk());
+  size_t acknowledged = 0;
+  int refused = 0;
+  for (const Acknowledged& writer : written) {
+    acknowledged += writer.ids.size();
+    refused += writer.refused;
+    for (const std::string& id : writer.ids) {
+      EXPECT_TRUE(std::binary_search(gallery->ids.begin(), gallery->ids.end(), id)) << id;
+    }
+    EXPECT_FALSE(writer.ids.empty());
+  }
+  EXPECT_GT(acknowledged, 100u);
+  EXPECT_GT(refused, 0) << "nobody noticed that the server was away";
+  // Beyond that only what was under way when the server died, one a writer and round.
+  EXPECT_LE(gallery->ids.size(), acknowledged + 3 * kWriters);
+  EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());
+  RecordProperty("acknowledged", static_cast<int>(acknowledged));
+  RecordProperty("refused", refused);
+}
+
+TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
+  PostgresServer server;
+  const auto store = OpenStore(server.NewDatabase());
+  const StoredCollection birds = SmallCollection("birds");
+  ASSERT_THAT(store->Create(birds), IsOk());
+  std::vector<std::thread> callers;  // leave several idle sessions behind
+  for (int i = 0; i < 6; ++i) {
+    callers.emplace_back([&] { EXPECT_THAT(store->LoadGallery(birds.parameters), IsOk()); });
+  }
+  for (std::thread& caller : callers) caller.join();
+  server.Kill();
+  EXPECT_THAT(store->ListStates(), FailsWith(absl::StatusCode::kUnavailable,
+                                             "the store is unavailable: database test1"));
+  server.Start();
+  EXPECT_THAT(store->Upsert(birds.parameters, MakeItems(3, 1)), IsOk());
+}
+
+TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
+  PostgresServer server;
+  const std::string conninfo = server.NewDatabase();
+  const auto store = OpenStore(conninfo);
+  std::mutex mutex;
+  std::vector<absl::StatusCode> reports;
+  Counter counter;
+  const auto watch = store->Watch(counter.callback(), [&](const absl::Status& status) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    reports.push_back(status.code());
+  });
+  ASSERT_TRUE(counter.WaitForMoreThan(0));
+  const int before = counter.calls();
+  server.Kill();
+  absl::SleepFor(absl::Milliseconds(2500));  // a few attempts
+  server.Start();
+  ASSERT_TRUE(counter.WaitForMoreThan(before));
+  {
+    const std::lock_guard<std::mutex> guard(mutex);
+    ASSERT_FALSE(reports.empty());
+    EXPECT_EQ(reports.front(), absl::StatusCode::kUnavailable);
+    EXPECT_LE(reports.size(), 4u) << "the same failure is told once";
+  }
+  const int after = counter.calls();
+  ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("birds")), IsOk());
+  EXPECT_TRUE(counter.WaitForMoreThan(after));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
