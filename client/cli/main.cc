@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   privatemail::cli::AddCollectionCommand(app, context);
   privatemail::cli::AddIngestCommand(app, context);
   privatemail::cli::AddBuildCommand(app, context);
+  privatemail::cli::AddItemsCommand(app, context);
   privatemail::cli::AddQueryCommand(app, context);
   privatemail::cli::AddBudgetCommand(app, context);
   privatemail::cli::AddExplainCommand(app, context);
