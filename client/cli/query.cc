@@ -20,6 +20,10 @@
 namespace privatemail::cli {
 namespace {
 
+constexpr char kFilterHelp[] =
+    "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
+    "epsilon; use only what does not depend on what you hold: ";
+
 struct QueryCommandOptions {
   std::string name;
   TargetOptions targets;
@@ -216,11 +220,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
                    "Where the iterations after the noise run: client or server")
       ->capture_default_str();
   query->add_flag("--payloads", options->query.with_payloads, "Fetch payloads, for every slot");
-  query->add_option("--filter", options->filter,
-                    absl::StrCat("Only items whose payload fits. SENT IN CLEAR: the server learns "
-                                 "it, and it is not covered by epsilon; use only what does not "
-                                 "depend on what you hold: ",
-                                 kFilterForm));
+  query->add_option("--filter", options->filter, absl::StrCat(kFilterHelp, kFilterForm));
   query->add_option("--dummies", options->dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");
   query->add_option("--dummy-labels", options->dummy_labels_file, "Their labels");

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/hidden_rows.h"
 #include "common/protocol/payload_filter.h"
+#include "server/engine/hidden_rows.h"
 
 namespace privatemail {
 

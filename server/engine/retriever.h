@@ -15,11 +15,11 @@
 #include "common/numerics/label_graph.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/payload_filter.h"
 #include "common/protocol/public_parameters.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/payload_columns.h"
 #include "server/index/exact_index.h"
-#include "common/protocol/payload_filter.h"
 #include "server/store/types.h"
 
 namespace privatemail {

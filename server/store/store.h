@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/protocol/public_parameters.h"
 #include "common/protocol/payload_filter.h"
+#include "common/protocol/public_parameters.h"
 #include "server/store/types.h"
 
 namespace privatemail {
