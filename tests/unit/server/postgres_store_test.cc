@@ -116,7 +116,7 @@ TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
   Embedding large = SomeEmbedding(1);
   large.items_version = 10;
   large.ids.clear();
-  for (int i = 0; i < 60000; ++i) large.ids.push_back(absl::StrFormat("%06d", i));
+  for (int i = 0; i < 100000; ++i) large.ids.push_back(absl::StrFormat("%06d", i));
   large.labels.assign(large.ids.size(), 3);
   large.payloads.assign(large.ids.size(), "{}");
   large.coordinates = Matrix::Random(static_cast<Eigen::Index>(large.ids.size()), 2);
@@ -132,7 +132,7 @@ TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
     if (!saved) ++meanwhile;
   }
   saver.join();
-  EXPECT_GT(meanwhile, 3);
+  EXPECT_GE(meanwhile, 2) << "one may have come before the other began";
   const auto loaded = other_->LoadEmbedding(birds_.parameters);
   ASSERT_THAT(loaded, IsOk());
   EXPECT_EQ((*loaded)->ids, large.ids);
@@ -169,11 +169,18 @@ TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
       nullptr);
   ASSERT_TRUE(counter.WaitForMoreThan(0));
   const int before = counter.calls();
-  PostgresServer::Ask(conninfo_,
+  const size_t name_at = conninfo_.find("dbname=") + 7;
+  const std::string database = conninfo_.substr(name_at);
+  const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
+  // Nobody can come back before the change is committed, so nobody is told of it.
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
+  PostgresServer::Ask(elsewhere,
                       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                      "WHERE query LIKE 'LISTEN%' AND datname = current_database()");
-  // Nobody listens for a moment, which is when this is committed.
+                      "WHERE query LIKE 'LISTEN%' AND datname = '" +
+                          database + "'");
   ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)), IsOk());
+  EXPECT_EQ(counter.calls(), before);
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
   ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
   EXPECT_EQ(seen, 1u);
   const int after = counter.calls();
@@ -190,23 +197,34 @@ TEST_F(TwoDaemons, AWatchCallsAgainWhileItsCallbackFails) {
   EXPECT_EQ(calls, 3);
 }
 
-// A writer's own record of what it was told is stored.
-struct Acknowledged {
-  std::vector<std::string> ids;
-  int refused = 0;
+// What writers were told, all of them together.
+struct Told {
+  std::atomic<bool> done = false;
+  std::atomic<int> stored = 0;
+  std::atomic<int> refused = 0;
 };
 
-Acknowledged WriteUntil(const std::atomic<bool>& done, Store& store, int writer,
-                        const PublicParameters& parameters) {
-  Acknowledged acknowledged;
-  for (int i = 0; !done; ++i) {
+bool Reaches(const std::atomic<int>& count, int wanted) {
+  for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(60);) {
+    if (count >= wanted) return true;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return false;
+}
+
+// Returns the ids whose upsert was acknowledged.
+std::vector<std::string> WriteUntilDone(Told* told, Store& store, int writer,
+                                        const PublicParameters& parameters) {
+  std::vector<std::string> acknowledged;
+  for (int i = 0; !told->done; ++i) {
     const std::string id = absl::StrFormat("%d-%06d", writer, i);
     const auto result = store.Upsert(parameters, {{MakeItem(id, 3, i)}});
     if (result.ok()) {
-      acknowledged.ids.push_back(id);
+      acknowledged.push_back(id);
+      ++told->stored;
       continue;
     }
-    ++acknowledged.refused;
+    ++told->refused;
     EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
     absl::SleepFor(absl::Milliseconds(20));
@@ -216,46 +234,39 @@ Acknowledged WriteUntil(const std::atomic<bool>& done, Store& store, int writer,
 
 TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByItself) {
   constexpr int kWriters = 4;
+  constexpr int kRounds = 3;
   PostgresServer server;
-  const auto store = OpenStore(server.NewDatabase(), {4, absl::Seconds(10)});
+  const auto store = OpenStore(server.NewDatabase(), {kWriters, absl::Seconds(10)});
   const StoredCollection birds = SmallCollection("birds");
   ASSERT_THAT(store->Create(birds), IsOk());
-  std::atomic<bool> done = false;
-  Acknowledged written[kWriters];
+  Told told;
+  std::vector<std::string> written[kWriters];
   std::vector<std::thread> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
     writers.emplace_back(
-        [&, writer] { written[writer] = WriteUntil(done, *store, writer, birds.parameters); });
+        [&, writer] { written[writer] = WriteUntilDone(&told, *store, writer, birds.parameters); });
   }
-  for (int round = 0; round < 3; ++round) {
-    absl::SleepFor(absl::Milliseconds(400));
+  for (int round = 0; round < kRounds; ++round) {
+    EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
     server.Kill();
-    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_TRUE(Reaches(told.refused, told.refused + kWriters));
     server.Start();
   }
-  absl::SleepFor(absl::Milliseconds(500));
-  done = true;
+  EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
+  told.done = true;
   for (std::thread& writer : writers) writer.join();
 
   const auto gallery = store->LoadGallery(birds.parameters);
   ASSERT_THAT(gallery, IsOk());
-  size_t acknowledged = 0;
-  int refused = 0;
-  for (const Acknowledged& writer : written) {
-    acknowledged += writer.ids.size();
-    refused += writer.refused;
-    for (const std::string& id : writer.ids) {
+  for (const std::vector<std::string>& ids : written) {
+    for (const std::string& id : ids) {
       EXPECT_TRUE(std::binary_search(gallery->ids.begin(), gallery->ids.end(), id)) << id;
     }
-    EXPECT_FALSE(writer.ids.empty());
   }
-  EXPECT_GT(acknowledged, 100u);
-  EXPECT_GT(refused, 0) << "nobody noticed that the server was away";
   // Beyond that only what was under way when the server died, one a writer and round.
-  EXPECT_LE(gallery->ids.size(), acknowledged + 3 * kWriters);
+  const auto acknowledged = static_cast<size_t>(told.stored);
+  EXPECT_LE(gallery->ids.size(), acknowledged + kRounds * kWriters);
   EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());
-  RecordProperty("acknowledged", static_cast<int>(acknowledged));
-  RecordProperty("refused", refused);
 }
 
 TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
@@ -280,11 +291,11 @@ TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
   const std::string conninfo = server.NewDatabase();
   const auto store = OpenStore(conninfo);
   std::mutex mutex;
-  std::vector<absl::StatusCode> reports;
+  std::vector<absl::Status> reports;
   Counter counter;
   const auto watch = store->Watch(counter.callback(), [&](const absl::Status& status) {
     const std::lock_guard<std::mutex> guard(mutex);
-    reports.push_back(status.code());
+    reports.push_back(status);
   });
   ASSERT_TRUE(counter.WaitForMoreThan(0));
   const int before = counter.calls();
@@ -295,8 +306,9 @@ TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
   {
     const std::lock_guard<std::mutex> guard(mutex);
     ASSERT_FALSE(reports.empty());
-    EXPECT_EQ(reports.front(), absl::StatusCode::kUnavailable);
-    EXPECT_LE(reports.size(), 4u) << "the same failure is told once";
+    EXPECT_EQ(reports.front().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
+        << "the same reason is told once";
   }
   const int after = counter.calls();
   ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("birds")), IsOk());
