@@ -8,6 +8,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev
+  libpq-dev postgresql
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
   libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
   clang-14 libclang-rt-14-dev
@@ -33,4 +34,10 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${#missing[@]} of ${#packages[@]} packages"
 "${as_root[@]}" apt-get update -q
+# Tests start PostgreSQL servers of their own. The package would make one more, "main", and keep it running
+# on port 5432: not when it is installed here for the first time.
+if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+  "${as_root[@]}" mkdir -p /etc/postgresql-common
+  echo "create_main_cluster = false" | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -37,6 +37,7 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
 void AddCollectionCommand(CLI::App& app, Context& context);
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddBuildCommand(CLI::App& app, Context& context);
+void AddItemsCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);

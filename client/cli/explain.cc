@@ -37,6 +37,7 @@ absl::Status Explain(const Context& context) {
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},
+          {"filter", last.request.has_filter() ? last.request.filter().ShortDebugString() : ""},
           {"bytes", last.request.ByteSizeLong()},
           {"rows", rows}},
          [&] {
@@ -47,6 +48,10 @@ absl::Status Explain(const Context& context) {
                      << "\n  matches      " << last.request.k()
                      << " for every slot\n  payloads     "
                      << (last.request.with_payloads() ? "for every slot" : "for none")
+                     << "\n  filter       "
+                     << (last.request.has_filter()
+                             ? Printable(last.request.filter().ShortDebugString()) + ", in clear"
+                             : "none")
                      << "\n  release      " << release.rows() << " x " << release.cols() << ", "
                      << form << ":\n";
            for (Eigen::Index i = 0; i < release.rows(); ++i) {

@@ -50,6 +50,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddCollectionCommand(app, context);
   AddIngestCommand(app, context);
   AddBuildCommand(app, context);
+  AddItemsCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
   AddExplainCommand(app, context);

@@ -1,4 +1,4 @@
-// privatemaild: serves the collections of one data directory.
+// privatemaild: serves the collections of one store.
 #include <grpc/support/log.h>
 #include <sys/stat.h>
 
@@ -33,9 +33,21 @@ void LogFromGrpc(gpr_log_func_args* line) {
 }
 
 void AddFlags(CLI::App* app, DaemonOptions* options) {
-  app->add_option("--data-dir", options->data_directory,
-                  "Directory of the collections; made if it is not there")
+  app->add_option(
+         "--data-dir", options->data_directory,
+         "Directory of the collections and of a self-signed certificate; made if it is not "
+         "there")
       ->required();
+  app->add_option("--store", options->store,
+                  "Where collections are kept: sqlite (in DATA-DIR) or postgres (PostgreSQL 15 or "
+                  "later, which several daemons may share, each with a DATA-DIR of its own)")
+      ->capture_default_str();
+  app->add_option("--postgres-file", options->postgres_file,
+                  "File with the libpq connection string of --store postgres (\"host=... user=... "
+                  "password=... dbname=...\"), readable by you alone");
+  app->add_option("--postgres-connections", options->postgres_connections,
+                  "Connections to PostgreSQL at most, beside one that listens")
+      ->capture_default_str();
   app->add_option("--listen", options->listen, "HOST:PORT; port 0 picks a free one")
       ->capture_default_str();
   app->add_option("--tls-cert", options->tls_certificate,
@@ -93,6 +105,12 @@ void WarnAboutModes(const DaemonOptions& options, const DaemonServer& server) {
     Log(LogLevel::kWarning, absl::StrCat("data directory ", options.data_directory,
                                          " is open to others: chmod 700 ", options.data_directory));
   }
+  if (OpenToOthers(options.postgres_file)) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("--postgres-file ", options.postgres_file,
+                     " is open to others, who may read a password in it: chmod 600 ",
+                     options.postgres_file));
+  }
   const std::string key = server.identity() ? server.identity()->key_path : "";
   if (OpenToOthers(key)) {
     Log(LogLevel::kWarning,
@@ -133,7 +151,7 @@ int Run(const DaemonOptions& options) {
 
 int Main(int argc, char** argv) {
   ::umask(077);
-  CLI::App app("privatemaild serves the collections of one data directory", "privatemaild");
+  CLI::App app("privatemaild serves the collections of one store", "privatemaild");
   DaemonOptions options;
   AddFlags(&app, &options);
   try {

@@ -29,8 +29,23 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   return address;
 }
 
+absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text) {
+  if (text == "sqlite") return StoreKind::kSqlite;
+  if (text == "postgres") return StoreKind::kPostgres;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--store must be sqlite or postgres, but is '", text, "'"));
+}
+
 absl::Status Validate(const DaemonOptions& options) {
+  PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
+  if ((store == StoreKind::kPostgres) != !options.postgres_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--store postgres and --postgres-file must be given together, but only ",
+        options.postgres_file.empty() ? "--store postgres" : "--postgres-file", " is"));
+  }
   PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("--postgres-connections", options.postgres_connections, 1, 1000));
   // gRPC itself needs a few of them to listen.
   PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-threads", options.max_threads, 4, 100000));
   if (options.tls_certificate.empty() != options.tls_key.empty()) {

@@ -11,8 +11,21 @@
 
 namespace privatemail {
 
+// Where collections are kept.
+enum class StoreKind {
+  kSqlite,    // in the data directory
+  kPostgres,  // in a PostgreSQL database, which several daemons may share
+};
+
 struct DaemonOptions {
   std::string data_directory;
+  std::string store = "sqlite";  // or "postgres"
+  // File that holds the libpq connection string, with --store postgres: it may hold a password,
+  // which belongs neither on a command line nor into the environment.
+  std::string postgres_file;
+  // Connections to it at most, beside one that listens; calls that change or read items and find
+  // none wait for 10 s and then fail with RESOURCE_EXHAUSTED.
+  int postgres_connections = 8;
   std::string listen = "127.0.0.1:50051";  // port 0 picks a free one
   std::string tls_certificate;  // PEM files; both empty: a self-signed certificate is kept under
   std::string tls_key;          // data_directory/tls
@@ -32,8 +45,12 @@ struct ListenAddress : HostPort {
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
+// INVALID_ARGUMENT: no such store.
+absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
+
 // INVALID_ARGUMENT when flags contradict each other: a certificate without its key, TLS flags
-// beside --insecure, --insecure on an address that other machines can reach.
+// beside --insecure, --insecure on an address that other machines can reach, --store postgres
+// without --postgres-file or the other way round.
 absl::Status Validate(const DaemonOptions& options);
 
 }  // namespace privatemail

@@ -16,8 +16,11 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
+#include "server/daemon/files.h"
 #include "server/daemon/probe.h"
-#include "server/store/sqlite_store.h"
+#include "server/services/log.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail {
 namespace {
@@ -58,11 +61,36 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
   return grpc::SslServerCredentials(tls);
 }
 
+// `lock`: of the data directory, unless the store holds it.
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
+                                                 std::optional<DirectoryLock>* lock) {
+  PM_ASSIGN_OR_RETURN(const StoreKind kind, ParseStoreKind(options.store));
+  if (kind == StoreKind::kSqlite) return SqliteStore::Open(options.data_directory);
+  PM_ASSIGN_OR_RETURN(const std::string conninfo,
+                      ReadFile("--postgres-file", options.postgres_file));
+  PM_ASSIGN_OR_RETURN(DirectoryLock acquired, DirectoryLock::Acquire(options.data_directory));
+  lock->emplace(std::move(acquired));
+  postgres::PoolOptions pool;
+  pool.size = options.postgres_connections;
+  return PostgresStore::Open(conninfo, pool);
+}
+
+void LogRefresh(const absl::Status& status) {
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "changes of other daemons are followed again");
+  } else {
+    Log(LogLevel::kWarning,
+        absl::StrCat("changes of other daemons cannot be followed, trying again: ",
+                     status.message()));
+  }
+}
+
 }  // namespace
 
-DaemonServer::DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-                           std::unique_ptr<Catalog> catalog)
+DaemonServer::DaemonServer(ListenAddress address, std::optional<DirectoryLock> lock,
+                           std::optional<TlsIdentity> identity, std::unique_ptr<Catalog> catalog)
     : address_(std::move(address)),
+      lock_(std::move(lock)),
       identity_(std::move(identity)),
       catalog_(std::move(catalog)),
       retrieval_(catalog_.get()),
@@ -73,14 +101,15 @@ DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {
   PM_RETURN_IF_ERROR(Validate(options));
   PM_ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(options.listen));
-  // The store first: it makes the data directory and locks it, so that no two daemons make
+  // The store first: with it the data directory is made and locked, so that no two daemons make
   // certificates at once.
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
-                      SqliteStore::Open(options.data_directory));
+  std::optional<DirectoryLock> lock;
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &lock));
   PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, Catalog::Open(std::move(store)));
-  auto daemon = std::unique_ptr<DaemonServer>(
-      new DaemonServer(std::move(address), std::move(identity), std::move(catalog)));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog,
+                      Catalog::Open(std::move(store), LogRefresh));
+  auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(
+      std::move(address), std::move(lock), std::move(identity), std::move(catalog)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   return daemon;
 }

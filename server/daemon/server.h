@@ -1,4 +1,4 @@
-// A listening gRPC server over a data directory.
+// A listening gRPC server over a data directory and a store.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_SERVER_H_
 #define PRIVATEMAIL_SERVER_DAEMON_SERVER_H_
 
@@ -15,6 +15,7 @@
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
 #include "server/services/retrieval_service.h"
+#include "server/store/directory_lock.h"
 
 namespace privatemail {
 
@@ -23,7 +24,7 @@ class DaemonServer {
  public:
   // Opens the store, prepares TLS and listens. Every failure names what an operator can change:
   // INVALID_ARGUMENT (flags), FAILED_PRECONDITION (files, a locked directory, an address that is in
-  // use), DATA_LOSS (a damaged database).
+  // use), DATA_LOSS (a damaged database), UNAVAILABLE (a database server that cannot be reached).
   static absl::StatusOr<std::unique_ptr<DaemonServer>> Start(const DaemonOptions& options);
 
   ~DaemonServer();
@@ -37,12 +38,13 @@ class DaemonServer {
   const std::optional<TlsIdentity>& identity() const { return identity_; }
 
  private:
-  DaemonServer(ListenAddress address, std::optional<TlsIdentity> identity,
-               std::unique_ptr<Catalog> catalog);
+  DaemonServer(ListenAddress address, std::optional<DirectoryLock> lock,
+               std::optional<TlsIdentity> identity, std::unique_ptr<Catalog> catalog);
 
   absl::Status Listen(const DaemonOptions& options);
 
   ListenAddress address_;
+  std::optional<DirectoryLock> lock_;  // of the data directory, where the store does not hold it
   std::optional<TlsIdentity> identity_;
   std::unique_ptr<Catalog> catalog_;
   RetrievalService retrieval_;

@@ -118,6 +118,10 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     query.post_processing_steps = request->post_processing_steps();
     query.k = request->k();
     query.cancelled = [context] { return context->IsCancelled(); };
+    query.hidden = view.hidden;
+    if (request->has_filter()) {
+      PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request->filter()));
+    }
     PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
     PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(), response));
     EncodeAlignment(answer, *retriever, request->with_alignment(), response->mutable_alignment());

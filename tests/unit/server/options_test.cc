@@ -48,6 +48,26 @@ TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
   }
 }
 
+TEST(DaemonOptions, KnowsTwoStoresAndWhatBelongsToThem) {
+  DaemonOptions options;
+  EXPECT_EQ(*ParseStoreKind(options.store), StoreKind::kSqlite);
+  options.store = "mysql";
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument,
+                                           "--store must be sqlite or postgres, but is 'mysql'"));
+  options.store = "postgres";
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --store postgres is"));
+  options.postgres_file = "conninfo";
+  EXPECT_THAT(Validate(options), IsOk());
+  options.postgres_connections = 0;
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument,
+                                           "--postgres-connections must be between 1 and 1000"));
+  options.store = "sqlite";
+  options.postgres_connections = 8;
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --postgres-file is"));
+}
+
 TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
   DaemonOptions half;
   half.tls_certificate = "a";

@@ -1,11 +1,14 @@
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/rows.h"
-#include "server/store/schema.h"
+#include "server/store/decode.h"
+#include "server/store/sqlite/item_writer.h"
+#include "server/store/sqlite/rows.h"
+#include "server/store/sqlite/schema.h"
 
 namespace privatemail {
 namespace {
@@ -13,6 +16,11 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
+
+absl::Status MadeFromLaterItems(int64_t version) {
+  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", version,
+                                         ") was saved meanwhile; it stays"));
+}
 
 }  // namespace
 
@@ -32,16 +40,52 @@ absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
   return select.Int(0);
 }
 
+absl::StatusOr<SqliteStore::EmbeddingVersions> SqliteStore::VersionsOf(int64_t key) {
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
+  PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
+  if (!found) return EmbeddingVersions{};
+  return EmbeddingVersions{select.Int(0), select.Int(1)};
+}
+
 absl::StatusOr<std::vector<StoredCollection>> SqliteStore::LoadCollections() {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare("SELECT name, parameters, anchor_features, anchor_labels, "
-                                         "items FROM collections ORDER BY name"));
+                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
+                                                      " FROM collections ORDER BY name")));
   std::vector<StoredCollection> collections;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());
     if (!more) return collections;
     PM_ASSIGN_OR_RETURN(collections.emplace_back(), ReadCollection(*database_, select));
+  }
+}
+
+absl::StatusOr<StoredCollection> SqliteStore::LoadCollection(absl::string_view uuid) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
+                                                      " FROM collections WHERE key = ?1")));
+  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
+  return ReadCollection(*database_, select);
+}
+
+absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT c.uuid, c.name, c.items, c.latest_version, "
+                         "coalesce(e.version, 0) FROM collections c LEFT JOIN embeddings e "
+                         "ON e.collection = c.key ORDER BY c.name"));
+  std::vector<CollectionState> states;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) return states;
+    states.push_back({std::string(select.Bytes(0)), std::string(select.Bytes(1)),
+                      static_cast<uint64_t>(select.Int(2)), static_cast<uint64_t>(select.Int(3)),
+                      static_cast<uint64_t>(select.Int(4))});
   }
 }
 
@@ -85,7 +129,7 @@ absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
     items = static_cast<uint64_t>(count.Int(0));
   }
   for (const absl::string_view sql :
-       {"DELETE FROM items WHERE collection = ?1",
+       {"DELETE FROM items WHERE collection = ?1", "DELETE FROM deletions WHERE collection = ?1",
         "DELETE FROM embedded_items WHERE collection = ?1",
         "DELETE FROM embeddings WHERE collection = ?1", "DELETE FROM collections WHERE key = ?1"}) {
     PM_ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
@@ -95,33 +139,15 @@ absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
   return items;
 }
 
-absl::StatusOr<UpsertResult> SqliteStore::Upsert(const PublicParameters& parameters,
-                                                 absl::Span<const Item> items) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  UpsertResult result;
-  {
-    PM_ASSIGN_OR_RETURN(ItemWriter writer, ItemWriter::Prepare(database_.get(), key));
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (const absl::Status status = CheckItem(items[i], parameters); !status.ok()) {
-        result.rejected.push_back({i, std::string(status.message())});
-        continue;
-      }
-      PM_RETURN_IF_ERROR(writer.Write(items[i], &result));
-    }
-  }
-  PM_ASSIGN_OR_RETURN(Statement count, database_->Prepare("UPDATE collections SET items = items + "
-                                                          "?2 WHERE key = ?1"));
-  PM_RETURN_IF_ERROR(count.Bind(1, key).Bind(2, static_cast<int64_t>(result.inserted)).Run());
-  PM_RETURN_IF_ERROR(transaction.Commit());
-  return result;
-}
-
 absl::StatusOr<Gallery> SqliteStore::LoadGallery(const PublicParameters& parameters) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  return ReadGallery(database_.get(), key, parameters.feature_dim);
+  PM_ASSIGN_OR_RETURN(Gallery gallery, ReadGallery(database_.get(), key, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
+  gallery.version = static_cast<uint64_t>(select.Int(0));
+  return gallery;
 }
 
 absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,
@@ -129,49 +155,55 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  {
-    PM_ASSIGN_OR_RETURN(Statement clear,
-                        database_->Prepare("DELETE FROM embedded_items WHERE collection = ?1"));
-    PM_RETURN_IF_ERROR(clear.Bind(1, key).Run());
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersions former, VersionsOf(key));
+  const auto items_version = static_cast<int64_t>(embedding.items_version);
+  if (items_version < former.items_version) return MadeFromLaterItems(former.items_version);
+  for (const absl::string_view sql :
+       {"DELETE FROM embedded_items WHERE collection = ?1",
+        "DELETE FROM embeddings WHERE collection = ?1",
+        "DELETE FROM deletions WHERE collection = ?1 AND version <= ?2"}) {
+    PM_ASSIGN_OR_RETURN(Statement clear, database_->Prepare(sql));
+    clear.Bind(1, key);
+    if (absl::StrContains(sql, "?2")) clear.Bind(2, items_version);
+    PM_RETURN_IF_ERROR(clear.Run());
   }
   PM_RETURN_IF_ERROR(WriteEmbeddedItems(database_.get(), key, embedding));
   const Matrix& anchors = embedding.anchor_coordinates;
-  int64_t version = 0;
-  {
-    PM_ASSIGN_OR_RETURN(
-        Statement save,
-        database_->Prepare("INSERT INTO embeddings (collection, version, objective, "
-                           "anchor_coordinates) VALUES (?1, 1, ?2, ?3) "
-                           "ON CONFLICT (collection) DO UPDATE SET version = version + 1, "
-                           "objective = ?2, anchor_coordinates = ?3 "
-                           "RETURNING version"));
-    save.Bind(1, key).Bind(2, embedding.objective);
-    save.BindBlob(3, anchors.data(), static_cast<size_t>(anchors.size()) * sizeof(double));
-    PM_RETURN_IF_ERROR(save.Step().status());
-    version = save.Int(0);
-    PM_RETURN_IF_ERROR(save.Step().status());
-  }
+  PM_ASSIGN_OR_RETURN(Statement save,
+                      database_->Prepare("INSERT INTO embeddings (collection, version, "
+                                         "items_version, objective, anchor_coordinates) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5)"));
+  save.Bind(1, key).Bind(2, former.version + 1).Bind(3, items_version);
+  save.Bind(4, embedding.objective);
+  save.BindBlob(5, anchors.data(), static_cast<size_t>(anchors.size()) * sizeof(double));
+  PM_RETURN_IF_ERROR(save.Run());
   PM_RETURN_IF_ERROR(transaction.Commit());
-  return static_cast<uint64_t>(version);
+  return static_cast<uint64_t>(former.version + 1);
 }
 
 absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
     const PublicParameters& parameters) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare("SELECT version, objective, anchor_coordinates "
-                                         "FROM embeddings WHERE collection = ?1"));
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT version, objective, anchor_coordinates, items_version "
+                         "FROM embeddings WHERE collection = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
   if (!found) return std::nullopt;
   Embedding embedding;
   embedding.version = static_cast<uint64_t>(select.Int(0));
   embedding.objective = select.Double(1);
-  PM_RETURN_IF_ERROR(ReadMatrix(*database_, "coordinates of the anchors", select.Bytes(2),
-                                parameters.anchor_count, parameters.settings.embedding_dim,
-                                &embedding.anchor_coordinates));
+  embedding.items_version = static_cast<uint64_t>(select.Int(3));
+  absl::StatusOr<Matrix> anchors =
+      DecodeMatrix("coordinates of the anchors", select.Bytes(2), parameters.anchor_count,
+                   parameters.settings.embedding_dim);
+  if (!anchors.ok()) return Damaged(*database_, anchors.status().message());
+  embedding.anchor_coordinates = *std::move(anchors);
   PM_RETURN_IF_ERROR(
       ReadEmbeddedItems(database_.get(), key, parameters.settings.embedding_dim, &embedding));
+  PM_ASSIGN_OR_RETURN(embedding.deleted,
+                      ReadDeletedSince(database_.get(), key, embedding.items_version, 0));
   return embedding;
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/str_format.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
