@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -56,6 +57,13 @@ int FreePort() {
   }
   ::close(probe);
   return ntohs(address.sin_port);
+}
+
+std::vector<pid_t> ChildrenOf(pid_t process) {
+  const std::string id = std::to_string(process);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  if (!list) GiveUp("the kernel does not list a process's children");
+  return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
 }  // namespace
@@ -137,6 +145,7 @@ void PostgresServer::Start(const std::vector<std::string>& flags) {
                                       "-c",
                                       "fsync=on"};
   command.insert(command.end(), flags.begin(), flags.end());
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the sessions of a server that dies become our children
   pid_ = Spawn(command);
   for (int attempt = 0; attempt < 600; ++attempt) {
     if (Answers()) return;
@@ -155,9 +164,15 @@ int PostgresServer::Reap() {
   return status;
 }
 
+// Sessions outlive a postmaster until they notice, and may answer meanwhile; a machine that loses
+// its power takes all of them at once, and so does this.
 void PostgresServer::Kill() {
+  ::kill(pid_, SIGSTOP);  // it starts no session from here on
+  const std::vector<pid_t> sessions = ChildrenOf(pid_);
+  for (const pid_t session : sessions) ::kill(session, SIGKILL);
   ::kill(pid_, SIGKILL);
   Reap();
+  for (const pid_t session : sessions) ::waitpid(session, nullptr, 0);  // ours since Start
 }
 
 std::string PostgresServer::Conninfo(const std::string& host, const std::string& database) const {
