@@ -8,6 +8,7 @@
 #include "common/base/validate.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/payload_filter.h"
 
 namespace privatemail {
 namespace {
@@ -75,6 +76,7 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
   request.set_k(static_cast<uint32_t>(options.k));
   request.set_with_payloads(options.with_payloads);
   request.set_with_alignment(options.with_alignment);
+  if (options.filter) *request.mutable_filter() = *options.filter;
   if (options.post_processing == PostProcessing::kServer) {
     request.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
     ToProto(release, request.mutable_release());
@@ -90,6 +92,9 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
                                                        const QueryOptions& options, Ledger& ledger,
                                                        BitSource& bits) const {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  if (options.filter) {
+    PM_RETURN_IF_ERROR(PayloadFilter::FromProto("filter", *options.filter).status());
+  }
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;

@@ -32,6 +32,11 @@ struct QueryOptions {
   PostProcessing post_processing = PostProcessing::kClient;
   bool with_payloads = false;   // fetched for every slot, so asking names none of them
   bool with_alignment = false;  // also fetch the server's anchor coordinates, for plots
+  // Only items whose payload fits, in every slot. The server reads it in clear and learns the
+  // paths, the values and which part of its gallery is of interest: the guarantee does not cover
+  // it. Choose it independently of the target, its class included; where it depends on them, it
+  // tells them.
+  std::optional<v1::PayloadFilter> filter = std::nullopt;
 };
 
 // What the client keeps while the request travels. Private: it names the slot.
@@ -84,7 +89,8 @@ class RetrievalClient {
 
   // Charges the ledger, releases, and packs what the server shall see: JointScheme::Release, then
   // the post-processing if it runs here. Errors: those of JointScheme::Release and PostProcess;
-  // INVALID_ARGUMENT for k < 1 or above kMaxNeighbors. Nothing is charged when a check fails first.
+  // INVALID_ARGUMENT for k < 1 or above kMaxNeighbors and for a filter that the server would
+  // refuse. Nothing is charged when a check fails first.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const;
 

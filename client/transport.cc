@@ -82,6 +82,8 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 }
 
 absl::Status Transport::Explain(const absl::Status& status) const {
+  // The server was reached, and says so of what is behind it.
+  if (absl::StartsWith(status.message(), "the store is unavailable")) return status;
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
@@ -165,6 +167,45 @@ absl::StatusOr<v1::DeleteCollectionResponse> Transport::DeleteCollection(
   v1::DeleteCollectionResponse response;
   PM_RETURN_IF_ERROR(Explain(FromGrpc(
       v1::CollectionsService::NewStub(channel_)->DeleteCollection(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::DeleteItemsResponse> Transport::DeleteItems(
+    const v1::DeleteItemsRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::DeleteItemsResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->DeleteItems(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::GetItemsResponse> Transport::GetItems(const v1::GetItemsRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::GetItemsResponse response;
+  PM_RETURN_IF_ERROR(Explain(
+      FromGrpc(v1::CollectionsService::NewStub(channel_)->GetItems(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::ScrollItemsResponse> Transport::ScrollItems(
+    const v1::ScrollItemsRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::ScrollItemsResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->ScrollItems(&context, request, &response))));
+  return response;
+}
+
+absl::StatusOr<v1::CountItemsResponse> Transport::CountItems(
+    const v1::CountItemsRequest& request) const {
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::CountItemsResponse response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(
+      v1::CollectionsService::NewStub(channel_)->CountItems(&context, request, &response))));
   return response;
 }
 

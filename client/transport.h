@@ -62,6 +62,11 @@ class Transport {
       const v1::CreateCollectionRequest& request) const;
   absl::StatusOr<v1::ListCollectionsResponse> ListCollections() const;
   absl::StatusOr<v1::DeleteCollectionResponse> DeleteCollection(const std::string& name) const;
+  // Single items, as collections.proto says.
+  absl::StatusOr<v1::DeleteItemsResponse> DeleteItems(const v1::DeleteItemsRequest& request) const;
+  absl::StatusOr<v1::GetItemsResponse> GetItems(const v1::GetItemsRequest& request) const;
+  absl::StatusOr<v1::ScrollItemsResponse> ScrollItems(const v1::ScrollItemsRequest& request) const;
+  absl::StatusOr<v1::CountItemsResponse> CountItems(const v1::CountItemsRequest& request) const;
   // `next` fills a message and returns true, or returns false at the end. No deadline.
   // RESOURCE_EXHAUSTED as above; messages before it are stored.
   absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(

@@ -9,8 +9,10 @@ packages=(
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
+  libpq-dev postgresql
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
   libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
+  clang-14 libclang-rt-14-dev
   python3 python3-numpy python3-scipy openssl
 )
 
@@ -33,4 +35,10 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${#missing[@]} of ${#packages[@]} packages"
 "${as_root[@]}" apt-get update -q
+# Tests start PostgreSQL servers of their own. The package would make one more, "main", and keep it running
+# on port 5432: not when it is installed here for the first time.
+if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+  "${as_root[@]}" mkdir -p /etc/postgresql-common
+  echo "create_main_cluster = false" | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

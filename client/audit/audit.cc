@@ -61,6 +61,7 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) 
     if (result.attacked.empty() || epsilon > result.epsilon_lower) {
       result.epsilon_lower = epsilon;
       result.attacked = attack.what;
+      result.releases = releases;
     }
   }
   return result;

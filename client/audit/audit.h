@@ -44,6 +44,7 @@ struct Result {
   double epsilon_lower = 0;  // of the attack that got furthest; infinity above every claim
   double confidence = 0;
   std::string attacked;  // by what
+  int64_t releases = 0;  // of either neighbour, for that attack: most_releases at the most
 
   bool Exceeded() const { return !(epsilon_lower <= claim.epsilon); }
 };

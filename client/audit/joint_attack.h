@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_AUDIT_JOINT_ATTACK_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"

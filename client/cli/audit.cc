@@ -40,17 +40,18 @@ nlohmann::json ToJson(const audit::Result& result) {
   return {{"mechanism", result.mechanism},       {"claimed_epsilon", result.claim.epsilon},
           {"claimed_delta", result.claim.delta}, {"epsilon_lower", result.epsilon_lower},
           {"confidence", result.confidence},     {"exceeded", result.Exceeded()},
-          {"attacked", result.attacked},         {"proven", result.claim.proven}};
+          {"releases", result.releases},         {"attacked", result.attacked},
+          {"proven", result.claim.proven}};
 }
 
 void Print(const std::vector<audit::Result>& results) {
-  std::cout << absl::StreamFormat("%-28s %-9s %-9s %-11s %-10s %s\n", "mechanism", "epsilon",
-                                  "delta", "at least", "", "attacked by");
+  std::cout << absl::StreamFormat("%-28s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
+                                  "delta", "at least", "", "releases", "attacked by");
   for (const audit::Result& r : results) {
     std::cout << absl::StreamFormat(
-        "%-28s %-9.4g %-9.4g %-11.4f %-10s %s\n", r.mechanism, r.claim.epsilon, r.claim.delta,
+        "%-28s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon, r.claim.delta,
         r.epsilon_lower, r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-        r.attacked);
+        r.releases, r.attacked);
   }
   std::cout << "each with confidence " << absl::StrFormat("%.7g", results.front().confidence)
             << "\n";

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
-#include <limits>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/privacy/make_mechanism.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail::cli {
 namespace {
@@ -12,14 +15,53 @@ namespace {
 struct CalibrateOptions {
   std::string mechanism;
   MechanismParameters parameters;
-  int64_t dimension = 0;  // 0: as many as the box has sides, or 1
+  std::optional<double> delta;
+  std::optional<double> sensitivity;
+  std::optional<double> radius;
+  std::optional<double> lipschitz;
+  std::optional<int64_t> dimension;
 };
+
+// What stands for "not given" among the parameters is NaN, so a NaN that is given is refused here.
+absl::Status Take(const char* field, const std::optional<double>& given, double* parameter) {
+  if (!given.has_value()) return absl::OkStatus();
+  if (std::isnan(*given)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " must be a number, but is nan"));
+  }
+  *parameter = *given;
+  return absl::OkStatus();
+}
+
+// How many values carry the noise. The noise of a coordinate depends on it where the radius's norm
+// is not the noise's, and in a box.
+absl::StatusOr<int64_t> ValuesOf(const CalibrateOptions& options) {
+  const MechanismTraits& traits = TraitsOf(options.parameters.kind);
+  const bool on_input = traits.protects == MechanismTraits::Protects::kInput;
+  const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
+  if (options.dimension.has_value()) {
+    if (!on_input && !boxed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dimension is of no use to ", traits.name, ": expected none"));
+    }
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", *options.dimension, 1, int64_t{1} << 40));
+    return *options.dimension;
+  }
+  if (on_input) {
+    return absl::InvalidArgumentError(absl::StrCat("dimension must be given for ", traits.name,
+                                                   ": expected --dimension D, the "
+                                                   "number of coordinates of the input"));
+  }
+  return std::max<int64_t>(static_cast<int64_t>(options.parameters.box.lower.size()), 1);
+}
 
 absl::Status Calibrate(const Context& context, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
-  const auto sides = static_cast<int64_t>(parameters.box.lower.size());
-  const int64_t values = options.dimension > 0 ? options.dimension : std::max<int64_t>(sides, 1);
+  PM_RETURN_IF_ERROR(Take("delta", options.delta, &parameters.delta));
+  PM_RETURN_IF_ERROR(Take("sensitivity", options.sensitivity, &parameters.sensitivity));
+  PM_RETURN_IF_ERROR(Take("radius", options.radius, &parameters.ball.radius));
+  PM_RETURN_IF_ERROR(Take("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
+  PM_ASSIGN_OR_RETURN(const int64_t values, ValuesOf(options));
   PM_ASSIGN_OR_RETURN(const Calibration noise, privatemail::Calibrate(parameters, values));
   const Guarantee& guarantee = noise.guarantee;
   Answer(context,
@@ -45,8 +87,8 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   CLI::App* calibrate = AddCommand(app, "calibrate", "How much noise a guarantee needs");
   calibrate->add_option("--mechanism", options->mechanism, MechanismNames())->required();
   calibrate->add_option("--epsilon", p.epsilon, "What is promised")->required();
-  calibrate->add_option("--delta", p.delta, "The same, for the Gaussian mechanisms");
-  calibrate->add_option("--sensitivity", p.sensitivity,
+  calibrate->add_option("--delta", options->delta, "The same, for the Gaussian mechanisms");
+  calibrate->add_option("--sensitivity", options->sensitivity,
                         "Of the value: L1 for laplace, else L2; not for Inference Privacy");
   calibrate
       ->add_option("--lower", p.box.lower,
@@ -54,11 +96,11 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
                    "outside are clipped")
       ->delimiter(',');
   calibrate->add_option("--upper", p.box.upper, "Upper ends")->delimiter(',');
-  calibrate->add_option("--radius", p.ball.radius,
+  calibrate->add_option("--radius", options->radius,
                         "Inference Privacy: inputs this far apart are to be hard to tell apart");
   calibrate->add_option("--norm", p.ball.p, "p of the l_p metric of the radius, or inf")
       ->capture_default_str();
-  calibrate->add_option("--lipschitz", p.lipschitz,
+  calibrate->add_option("--lipschitz", options->lipschitz,
                         "Of the output, from the radius's metric: to L1 for lap-output, else L2");
   calibrate->add_option("--dimension", options->dimension,
                         "Coordinates of the input, for gauss-input; or of a box of equal sides");

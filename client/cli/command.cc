@@ -29,7 +29,7 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
 }
 
 std::string Line(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 
 void Answer(const Context& context, const nlohmann::json& json, const std::function<void()>& text) {

@@ -37,6 +37,7 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
 void AddCollectionCommand(CLI::App& app, Context& context);
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddBuildCommand(CLI::App& app, Context& context);
+void AddItemsCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);
@@ -48,7 +49,8 @@ void AddSampleImagesCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);
 void AddHealthCommand(CLI::App& app, Context& context);
 
-// JSON on one line. Bytes of a server's that are not UTF-8 become U+FFFD.
+// JSON on one line, in ASCII: what a server says can hold no control character for a terminal.
+// Bytes that are not UTF-8 become U+FFFD.
 std::string Line(const nlohmann::json& json);
 
 // A line of JSON on standard output, or whatever `text` prints for people.

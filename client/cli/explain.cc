@@ -37,15 +37,21 @@ absl::Status Explain(const Context& context) {
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},
+          {"filter", last.request.has_filter() ? last.request.filter().ShortDebugString() : ""},
           {"bytes", last.request.ByteSizeLong()},
           {"rows", rows}},
          [&] {
            std::cout << "The server received " << last.request.ByteSizeLong()
                      << " bytes and nothing else:\n"
-                     << "  collection   " << last.request.collection() << "\n  digest       "
-                     << absl::BytesToHexString(last.request.fingerprint()) << "\n  matches      "
-                     << last.request.k() << " for every slot\n  payloads     "
+                     << "  collection   " << Printable(last.request.collection())
+                     << "\n  digest       " << absl::BytesToHexString(last.request.fingerprint())
+                     << "\n  matches      " << last.request.k()
+                     << " for every slot\n  payloads     "
                      << (last.request.with_payloads() ? "for every slot" : "for none")
+                     << "\n  filter       "
+                     << (last.request.has_filter()
+                             ? Printable(last.request.filter().ShortDebugString()) + ", in clear"
+                             : "none")
                      << "\n  release      " << release.rows() << " x " << release.cols() << ", "
                      << form << ":\n";
            for (Eigen::Index i = 0; i < release.rows(); ++i) {

@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <exception>
+#include <new>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +52,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddKeyCommand(app, context);
   AddIngestCommand(app, context);
   AddBuildCommand(app, context);
+  AddItemsCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
   AddHealthCommand(app, context);
@@ -67,7 +70,13 @@ absl::Status Run(Context& context, double deadline_seconds) {
         "--deadline must be a positive number of seconds below 1e9, but is ", deadline_seconds));
   }
   context.connection.deadline = absl::Seconds(deadline_seconds);
-  return context.run();
+  try {
+    return context.run();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("this machine has not enough memory for that");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -30,10 +31,10 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
   if (std::filesystem::is_directory(path, ignored)) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is a folder, not a file"));
   }
-  PrivateFile made(flag, path, -1);
-  ::unlink(made.Draft().c_str());  // what a killed process left may have another mode
-  made.file_ =
-      ::open(made.Draft().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  // A draft of one's own: two processes may write to the same path, and the last to end wins whole.
+  std::string draft = path + ".XXXXXX";
+  PrivateFile made(flag, path, ::mkostemp(draft.data(), O_CLOEXEC));  // mode 0600
+  made.draft_ = std::move(draft);
   if (made.file_ < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, " ", path, " cannot be written: ", std::strerror(errno)));
@@ -44,12 +45,12 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
 PrivateFile::~PrivateFile() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(Draft().c_str());
+  ::unlink(draft_.c_str());
 }
 
 absl::Status PrivateFile::Commit(const std::string& content) {
   const bool written = WriteAll(file_, content) && ::close(std::exchange(file_, -1)) == 0 &&
-                       std::rename(Draft().c_str(), path_.c_str()) == 0;
+                       std::rename(draft_.c_str(), path_.c_str()) == 0;
   if (written) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat(flag_, " ", path_, " cannot be written: ", std::strerror(errno)));

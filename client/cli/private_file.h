@@ -21,6 +21,7 @@ class PrivateFile {
   PrivateFile(PrivateFile&& other) noexcept
       : flag_(std::move(other.flag_)),
         path_(std::move(other.path_)),
+        draft_(std::move(other.draft_)),
         file_(std::exchange(other.file_, -1)) {}
   PrivateFile& operator=(PrivateFile&&) = delete;
 
@@ -33,10 +34,9 @@ class PrivateFile {
   PrivateFile(std::string flag, std::string path, int file)
       : flag_(std::move(flag)), path_(std::move(path)), file_(file) {}
 
-  std::string Draft() const { return path_ + ".new"; }
-
   std::string flag_;
   std::string path_;
+  std::string draft_;
   int file_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/filter_json.h"
 #include "client/cli/last_release.h"
 #include "client/cli/local_gallery.h"
 #include "client/cli/private_file.h"
@@ -19,6 +20,10 @@
 namespace privatemail::cli {
 namespace {
 
+constexpr char kFilterHelp[] =
+    "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
+    "epsilon; use only what does not depend on what you hold: ";
+
 struct QueryCommandOptions {
   std::string name;
   TargetOptions targets;
@@ -27,6 +32,7 @@ struct QueryCommandOptions {
   std::string post_process = "client";
   std::string dummies_file;
   std::string dummy_labels_file;
+  std::string filter;
   std::string compare_images;
   std::string report_file;
 };
@@ -103,11 +109,21 @@ absl::Status CheckAffordable(const QueryCommandOptions& options, const LedgerEnt
                    ", left ", LeftOf(entry), "; nothing was spent"));
 }
 
-// The searchable part of a gallery is what was embedded last.
-std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection) {
-  if (collection.embedded_items() >= collection.items()) return {};
-  return {absl::StrCat(collection.embedded_items(), " of ", collection.items(),
-                       " items are searchable: run `privatemail build ", collection.name(), "`")};
+std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
+                                       const v1::GetCollectionResponse& collection) {
+  std::vector<std::string> warnings;
+  // The searchable part of a gallery is what was embedded last.
+  if (collection.embedded_items() < collection.items()) {
+    warnings.push_back(absl::StrCat(collection.embedded_items(), " of ", collection.items(),
+                                    " items are searchable: run `privatemail build ",
+                                    collection.name(), "`"));
+  }
+  if (options.query.filter) {
+    warnings.emplace_back(
+        "the server reads --filter in clear, and the guarantee does not cover it: what it tells "
+        "about your query is told");
+  }
+  return warnings;
 }
 
 // The first failure, which stands for all that failed or were not sent any more.
@@ -148,6 +164,7 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   PM_ASSIGN_OR_RETURN(options.query.cost.mechanism, MechanismFromName(options.mechanism));
   if (options.post_process == "server") options.query.post_processing = PostProcessing::kServer;
   options.query.with_alignment = !options.report_file.empty();
+  PM_ASSIGN_OR_RETURN(options.query.filter, FilterFromJson(options.filter));
   // Everything that can fail on this machine comes before the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -159,7 +176,7 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
   PM_RETURN_IF_ERROR(CheckAffordable(options, entry, targets.size()));
-  const std::vector<std::string> warnings = WarningsAbout(collection);
+  const std::vector<std::string> warnings = WarningsAbout(options, collection);
   for (const std::string& warning : warnings) Warn(warning);
 
   // What is about to leave is kept first, so that `explain` shows it even when the answer never
@@ -203,6 +220,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
                    "Where the iterations after the noise run: client or server")
       ->capture_default_str();
   query->add_flag("--payloads", options->query.with_payloads, "Fetch payloads, for every slot");
+  query->add_option("--filter", options->filter, absl::StrCat(kFilterHelp, kFilterForm));
   query->add_option("--dummies", options->dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");
   query->add_option("--dummy-labels", options->dummy_labels_file, "Their labels");

@@ -122,7 +122,8 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeGaussianMechanism(double st
                                                                        const ReleaseShape& shape,
                                                                        Guarantee guarantee) {
   PM_RETURN_IF_ERROR(CheckReleaseShape(shape));
-  // The deviation sqrt(r^2 + 16) of the argument above is at most r + 1, since r >= 8 steps.
+  // The deviation sqrt(r^2 + 16) of the argument in additive_mechanism.h is at most r + 1, since r
+  // is 8 steps or more.
   return MakeOnGrid(kGaussianLaw, stddev_per_unit, l2_sensitivity,
                     std::sqrt(static_cast<double>(shape.values)), 1, shape, std::move(guarantee));
 }

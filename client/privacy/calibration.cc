@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -44,6 +45,25 @@ absl::StatusOr<double> AnalyticGaussianStddev(double epsilon, double delta) {
 absl::StatusOr<double> PublishedGaussianStddev(double epsilon, double delta) {
   PM_RETURN_IF_ERROR(CheckPrivacyParameters(epsilon, delta));
   return std::sqrt(2 * std::log(1.25 / delta)) / epsilon;
+}
+
+absl::StatusOr<double> ScaledStddev(double stddev_per_unit, double sensitivity) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));
+  const double stddev = stddev_per_unit * sensitivity * kRoundedUp;
+  if (std::isnormal(stddev)) return stddev;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the noise's standard deviation must be a normal number, but sensitivity ",
+                   sensitivity, " times ", stddev_per_unit, " makes it ", stddev));
+}
+
+absl::StatusOr<double> LaplaceScale(double epsilon, double sensitivity) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));
+  const double scale = sensitivity / epsilon * kRoundedUp;
+  if (std::isnormal(scale)) return scale;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the noise's scale must be a normal number, but sensitivity ", sensitivity,
+                   " and epsilon ", epsilon, " make it ", scale));
 }
 
 }  // namespace privatemail

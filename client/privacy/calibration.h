@@ -29,6 +29,16 @@ absl::StatusOr<double> AnalyticGaussianStddev(double epsilon, double delta);
 // mended). Proven for epsilon < 1 only: Dwork and Roth, 2014, theorem A.1. Errors as above.
 absl::StatusOr<double> PublishedGaussianStddev(double epsilon, double delta);
 
+// Standard deviation of Gaussian noise that hides a value of this L2 sensitivity: their product,
+// rounded up. INVALID_ARGUMENT: sensitivity is not finite and positive, or the product is no normal
+// number.
+absl::StatusOr<double> ScaledStddev(double stddev_per_unit, double sensitivity);
+
+// Scale of Laplace noise that hides a value of this L1 sensitivity: sensitivity / epsilon, rounded
+// up (Dwork, McSherry, Nissim, Smith 2006, proposition 1). INVALID_ARGUMENT: epsilon or sensitivity
+// is not finite and positive, or their quotient is no normal number.
+absl::StatusOr<double> LaplaceScale(double epsilon, double sensitivity);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_CALIBRATION_H_

@@ -11,13 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
-
-constexpr double kRoundedUp = 1 + 1e-15;  // covers the rounding of a sum and a root
 
 absl::Status CheckSameNeighbours(const Guarantee& first, const Guarantee& other) {
   if (other.neighbours == first.neighbours && other.metric == first.metric) {
@@ -31,7 +30,7 @@ absl::Status CheckSameNeighbours(const Guarantee& first, const Guarantee& other)
 
 // What every composition shares: the neighbours, the smallest radius, whether all is proven, and
 // where it comes from.
-absl::StatusOr<Guarantee> Together(absl::Span<const Guarantee> parts, std::string theorem) {
+absl::StatusOr<Guarantee> Together(absl::Span<const Guarantee> parts, absl::string_view theorem) {
   if (parts.empty()) {
     return absl::InvalidArgumentError("guarantees to compose must be at least 1, but are 0");
   }
@@ -80,17 +79,25 @@ double MeanLoss(double epsilon, StrongForm form) {
                                                   : epsilon * std::tanh(epsilon / 2);
 }
 
-std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
+// The root of a sum of squares, rounded up. Every term adds a rounding to the sum, of which the
+// root keeps half.
+double RootOfSquares(absl::Span<const double> mus) {
   double squares = 0;
-  for (const Guarantee& part : parts) {
-    if (!part.gaussian_mu.has_value()) return std::nullopt;
-    squares += *part.gaussian_mu * *part.gaussian_mu;
-  }
-  return std::sqrt(squares) * kRoundedUp;
+  for (const double mu : mus) squares += mu * mu;
+  return std::sqrt(squares) * (kRoundedUp + kUnitRoundoff * static_cast<double>(mus.size()));
 }
 
-absl::StatusOr<Guarantee> AddUp(absl::Span<const Guarantee> parts, std::string theorem) {
-  PM_ASSIGN_OR_RETURN(Guarantee all, Together(parts, std::move(theorem)));
+std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
+  std::vector<double> mus;
+  for (const Guarantee& part : parts) {
+    if (!part.gaussian_mu.has_value()) return std::nullopt;
+    mus.push_back(*part.gaussian_mu);
+  }
+  return RootOfSquares(mus);
+}
+
+absl::StatusOr<Guarantee> AddUp(absl::Span<const Guarantee> parts, absl::string_view theorem) {
+  PM_ASSIGN_OR_RETURN(Guarantee all, Together(parts, theorem));
   all.epsilon = Sum(parts, &Guarantee::epsilon);
   all.delta = Sum(parts, &Guarantee::delta);
   all.gaussian_mu = RootOfSquaredMus(parts);
@@ -140,23 +147,47 @@ double StepsBetween(double radius, double step, InputDomain domain) {
 Guarantee AfterPostProcessing(Guarantee guarantee) { return guarantee; }
 
 absl::StatusOr<Guarantee> ComposeBasic(absl::Span<const Guarantee> parts) {
-  return AddUp(parts, "basic composition (Dwork and Roth 2014, theorem 3.16)");
+  return AddUp(parts, kBasicComposition);
 }
 
 absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, double delta_slack,
                                         StrongForm form) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("times", times, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta_slack", delta_slack));
-  PM_ASSIGN_OR_RETURN(
-      Guarantee all,
-      Together({each}, form == StrongForm::kDworkRothblumVadhan
-                           ? "strong composition (Dwork, Rothblum and Vadhan 2010)"
-                           : "strong composition (Kairouz, Oh and Viswanath 2015, theorem 3.4)"));
+  PM_ASSIGN_OR_RETURN(Guarantee all,
+                      Together({each}, form == StrongForm::kDworkRothblumVadhan
+                                           ? "strong composition (Dwork, Rothblum and Vadhan 2010)"
+                                           : kStrongComposition));
   const auto k = static_cast<double>(times);
   const double deviation = each.epsilon * std::sqrt(2 * k * -std::log(delta_slack));
   all.epsilon = deviation + k * MeanLoss(each.epsilon, form);
   all.delta = k * each.delta + delta_slack;
   return IfAnythingIsLeft(std::move(all));
+}
+
+absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, int64_t times) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("times", times, 1, 10000));
+  // A single release is its own share; more of them take the rounding of their sum.
+  const double plain =
+      times == 1 ? epsilon : epsilon / static_cast<double>(times) * (1 - 8 * kUnitRoundoff);
+  if (delta == 0) return EpsilonShare{plain, kBasicComposition};
+  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
+  const auto together = [&](double each) {
+    const Guarantee release{
+        .epsilon = each, .neighbours = "any", .proven = true, .source = "one release"};
+    const auto all = ComposeStrong(release, times, delta, StrongForm::kKairouzOhViswanath);
+    return all.ok() ? all->epsilon : INFINITY;
+  };
+  double low = 0;
+  double high = epsilon;
+  for (int i = 0; i < 200 && high - low > 1e-15 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (together(middle) <= epsilon ? low : high) = middle;
+  }
+  const double strong = low * (1 - 1e-14);
+  if (strong > plain) return EpsilonShare{strong, kStrongComposition};
+  return EpsilonShare{plain, kBasicComposition};
 }
 
 absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts,
@@ -201,15 +232,12 @@ absl::StatusOr<Guarantee> ComposeOverDisjointRecords(absl::Span<const Guarantee>
 }
 
 absl::StatusOr<Guarantee> ComposeGaussian(absl::Span<const Guarantee> parts, double delta) {
-  PM_ASSIGN_OR_RETURN(
-      Guarantee all,
-      Together(parts, "exact Gaussian composition (Dong, Roth and Su 2022, corollary 2)"));
-  double squares = 0;
+  PM_ASSIGN_OR_RETURN(Guarantee all, Together(parts, kGaussianComposition));
+  std::vector<double> mus;
   for (const Guarantee& part : parts) {
-    PM_ASSIGN_OR_RETURN(const double mu, MuOf(part));
-    squares += mu * mu;
+    PM_ASSIGN_OR_RETURN(mus.emplace_back(), MuOf(part));
   }
-  const double mu = std::sqrt(squares) * kRoundedUp;
+  const double mu = RootOfSquares(mus);
   PM_ASSIGN_OR_RETURN(all.epsilon, GaussianEpsilon(mu, delta));
   all.delta = delta;
   all.gaussian_mu = mu;

@@ -12,10 +12,19 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/privacy/guarantee.h"
 
 namespace privatemail {
+
+// How a source names what it was composed by.
+inline constexpr absl::string_view kBasicComposition =
+    "basic composition (Dwork and Roth 2014, theorem 3.16)";
+inline constexpr absl::string_view kStrongComposition =
+    "strong composition (Kairouz, Oh and Viswanath 2015, theorem 3.4)";
+inline constexpr absl::string_view kGaussianComposition =
+    "exact Gaussian composition (Dong, Roth and Su 2022, corollary 2)";
 
 // The guarantee of anything computed from the release without the private input: the same.
 Guarantee AfterPostProcessing(Guarantee guarantee);
@@ -36,6 +45,17 @@ enum class StrongForm {
 // better than basic composition. delta_slack in (0, 1); times >= 1; INVALID_ARGUMENT otherwise.
 absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, double delta_slack,
                                         StrongForm form);
+
+// What each of several releases may spend, and the theorem by which they keep the whole.
+struct EpsilonShare {
+  double epsilon = 0;  // rounded down
+  absl::string_view theorem;
+};
+// The largest epsilon of one of `times` (1 to 10,000) pure releases that together keep (epsilon,
+// delta): by strong composition after Kairouz, Oh and Viswanath with all of delta as its slack, or
+// by the plain sum where that allows more, as it does for delta 0. Proven. INVALID_ARGUMENT:
+// epsilon not finite and positive, delta outside [0, 1), times out of range.
+absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, int64_t times);
 
 // Different (epsilon_i, delta_i), Kairouz, Oh and Viswanath 2015, theorem 3.5: with m = sum
 // epsilon_i tanh(epsilon_i / 2) and v = sum epsilon_i^2, epsilon is the smallest of sum epsilon_i,

@@ -6,13 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
-
-constexpr double kRoundedUp = 1 + 1e-15;  // covers the few roundings of a product and a quotient
 
 absl::Status CheckNorm(double p) {
   if (p >= 1) return absl::OkStatus();
@@ -46,11 +45,11 @@ absl::StatusOr<CalibratedGaussian> Analytic(double epsilon, double delta, const 
                                             double lipschitz, absl::string_view name) {
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, lipschitz));
   PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(epsilon, delta));
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
   CalibratedGaussian noise{
-      per_unit * sensitivity,
-      WithinBall(epsilon, delta, ball, true,
-                 absl::StrCat("Inference Privacy, ", name,
-                              ", with the noise of Balle and Wang 2018, theorem 8"))};
+      stddev, WithinBall(epsilon, delta, ball, true,
+                         absl::StrCat("Inference Privacy, ", name,
+                                      ", with the noise of Balle and Wang 2018, theorem 8"))};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
 }
@@ -59,7 +58,8 @@ absl::StatusOr<CalibratedGaussian> Published(double epsilon, double delta, const
                                              double lipschitz, absl::string_view name) {
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, lipschitz));
   PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(epsilon, delta));
-  return CalibratedGaussian{per_unit * sensitivity,
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
+  return CalibratedGaussian{stddev,
                             WithinBall(epsilon, delta, ball, false,
                                        absl::StrCat("Inference Privacy, ", name,
                                                     ": as published, not a proven guarantee"))};
@@ -69,15 +69,8 @@ absl::StatusOr<CalibratedGaussian> Published(double epsilon, double delta, const
 
 absl::StatusOr<CalibratedLaplace> CalibrateLapOutput(double epsilon, const HiddenBall& ball,
                                                      double l1_lipschitz) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
   PM_ASSIGN_OR_RETURN(const double sensitivity, Sensitivity(ball, l1_lipschitz));
-  const double scale = sensitivity / epsilon * kRoundedUp;
-  if (!std::isnormal(scale)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the noise's scale must be a normal number, but radius, Lipschitz constant "
-                     "and epsilon ",
-                     epsilon, " make it ", scale));
-  }
+  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(epsilon, sensitivity));
   return CalibratedLaplace{
       scale, WithinBall(epsilon, 0, ball, true, "Inference Privacy, Lap-Output (theorem 1)")};
 }

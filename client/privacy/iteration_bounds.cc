@@ -37,6 +37,8 @@ absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
   return m;
 }
 
+double AffinitySpan(const IterationInputs& in) { return -std::expm1(-4 / in.kernel_denominator); }
+
 absl::StatusOr<double> FiniteBound(double bound) {
   if (!std::isfinite(bound)) {
     return absl::FailedPreconditionError(

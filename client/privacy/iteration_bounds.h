@@ -14,6 +14,9 @@ absl::Status CheckInputs(const IterationInputs& in);
 // m = exp(-4/c), or why the kernel cannot be bounded.
 absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 
+// 1 - m, which cancels in a wide kernel when it is taken from m.
+double AffinitySpan(const IterationInputs& in);
+
 // g_i = |alpha (L_Y Q)_i|
 Vector LabelPull(const IterationInputs& in);
 

@@ -13,6 +13,7 @@
 namespace privatemail {
 namespace {
 
+using iteration_bounds::AffinitySpan;
 using iteration_bounds::InL1;
 using iteration_bounds::InL2;
 using iteration_bounds::LabelPull;
@@ -61,7 +62,7 @@ KnownSums SumsOf(const IterationInputs& in, const Matrix& anchors, double m) {
   const double r = std::expm1(h) - h + 1e-12 * (1 + h);
   const double known = h * LargestSingularValue(of_anchors.transpose() * anchors) +
                        r * std::sqrt(anchor_count) * LargestSingularValue(of_anchors);
-  const double free = (1 - m) * std::sqrt(slots) * LargestSingularValue(of_slots);
+  const double free = AffinitySpan(in) * std::sqrt(slots) * LargestSingularValue(of_slots);
 
   KnownSums sums;
   sums.distance = centred.rowwise().norm();
@@ -92,7 +93,7 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& 
 
   const auto others = static_cast<double>(in.start.rows() - 1);
   const double degree = std::max(sums.degree_low - 1, others * m);  // E
-  const Vector stays = ((1 - m) / degree *
+  const Vector stays = (AffinitySpan(in) / degree *
                         (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
                          t * (g.array() + sums.size_of_n + sums.distance.array()) / degree))
                            .matrix();

@@ -104,15 +104,12 @@ Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
 
 absl::Status Distrust(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
-      "privacy ledger ", path, " does not match its witness (", why,
-      "): it was copied, restored or lost, or the witness was given another mode or a hard link, "
-      "and "
-      "what was spent since is unknown, so nothing "
-      "more is. Its content stays readable (privatemail budget history NAME). To start anew, move "
-      "it and ",
-      path,
-      ".witness away and grant with privatemail budget set no more than is "
-      "certainly left"));
+      "privacy ledger ", path, " does not match its witness (", why, "): ",
+      "it was copied, restored or lost, or the witness was given another mode or a hard link, ",
+      "and what was spent since is unknown, so nothing more is. ",
+      "Its content stays readable (privatemail budget history NAME). ",
+      "To start anew, move it and ", path, ".witness away ",
+      "and grant with privatemail budget set no more than is certainly left"));
 }
 
 }  // namespace
@@ -254,8 +251,11 @@ absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& col
 
 absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                                            const Guarantee& guarantee) {
+  PM_RETURN_IF_ERROR(Validate(guarantee));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("delta", guarantee.delta));
+  if (guarantee.gaussian_mu.has_value()) {  // zero would cost nothing by Gaussian accounting
+    PM_RETURN_IF_ERROR(CheckFinitePositive("gaussian_mu", *guarantee.gaussian_mu));
+  }
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));

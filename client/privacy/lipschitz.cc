@@ -11,6 +11,7 @@
 namespace privatemail {
 namespace {
 
+using iteration_bounds::AffinitySpan;
 using iteration_bounds::CheckInputs;
 using iteration_bounds::FiniteBound;
 using iteration_bounds::LabelPull;
@@ -35,7 +36,7 @@ absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& in) {
   const double c = in.kernel_denominator;
   const auto n = static_cast<double>(in.start.rows());
   const double smallest_degree = (n - 1) * m;
-  const StartSpread spread = SpreadOf(in.start, m);
+  const StartSpread spread = SpreadOf(in.start, m, AffinitySpan(in));
   const Vector pull = LabelPull(in) / smallest_degree;
   // |q_a - F_i| <= distance_a + reach_i, and a row moves by `moment` times that.
   const Vector reach = spread.average + pull;

@@ -19,21 +19,27 @@ struct ReleaseLipschitz {
 // Proven, whatever the other rows are and whichever slot the target is in.
 //
 // Let y run over the straight line from x to x'. It stays in the unit ball, so every |x_j - y| <= 2
-// and every w_j = exp(-|x_j - y|^2 / c) lies in [m, 1], m = exp(-4/c). Write f = (F + Q) / 2, F_i =
-// (l_i + sum_j w_ij q_j) / D_i with l = alpha L_Y Q, g_i = |l_i| and D_i >= (n-1) m; for a unit
-// direction e, dw_j = (2/c) w_j (x_j - y).e. Deviation and average are those of start_spread.h.
+// and every w_j = exp(-|x_j - y|^2 / c) lies in [m, 1], m = exp(-4/c). Write f = (F + Q) / 2 with
+//   F_i = (l_i + sum_j w_ij q_j) / D_i,  l = alpha L_Y Q,  g_i = |l_i|,  D_i >= (n-1) m;
+// for a unit direction e, dw_j = (2/c) w_j (x_j - y).e. Deviation and average are those of
+// start_spread.h.
 //
 // *The target's own row a.* With p = w / D and means under p written with a bar,
 //   dF = sum_j dw_j (q_j - F) / D
 //      = (2/c) [ sum_j p_j (q_j - qbar) (x_j - xbar).e - (l / D) (xbar - y).e ],
-// since F = qbar + l/D. By Cauchy and Schwarz the first term is at most deviation * v, v^2 =
-// Var_p(x.e), the second at most g/D * b, b = |(xbar - y).e|. Rows of length 1 have v <= 1, and v^2
-// + b^2 = sum p ((x_j - y).e)^2 <= 4. The largest deviation * v + G b under both, G = g_a / ((n-1)
-// m), is 2 sqrt(deviation^2 + G^2) where G^2 >= 3 deviation^2 and deviation + sqrt(3) G otherwise.
-// So row a of f moves by at most a 1/c-th of that. *Another row i.* Only w_ia moves: dF_i = dw_ia
-// (q_a - F_i) / D_i with |q_a - F_i| <= |q_a - mean Q|
-// + average_i + g_i / ((n-1) m), and w r <= T, the largest r exp(-r^2 / c) on [0, 2]: sqrt(c/2e)
-// where c <= 8, 2 m above. So row i of f moves by at most T |q_a - F_i| / (c (n-1) m).
+// since F = qbar + l/D. By Cauchy and Schwarz the first term is at most deviation * v with
+//   v^2 = Var_p(x.e),
+// the second at most g/D * b with b = |(xbar - y).e|. Rows of length 1 have v <= 1, and
+//   v^2 + b^2 = sum p ((x_j - y).e)^2 <= 4.
+// With G = g_a / ((n-1) m), the largest deviation * v + G b under both is
+//   2 sqrt(deviation^2 + G^2)  where G^2 >= 3 deviation^2,
+//   deviation + sqrt(3) G      otherwise.
+// So row a of f moves by at most a 1/c-th of that.
+//
+// *Another row i.* Only w_ia moves: dF_i = dw_ia (q_a - F_i) / D_i with
+//   |q_a - F_i| <= |q_a - mean Q| + average_i + g_i / ((n-1) m),
+// and w r <= T, the largest r exp(-r^2 / c) on [0, 2]: sqrt(c/2e) where c <= 8, 2 m above. So row i
+// of f moves by at most T |q_a - F_i| / (c (n-1) m).
 //
 // How tight: .9 of it is reached at s = 6 where the rows lie at two poles and the start agrees with
 // them, .6 by ascent over all rows of clouds of up to 12. The start knows nothing of the features,

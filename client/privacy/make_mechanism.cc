@@ -10,6 +10,7 @@
 #include "client/privacy/additive_mechanism.h"
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -18,9 +19,6 @@ namespace {
 
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
-
-// Half a part in 10^15 for each of the few roundings of a product and a quotient.
-constexpr double kRoundedUp = 1 + 2e-15;
 
 absl::Status RefuseUnused(const MechanismTraits& traits, const char* field, bool is_set) {
   if (!is_set) return absl::OkStatus();
@@ -35,6 +33,7 @@ absl::Status CheckNothingIsIgnored(const MechanismTraits& traits, const Mechanis
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "sensitivity", !std::isnan(p.sensitivity)));
   } else {
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "radius", !std::isnan(p.ball.radius)));
+    PM_RETURN_IF_ERROR(RefuseUnused(traits, "norm", p.ball.p != HiddenBall().p));
   }
   if (traits.protects != Protects::kOutput) {
     PM_RETURN_IF_ERROR(RefuseUnused(traits, "Lipschitz constant", !std::isnan(p.lipschitz)));
@@ -58,17 +57,17 @@ Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* so
 }
 
 absl::StatusOr<CalibratedGaussian> GaussianOfValue(const MechanismParameters& p) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", p.sensitivity));
   if (TraitsOf(p.kind).published) {
     PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, p.delta));
-    return CalibratedGaussian{per_unit * p.sensitivity,
+    PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+    return CalibratedGaussian{stddev,
                               OfValue(p, "L2",
                                       "PrivateMail (second version), definition 3: as published, "
                                       "not a proven guarantee")};
   }
   PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, p.delta));
-  CalibratedGaussian noise{per_unit * p.sensitivity * kRoundedUp,
-                           OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+  CalibratedGaussian noise{stddev, OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
 }
@@ -93,14 +92,7 @@ absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p)
   if (TraitsOf(p.kind).protects == Protects::kOutput) {
     return CalibrateLapOutput(p.epsilon, p.ball, p.lipschitz);
   }
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", p.sensitivity));
-  const double scale = p.sensitivity / p.epsilon * kRoundedUp;
-  if (!std::isnormal(scale)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the noise's scale must be a normal number, but sensitivity ", p.sensitivity,
-                     " and epsilon ", p.epsilon, " make it ", scale));
-  }
+  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(p.epsilon, p.sensitivity));
   return CalibratedLaplace{
       scale, TraitsOf(p.kind).published
                  ? OfValue(p, "L2, as printed",

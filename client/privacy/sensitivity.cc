@@ -14,6 +14,7 @@
 namespace privatemail {
 namespace {
 
+using iteration_bounds::AffinitySpan;
 using iteration_bounds::CheckInputs;
 using iteration_bounds::FiniteBound;
 using iteration_bounds::InL1;
@@ -33,7 +34,7 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_ro
   const double rho = in.start.rowwise().norm().maxCoeff();
 
   const Vector stays =
-      (t * -std::expm1(-4 / c) * (2 * rho + g.array() / (others * m)) / (others * m)).matrix();
+      (t * AffinitySpan(in) * (2 * rho + g.array() / (others * m)) / (others * m)).matrix();
 
   const Matrix centred = in.start.rowwise() - in.start.colwise().mean();
   const double spread = Eigen::BDCSVD<Matrix>(centred).singularValues()[0];

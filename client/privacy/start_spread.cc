@@ -6,14 +6,14 @@
 
 namespace privatemail {
 
-StartSpread SpreadOf(const Matrix& start, double m) {
+StartSpread SpreadOf(const Matrix& start, double m, double span) {
   const auto others = static_cast<double>(start.rows() - 1);  // N
   const Matrix centred = start.rowwise() - start.colwise().mean();
   const double norm = Eigen::BDCSVD<Matrix>(centred).singularValues()[0];
   const double p_max = 1 / (1 + (others - 1) * m);
   // p_max - 1/N and 1/N - p_min, without their cancellation.
-  const double above = (others - 1) * (1 - m) / (others * (1 + (others - 1) * m));
-  const double below = (others - 1) * (1 - m) / (others * (m + others - 1));
+  const double above = (others - 1) * span / (others * (1 + (others - 1) * m));
+  const double below = (others - 1) * span / (others * (m + others - 1));
 
   StartSpread spread;
   spread.distance = centred.rowwise().norm();

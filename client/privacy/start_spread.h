@@ -22,7 +22,9 @@ struct StartSpread {
 // 1/N) (1/N - p_min) (Bhatia and Davis). Hence |sum_j (p_j - 1/N)(q_j - mean Q)| <= sqrt(N (p_max -
 // 1/N) (1/N - p_min)) |Qc|_op; the plain average over the other rows is |q_i - mean Q| / N from
 // mean Q. The average of points within the radius is itself within it.
-StartSpread SpreadOf(const Matrix& start, double smallest_affinity);
+//
+// affinity_span: 1 - smallest_affinity, which a wide kernel would lose in the subtraction.
+StartSpread SpreadOf(const Matrix& start, double smallest_affinity, double affinity_span);
 
 }  // namespace privatemail
 

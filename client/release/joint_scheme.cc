@@ -148,9 +148,14 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
 
   PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
-  PM_ASSIGN_OR_RETURN(FloatMatrix released,
-                      ReleaseCharged(*setting_, part, cost, *slot, unit.row(0), bits));
-  return JointRelease{.rows = std::move(released),
+  absl::StatusOr<FloatMatrix> released =
+      ReleaseCharged(*setting_, part, cost, *slot, unit.row(0), bits);
+  if (!released.ok()) {
+    return absl::Status(released.status().code(),
+                        absl::StrCat(released.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  return JointRelease{.rows = *std::move(released),
                       .guarantee = part.guarantee,
                       .sensitivity = part.noise.sensitivity,
                       .noise_stddev = part.noise.mechanism->noise_stddev()};

@@ -44,10 +44,13 @@ struct JointRelease {
   // (C slots + anchors) x embedding_dim: slot rows in the order of slot_labels, then the anchors.
   FloatMatrix rows;
   Guarantee guarantee;
-  // Of the first noise-free iteration, L1 or L2 as the mechanism needs; depends on public values
-  // and the start alone.
+  // How far neighbours can move what the first noise falls on, L1 or L2 as the mechanism needs: the
+  // iterate without noise, or the target's unit features for noise on the input, where this is the
+  // radius. Depends on public values and the start alone.
   double sensitivity = 0;
-  double noise_stddev = 0;  // of the first iteration's noise, in every entry
+  // Of the first noise, in every entry of the iterate, or in every coordinate of the target's unit
+  // features for noise on the input. Of the untruncated law where values are kept in a box.
+  double noise_stddev = 0;
 };
 
 struct JointSetting;

@@ -33,7 +33,7 @@ absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                 setting.parameters.settings.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting, bits));
   PM_ASSIGN_OR_RETURN(IterationNoise noise, NoiseFrom(setting, start, cost));
-  Guarantee guarantee = GuaranteeOf(cost, *noise.mechanism);
+  Guarantee guarantee = GuaranteeOf(cost, noise);
   return TargetFreePart{std::move(start), std::move(dummies), std::move(noise),
                         std::move(guarantee)};
 }

@@ -36,8 +36,8 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
 // All of a release that does not depend on the target. Drawn before the target is looked at.
 struct TargetFreePart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
-  std::vector<int64_t>
-      dummies;           // slots, rows of the pool: one for every slot, the target's included
+  // Rows of the pool: one for every slot, the target's included.
+  std::vector<int64_t> dummies;
   IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
 };

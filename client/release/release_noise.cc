@@ -5,10 +5,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/privacy/composition.h"
 #include "client/privacy/known_anchors_sensitivity.h"
 #include "client/privacy/lipschitz.h"
 #include "client/privacy/make_mechanism.h"
-#include "client/privacy/published_laplace_calibration.h"
+#include "client/privacy/published_release_sensitivity.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -38,75 +40,96 @@ absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, con
   return bound + rounding;
 }
 
-// The papers print their bounds for one convention of the kernel.
-absl::Status CheckPrintedKernel(const PublicParameters& parameters, const MechanismTraits& traits) {
-  if (parameters.settings.kernel == KernelConvention::kTwoSigmaSquared) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      traits.name,
-      " is printed for the kernel two_sigma_squared only, but the collection has another"));
-}
-
-absl::StatusOr<double> SecondPapersSensitivity(const PublicParameters& parameters,
-                                               const IterationInputs& inputs) {
-  PM_ASSIGN_OR_RETURN(const PublishedGaussianBound bound,
-                      PublishedGaussianSensitivity(inputs.start.rows(), inputs.alpha,
-                                                   parameters.settings.kernel_bandwidth,
-                                                   inputs.slots - 1, inputs.start.norm()));
-  return bound.sensitivity_as_printed;
-}
-
-absl::StatusOr<double> FirstPapersSensitivity(const PublicParameters& parameters,
-                                              const IterationInputs& inputs) {
-  const EmbeddingSettings& settings = parameters.settings;
-  const auto n = static_cast<int64_t>(inputs.start.rows());
-  PM_ASSIGN_OR_RETURN(
-      const PublishedLaplaceConstants constants,
-      settings.label_graph == LabelGraphKind::kOneHotKernel
-          ? PublishedLaplaceOneHot(n, inputs.alpha, settings.kernel_bandwidth)
-          : PublishedLaplaceInteger(n, inputs.alpha, settings.kernel_bandwidth, inputs.slots - 1));
-  PM_ASSIGN_OR_RETURN(const double ln_beta, PublishedLaplaceLnBeta(n, inputs.start.cols()));
-  return PublishedLaplaceSensitivity(constants, n, inputs.start.cols(), ln_beta,
-                                     settings.start_stddev);
+// The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
+bool SensitivityIsPrinted(const MechanismTraits& traits) {
+  return traits.protects == Protects::kValue && traits.published &&
+         traits.law != Law::kBoundedGaussian;
 }
 
 absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const Matrix& anchors,
                                      const IterationInputs& inputs, const MechanismTraits& traits) {
-  // The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
-  if (!traits.published || traits.law == Law::kBoundedGaussian) {
+  if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
-  PM_RETURN_IF_ERROR(CheckPrintedKernel(parameters, traits));
-  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters, inputs)
-                                     : SecondPapersSensitivity(parameters, inputs);
+  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters.settings, inputs)
+                                     : SecondPapersSensitivity(parameters.settings, inputs);
 }
 
 // The release's constant, with the rounding's share for a ball of this radius.
 absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
                                    const IterationInputs& inputs, Law law, double radius) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
   PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(inputs));
   PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
   return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
 }
 
-absl::Status CheckNoRadius(const PrivacyCost& cost) {
-  if (std::isnan(cost.radius)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("radius is of no use to ", TraitsOf(cost.mechanism).name, ": expected none"));
-}
-
-absl::Status CheckIterations(const PrivacyCost& cost, const MechanismTraits& traits) {
-  const bool on_input = traits.protects == Protects::kInput;
-  return CheckIntegerBetween("private_iterations", cost.private_iterations, 1, on_input ? 1 : 100);
-}
-
-// Of a pure law.
-absl::StatusOr<double> EpsilonOfEachIteration(const PrivacyCost& cost) {
-  if (cost.private_iterations == 1) return cost.epsilon;
-  if (std::isnan(cost.delta) || cost.delta == 0) {
-    return cost.epsilon / static_cast<double>(cost.private_iterations) * (1 - 1e-15);
+// Features lie on the unit sphere: no two of them are more than 2 apart.
+absl::Status CheckRadius(const PrivacyCost& cost, const MechanismTraits& traits) {
+  if (traits.protects == Protects::kValue) {
+    if (std::isnan(cost.radius)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("radius is of no use to ", traits.name, ": expected none"));
   }
-  return EpsilonOfEachRelease(cost.epsilon, cost.delta, cost.private_iterations);
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", cost.radius));
+  if (cost.radius <= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
+                   "on, but is ",
+                   cost.radius));
+}
+
+// What one iteration gets of the cost of all.
+struct Share {
+  double epsilon = 0;
+  double delta = 0;
+  double widening = 1;        // of the noise
+  absl::string_view theorem;  // by which all of them keep the cost
+};
+
+absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& traits) {
+  const bool on_input = traits.protects == Protects::kInput;
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("private_iterations", cost.private_iterations, 1, on_input ? 1 : 100));
+  if (cost.private_iterations == 1) {
+    return Share{.epsilon = cost.epsilon, .delta = cost.delta, .theorem = {}};
+  }
+  if (traits.TakesDelta()) {
+    return Share{.epsilon = cost.epsilon,
+                 .delta = cost.delta,
+                 .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
+                 .theorem = kGaussianComposition};
+  }
+  PM_ASSIGN_OR_RETURN(const EpsilonShare each,
+                      EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
+                                           cost.private_iterations));
+  return Share{.epsilon = each.epsilon, .delta = 0, .theorem = each.theorem};
+}
+
+// With the radius, so that a ledger does not take two radii for one kind of neighbours.
+std::string Neighbours(const MechanismTraits& traits, double radius) {
+  if (traits.protects != Protects::kValue) {
+    return absl::StrFormat(
+        "the target's features replaced by any others at most %.17g away; the class is not hidden",
+        radius);
+  }
+  return SensitivityIsPrinted(traits) ? "as published: a row added"
+                                      : "the target, feature and class, replaced by any other "
+                                        "target";
+}
+
+// Where the proof is of how far the values under the noise can move; empty where none is needed, or
+// none is given.
+absl::string_view ProofOfDistance(const MechanismTraits& traits) {
+  if (SensitivityIsPrinted(traits)) return "";
+  switch (traits.protects) {
+    case Protects::kValue:
+      return "PRIVACY.md section 4, known_anchors_sensitivity.h (sensitivity); ";
+    case Protects::kOutput:
+      return "PRIVACY.md section 6, lipschitz.h (Lipschitz constant); ";
+    case Protects::kInput:
+      return "";
+  }
+  return "";
 }
 
 }  // namespace
@@ -114,59 +137,52 @@ absl::StatusOr<double> EpsilonOfEachIteration(const PrivacyCost& cost) {
 absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  PM_RETURN_IF_ERROR(CheckIterations(cost, traits));
+  PM_RETURN_IF_ERROR(CheckRadius(cost, traits));
+  PM_ASSIGN_OR_RETURN(const Share share, ShareOf(cost, traits));
   PM_ASSIGN_OR_RETURN(const double largest_value, LargestIterateValue(inputs));
   ReleaseShape shape{.values = inputs.start.size(), .largest_value = largest_value};
-  MechanismParameters noise{.kind = cost.mechanism, .epsilon = cost.epsilon, .delta = cost.delta};
-  double widening = 1;
-  if (traits.TakesDelta()) {
-    widening = std::sqrt(static_cast<double>(cost.private_iterations));
-  } else {
-    PM_ASSIGN_OR_RETURN(noise.epsilon, EpsilonOfEachIteration(cost));
-    if (cost.private_iterations > 1) noise.delta = MechanismParameters::kUnset;
-  }
+  MechanismParameters noise{.kind = cost.mechanism, .epsilon = share.epsilon, .delta = share.delta};
   IterationNoise result;
-  if (traits.protects == Protects::kValue) {
-    PM_RETURN_IF_ERROR(CheckNoRadius(cost));
-    PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, anchors, inputs, traits));
-    noise.sensitivity = widening * result.sensitivity;
-    if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
-  } else {
-    noise.ball = {.radius = cost.radius, .p = 2};
-    result.sensitivity = cost.radius;
-    if (traits.protects == Protects::kInput) {
-      shape = {.values = parameters.feature_dim, .largest_value = 1};
-    } else {
+  result.composition = share.theorem;
+  switch (traits.protects) {
+    case Protects::kValue: {
+      PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, anchors, inputs, traits));
+      noise.sensitivity = share.widening * result.sensitivity;
+      if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
+      break;
+    }
+    case Protects::kOutput: {
       PM_ASSIGN_OR_RETURN(const double lipschitz,
                           LipschitzOf(parameters, inputs, traits.law, cost.radius));
-      result.sensitivity *= lipschitz;
-      noise.lipschitz = widening * lipschitz;
+      result.sensitivity = cost.radius * lipschitz;
+      noise.ball = {.radius = cost.radius, .p = 2};
+      noise.lipschitz = share.widening * lipschitz;
+      break;
     }
+    case Protects::kInput:
+      result.sensitivity = cost.radius;
+      noise.ball = {.radius = cost.radius, .p = 2};
+      shape = {.values = parameters.feature_dim, .largest_value = 1};
+      break;
   }
   PM_ASSIGN_OR_RETURN(result.mechanism, MakeMechanism(noise, shape));
   return result;
 }
 
-Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism) {
+Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  Guarantee guarantee = mechanism.guarantee();
+  Guarantee guarantee = noise.mechanism->guarantee();
   guarantee.epsilon = cost.epsilon;
   guarantee.delta = traits.TakesDelta() || cost.private_iterations > 1 ? cost.delta : 0;
   if (std::isnan(guarantee.delta)) guarantee.delta = 0;
-  if (traits.protects != Protects::kValue) {
-    guarantee.neighbours =
-        "the target's features replaced by any others at most the radius away; the class is not "
-        "hidden";
-    return guarantee;
+  guarantee.neighbours = Neighbours(traits, cost.radius);
+  if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
+    guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
   }
-  if (traits.published && traits.law != Law::kBoundedGaussian) {
-    guarantee.neighbours = "as published: a row added";
-    return guarantee;
+  if (!noise.composition.empty()) {
+    guarantee.source = absl::StrCat(noise.composition, " over ", cost.private_iterations,
+                                    " iterations of: ", guarantee.source);
   }
-  guarantee.neighbours = "the target, feature and class, replaced by any other target";
-  guarantee.source =
-      absl::StrCat("PRIVACY.md section 4, known_anchors_sensitivity.h (sensitivity); ",
-                   guarantee.source, " (noise)");
   return guarantee;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/privacy/guarantee.h"
 #include "client/privacy/mechanism.h"
 #include "client/privacy/sensitivity.h"
@@ -18,6 +19,7 @@ struct IterationNoise {
   // How far the values under the noise can move between neighbours: L1 or L2, as the law needs.
   double sensitivity = 0;
   std::unique_ptr<const Mechanism> mechanism;
+  absl::string_view composition;  // the theorem by which iterations share the cost; empty for one
 };
 
 // anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one
@@ -29,13 +31,16 @@ struct IterationNoise {
 // epsilon and delta, or epsilon / iterations where there is no delta. Both hold although every
 // iteration starts from the one before, which is public once its noise is on.
 //
-// INVALID_ARGUMENT: a parameter that is missing, out of range or of no use to the mechanism.
+// INVALID_ARGUMENT: a parameter that is missing, out of range (a radius above 2, the diameter of
+// the sphere of features) or of no use to the mechanism.
 // FAILED_PRECONDITION: no bound can be given for these parameters.
 absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost);
 
-// What all iterations together promise, given the mechanism of the first.
-Guarantee GuaranteeOf(const PrivacyCost& cost, const Mechanism& mechanism);
+// What all iterations together promise, given the noise of the first. Its source names, in this
+// order, the composition theorem, the proof of the sensitivity or Lipschitz constant, and that of
+// the noise.
+Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise);
 
 }  // namespace privatemail
 

@@ -5,14 +5,13 @@
 // compared with the number of bytes that are there before anything is allocated, so memory stays
 // within a small multiple of the file's size.
 //
-//   .npy    numpy's format, versions 1 to 3. Vectors: 2-D float32 or float64. Labels: 1-D or n x 1,
-//           integers of 8 to 64 bits. C order, little-endian.
-//   .fvecs  each row: the number of columns as int32, then that many float32; little-endian.
-//   .ivecs  the same with int32 values. Labels: one column. As vectors, the values become floats.
-//   .csv    lines of numbers with commas between; blanks around a number and empty lines are
-//   skipped. .txt    labels only, one integer a line. In both, a first line of names (each begins
-//   with a
-//           letter, '_' or '"') is skipped.
+// - .npy: numpy's format, versions 1 to 3, C order, little-endian. Vectors: 2-D float32 or float64.
+//   Labels: 1-D or n x 1, integers of 8 to 64 bits.
+// - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.
+// - .ivecs: the same with int32 values. Labels: one column. As vectors, the values become floats.
+// - .csv: lines of numbers with commas between; blanks around a number and empty lines are skipped.
+// - .txt: labels only, one integer a line.
+// In .csv and .txt a first line of names (each begins with a letter, '_' or '"') is skipped.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 
@@ -44,12 +43,11 @@ absl::StatusOr<FloatMatrix> ParseVectors(absl::string_view name, absl::string_vi
 absl::StatusOr<std::vector<int32_t>> ParseLabels(absl::string_view name, absl::string_view bytes);
 
 // Writes version 1 of the format, replacing a file that is there:
-//   bytes 0-7    0x93 'N' 'U' 'M' 'P' 'Y' 0x01 0x00
-//   bytes 8-9    length of the header text, little-endian
-//   then         "{'descr': '<f4', 'fortran_order': False, 'shape': (n, d), }", blanks, '\n', so
-//   that
-//                the values begin at a multiple of 64
-//   then         n * d float32, row after row, little-endian
+// - bytes 0-7: 0x93 'N' 'U' 'M' 'P' 'Y' 0x01 0x00
+// - bytes 8-9: length of the header text, little-endian
+// - then "{'descr': '<f4', 'fortran_order': False, 'shape': (n, d), }", blanks and '\n': values
+//   begin at a multiple of 64
+// - then n * d float32, row after row, little-endian
 // Labels are '<i4' of shape (n,). PERMISSION_DENIED: the file cannot be opened. DATA_LOSS: it
 // cannot be written to its end.
 absl::Status WriteNpy(const std::string& path, const FloatMatrix& vectors);

@@ -26,12 +26,14 @@ absl::Status CheckPayload(const std::string& payload) {
     too_deep = too_deep || (opens && depth >= kMaxPayloadDepth);
     return !too_deep;  // what is too deep is not kept either
   };
+  // The parser takes a NUL byte for the end of the text.
+  const bool has_nul = payload.find('\0') != std::string::npos;
   const json parsed = json::parse(payload, look, /*allow_exceptions=*/false);
   if (too_deep) {
     return absl::InvalidArgumentError(
         absl::StrCat("payload must be nested at most ", kMaxPayloadDepth, " deep, but is deeper"));
   }
-  if (parsed.is_discarded()) {
+  if (has_nul || parsed.is_discarded()) {
     return absl::InvalidArgumentError(absl::StrCat("payload must be empty or a JSON text, but its ",
                                                    payload.size(), " bytes are not JSON"));
   }

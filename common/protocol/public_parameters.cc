@@ -109,6 +109,12 @@ absl::Status CheckClassNames(const std::vector<std::string>& names, size_t class
   return absl::OkStatus();
 }
 
+absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
+  if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("slot_labels must hold at most ", kMaxSlots,
+                                                 " classes, but hold ", labels.size()));
+}
+
 }  // namespace
 
 std::string PublicParameters::ClassName(int64_t slot) const {
@@ -156,6 +162,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uui
   }
   PublicParameters parameters;
   parameters.slot_labels = DistinctLabels(anchors.labels);
+  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
   if (parameters.slot_labels.size() < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
@@ -241,6 +248,7 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
   parameters.feature_dim = proto.feature_dim();
   parameters.extractor = proto.extractor();
   parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
+  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
   if (parameters.slot_labels.size() < 2 ||
       DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
     return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");

@@ -15,6 +15,9 @@
 
 namespace privatemail {
 
+// Most classes of a collection. Either side keeps a table of them by themselves.
+inline constexpr int64_t kMaxSlots = 10000;
+
 // Public feature vectors that client and server share. Public.
 struct Anchors {
   FloatMatrix features;  // n x d, as the operator gave them; both sides scale rows to length 1
@@ -43,8 +46,8 @@ std::string DigestOf(const Anchors& anchors);
 
 // Parameters of a new collection. INVALID_ARGUMENT naming the field: bad settings, a label count
 // other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
-// fewer than two classes, class names that are neither none nor one for each distinct label, an
-// empty extractor.
+// fewer than two classes or more than kMaxSlots, class names that are neither none nor one for each
+// distinct label, an empty extractor.
 absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
                                                       const EmbeddingSettings& settings,
                                                       const Anchors& anchors,

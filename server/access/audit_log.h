@@ -14,7 +14,7 @@
 
 namespace privatemail {
 
-// One call. Has no field for vectors, payloads, slots, ids of items or texts of keys.
+// One call. Has no field for vectors, payloads, slots, filters, ids of items or texts of keys.
 struct AuditEntry {
   absl::Time time;  // of its end
   std::string rpc;
@@ -23,7 +23,7 @@ struct AuditEntry {
   std::string key_name;
   std::string certificate;  // common name of the client's
   std::string peer;         // address
-  uint64_t rows = 0;        // items, anchors or matches that went in or out
+  uint64_t rows = 0;        // items, anchors or matches that went in or out, or were counted
   uint64_t request_bytes = 0;
   std::string code;  // of the status, "OK"
   double milliseconds = 0;

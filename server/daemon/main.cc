@@ -1,4 +1,4 @@
-// privatemaild: serves the collections of one data directory.
+// privatemaild: serves the collections of one store.
 #include <grpc/support/log.h>
 #include <sys/stat.h>
 
@@ -82,6 +82,12 @@ void WarnAboutModes(const DaemonOptions& options, const DaemonServer& server) {
     Log(LogLevel::kWarning, absl::StrCat("data directory ", options.data_directory,
                                          " is open to others: chmod 700 ", options.data_directory));
   }
+  if (OpenToOthers(options.postgres_file)) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("--postgres-file ", options.postgres_file,
+                     " is open to others, who may read a password in it: chmod 600 ",
+                     options.postgres_file));
+  }
   const std::string key = server.identity() ? server.identity()->key_path : "";
   if (OpenToOthers(key)) {
     Log(LogLevel::kWarning,
@@ -155,7 +161,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
 
 int Main(int argc, char** argv) {
   ::umask(077);
-  CLI::App app("privatemaild serves the collections of one data directory", "privatemaild");
+  CLI::App app("privatemaild serves the collections of one store", "privatemaild");
   app.set_version_flag("--version", "privatemaild " PRIVATEMAIL_VERSION);
   CommandLine command_line;
   command_line.AddFlags(&app);

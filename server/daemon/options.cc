@@ -19,6 +19,14 @@ bool IsLoopback(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+absl::Status CheckStore(const DaemonOptions& options) {
+  PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
+  if ((store == StoreKind::kPostgres) == !options.postgres_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--store postgres and --postgres-file must be given together, but only ",
+                   options.postgres_file.empty() ? "--store postgres" : "--postgres-file", " is"));
+}
+
 }  // namespace
 
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
@@ -28,11 +36,19 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   return address;
 }
 
+absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text) {
+  if (text == "sqlite") return StoreKind::kSqlite;
+  if (text == "postgres") return StoreKind::kPostgres;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--store must be sqlite or postgres, but is '", text, "'"));
+}
+
 absl::Status Validate(const DaemonOptions& options) {
   if (options.data_directory.empty()) {
     return absl::InvalidArgumentError(
         "a data directory must be given: --data-dir, or data_dir in the file of --config");
   }
+  PM_RETURN_IF_ERROR(CheckStore(options));
   PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError(

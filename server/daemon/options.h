@@ -13,10 +13,23 @@
 
 namespace privatemail {
 
+// Where collections are kept.
+enum class StoreKind {
+  kSqlite,    // in the data directory
+  kPostgres,  // in a PostgreSQL database, which several daemons may share
+};
+
 // One field for each setting; settings.cc says what each is for. None of them is a secret: secrets
 // are in files that they name.
 struct DaemonOptions {
   std::string data_directory;
+  std::string store = "sqlite";  // or "postgres"
+  // File that holds the libpq connection string, with --store postgres: it may hold a password,
+  // which belongs neither on a command line nor into the environment.
+  std::string postgres_file;
+  // Connections to it at most, beside one that listens; calls that change or read items and find
+  // none wait for 10 s and then fail with RESOURCE_EXHAUSTED.
+  int64_t postgres_connections = 8;
   std::string listen = "127.0.0.1:50051";  // port 0 picks a free one
   std::string tls_certificate;  // PEM files; both empty: a self-signed certificate is kept under
   std::string tls_key;          // data_directory/tls
@@ -40,9 +53,13 @@ struct ListenAddress : HostPort {
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
+// INVALID_ARGUMENT: no such store.
+absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
+
 // INVALID_ARGUMENT when something is missing or settings contradict each other: no data directory,
-// a certificate without its key, TLS settings beside insecure, insecure on an address that other
-// machines can reach. The range of each is checked where it is read.
+// store "postgres" without postgres_file or the other way round, a certificate without its key, TLS
+// settings beside insecure, insecure on an address that other machines can reach. The range of each
+// is checked where it is read.
 absl::Status Validate(const DaemonOptions& options);
 
 }  // namespace privatemail

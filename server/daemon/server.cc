@@ -14,10 +14,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/daemon/probe.h"
-#include "server/store/sqlite_store.h"
+#include "server/services/log.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail {
 namespace {
@@ -75,10 +78,35 @@ absl::StatusOr<std::unique_ptr<ServingTls>> PrepareTls(const DaemonOptions& opti
   return ServingTls::Start(*std::move(identity), options.client_ca);
 }
 
+// `lock`: of the data directory, unless the store holds it.
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
+                                                 std::optional<DirectoryLock>* lock) {
+  PM_ASSIGN_OR_RETURN(const StoreKind kind, ParseStoreKind(options.store));
+  if (kind == StoreKind::kSqlite) return SqliteStore::Open(options.data_directory);
+  PM_ASSIGN_OR_RETURN(const std::string conninfo,
+                      ReadFile("--postgres-file", options.postgres_file));
+  PM_ASSIGN_OR_RETURN(DirectoryLock acquired, DirectoryLock::Acquire(options.data_directory));
+  lock->emplace(std::move(acquired));
+  postgres::PoolOptions pool;
+  pool.size = static_cast<int>(options.postgres_connections);
+  return PostgresStore::Open(conninfo, pool);
+}
+
+void LogRefresh(const absl::Status& status) {
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "changes of other daemons are followed again");
+  } else {
+    Log(LogLevel::kWarning,
+        absl::StrCat("changes of other daemons cannot be followed, trying again: ",
+                     status.message()));
+  }
+}
+
 }  // namespace
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
     : address_(std::move(parts.address)),
+      lock_(std::move(parts.lock)),
       options_(options),
       tls_(std::move(parts.tls)),
       catalog_(std::move(parts.catalog)),
@@ -101,12 +129,11 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_RETURN_IF_ERROR(Validate(options));
   Parts parts;
   PM_ASSIGN_OR_RETURN(parts.address, ParseListenAddress(options.listen));
-  // The store first: it makes the data directory and locks it, so that no two daemons make
+  // The store first: with it the data directory is made and locked, so that no two daemons make
   // certificates or keys at once.
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
-                      SqliteStore::Open(options.data_directory));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
-  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store)));
+  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), LogRefresh));
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));

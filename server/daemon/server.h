@@ -1,4 +1,4 @@
-// A listening gRPC server over a data directory.
+// A listening gRPC server over a data directory and a store.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_SERVER_H_
 #define PRIVATEMAIL_SERVER_DAEMON_SERVER_H_
 
@@ -25,6 +25,7 @@
 #include "server/services/keys_service.h"
 #include "server/services/metrics.h"
 #include "server/services/retrieval_service.h"
+#include "server/store/directory_lock.h"
 
 namespace privatemail {
 
@@ -33,7 +34,7 @@ class DaemonServer {
  public:
   // Opens the store, prepares TLS and listens. Every failure names what an operator can change:
   // INVALID_ARGUMENT (flags), FAILED_PRECONDITION (files, a locked directory, an address that is in
-  // use), DATA_LOSS (a damaged database).
+  // use), DATA_LOSS (a damaged database), UNAVAILABLE (a database server that cannot be reached).
   static absl::StatusOr<std::unique_ptr<DaemonServer>> Start(const DaemonOptions& options);
 
   ~DaemonServer();
@@ -66,7 +67,8 @@ class DaemonServer {
   // What is opened before anything is served.
   struct Parts {
     ListenAddress address;
-    std::unique_ptr<ServingTls> tls;  // null: TLS is off
+    std::optional<DirectoryLock> lock;  // of the data directory, where the store does not hold it
+    std::unique_ptr<ServingTls> tls;    // null: TLS is off
     std::unique_ptr<Catalog> catalog;
     std::unique_ptr<KeyRing> keys;    // null: keys are off
     std::unique_ptr<AuditLog> audit;  // null: none is kept
@@ -77,7 +79,8 @@ class DaemonServer {
   absl::Status ListenToMonitors(const DaemonOptions& options);
 
   ListenAddress address_;
-  mutable std::mutex options_mutex_;  // guards options_
+  std::optional<DirectoryLock> lock_;  // of the data directory, where the store does not hold it
+  mutable std::mutex options_mutex_;   // guards options_
   DaemonOptions options_;
   std::unique_ptr<ServingTls> tls_;  // null: TLS is off
   std::unique_ptr<Catalog> catalog_;

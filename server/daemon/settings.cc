@@ -33,7 +33,8 @@ std::vector<Setting> AddressSettings() {
   using Options = DaemonOptions;
   return {
       {"data_dir", Of<&Options::data_directory>, kRestart,
-       "Directory of the collections, keys and certificates; made if it is not there."},
+       "Directory of keys, certificates and, with store sqlite, the collections; made if it is not "
+       "there."},
       {"listen", Of<&Options::listen>, kRestart,
        "HOST:PORT of the gRPC service; port 0 picks a free one."},
       {"tls_cert", Of<&Options::tls_certificate>, kRestart,
@@ -49,6 +50,24 @@ std::vector<Setting> AddressSettings() {
        "only."},
       {"reflection", Of<&Options::reflection>, kRestart,
        "Let anyone list services and messages, without a key."},
+  };
+}
+
+std::vector<Setting> StoreSettings() {
+  using Options = DaemonOptions;
+  return {
+      {"store",
+       Of<&Options::store>,
+       kRestart,
+       "Where collections are kept: in data_dir, or in PostgreSQL 15 or later, which several "
+       "daemons may share.",
+       0,
+       0,
+       {"sqlite", "postgres"}},
+      {"postgres_file", Of<&Options::postgres_file>, kRestart,
+       "File with the libpq connection string of store postgres, readable by you alone."},
+      {"postgres_connections", Of<&Options::postgres_connections>, kRestart,
+       "Connections to PostgreSQL at most, beside one that listens.", 1, 1000},
   };
 }
 
@@ -151,7 +170,7 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
-    for (const auto& more : {OperationSettings(), LimitSettings()}) {
+    for (const auto& more : {StoreSettings(), OperationSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

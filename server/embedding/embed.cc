@@ -68,6 +68,7 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
                                   feature_graph, label_graph, settings.alpha, settings.steps,
                                   settings.normalise, observer));
   Embedding embedding;
+  embedding.items_version = gallery.version;
   embedding.objective = SmlqObjective(z, feature_graph, label_graph, settings.alpha);
   embedding.ids = std::move(gallery.ids);
   embedding.labels = std::move(gallery.labels);

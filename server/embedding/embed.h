@@ -20,8 +20,9 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
 
 // Embeds gallery and anchors together (PRIVACY.md section 1 step 5): rows are the gallery in its
 // order, then the anchors in the published order, each scaled to length 1; settings.steps
-// iterations from DeterministicStart, without noise. The result takes ids, labels and payloads over
-// from the gallery; its version is still 0. Pure, so any number may run at once.
+// iterations from DeterministicStart, without noise. The result takes ids, labels, payloads and
+// (as items_version) the version over from the gallery; its own version is still 0. Pure, so any
+// number may run at once.
 //
 // `observer` is called after each step; a status of its own that is not OK stops the work and is
 // returned. FAILED_PRECONDITION: the gallery is empty, settings so extreme that the iterate

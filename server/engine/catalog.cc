@@ -7,7 +7,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/embedding/embed.h"
+#include "server/engine/publish.h"
+#include "server/store/uuid.h"
 
 namespace privatemail {
 namespace {
@@ -31,26 +32,6 @@ absl::Status NoSuchCollection(absl::string_view name) {
       "collection ", absl::CHexEscape(name.substr(0, 2 * kMaxNameBytes)), " does not exist"));
 }
 
-absl::Status DeletedMeanwhile(absl::string_view name) {
-  return absl::AbortedError(
-      absl::StrCat("collection ", name, " was deleted while it was being built"));
-}
-
-std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) {
-  auto published = std::make_shared<PublishedCollection>();
-  published->name = std::move(collection.name);
-  published->fingerprint = Fingerprint(collection.parameters);
-  published->parameters = std::move(collection.parameters);
-  published->anchors = std::move(collection.anchors);
-  return published;
-}
-
-std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
-                                               Embedding embedding) {
-  return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
-                                           std::move(embedding));
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Retriever>> CollectionView::Built() const {
@@ -60,19 +41,32 @@ absl::StatusOr<std::shared_ptr<const Retriever>> CollectionView::Built() const {
                                                     published->name, "`"));
 }
 
-absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<SqliteStore> store) {
+uint64_t CollectionView::embedded_items() const {
+  if (retriever == nullptr) return 0;
+  return static_cast<uint64_t>(retriever->items() - (hidden == nullptr ? 0 : hidden->count));
+}
+
+absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
+                                                       RefreshReport report) {
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store)));
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
-    entry->view.items = collection.items;
+    SetItems(collection.items, collection.latest_version, entry.get());
     entry->view.published = Publish(std::move(collection));
     const PublishedCollection& published = *entry->view.published;
-    PM_ASSIGN_OR_RETURN(std::optional<Embedding> embedding,
-                        catalog->store_->LoadEmbedding(published.parameters));
-    if (embedding) entry->view.retriever = MakeRetriever(published, *std::move(embedding));
+    absl::StatusOr<std::optional<Embedding>> embedding =
+        catalog->store_->LoadEmbedding(published.parameters);
+    if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
+    PM_RETURN_IF_ERROR(embedding.status());
+    if (embedding->has_value()) {
+      const std::vector<std::string> deleted = std::move((*embedding)->deleted);
+      Install(MakeRetriever(published, **std::move(embedding)), deleted, entry.get());
+    }
     catalog->entries_.emplace(published.name, entry);
   }
+  catalog->watch_ = catalog->store_->Watch([catalog = catalog.get()] { return catalog->Refresh(); },
+                                           std::move(report));
   return catalog;
 }
 
@@ -80,6 +74,14 @@ absl::StatusOr<std::shared_ptr<Catalog::Entry>> Catalog::FindEntry(absl::string_
   const auto found = entries_.find(std::string(name));
   if (found == entries_.end()) return NoSuchCollection(name);
   return found->second;
+}
+
+std::shared_ptr<Catalog::Entry> Catalog::FindEntry(const PublishedCollection& published) const {
+  const auto found = entries_.find(published.name);
+  const bool same =
+      found != entries_.end() && found->second->view.published->parameters.collection_uuid ==
+                                     published.parameters.collection_uuid;
+  return same ? found->second : nullptr;
 }
 
 absl::StatusOr<CollectionView> Catalog::Find(absl::string_view name) const {
@@ -120,13 +122,36 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
 absl::StatusOr<uint64_t> Catalog::Delete(absl::string_view name) {
   const std::lock_guard<std::mutex> administration(administration_mutex_);
   PM_ASSIGN_OR_RETURN(const CollectionView view, Find(name));
-  PM_ASSIGN_OR_RETURN(const uint64_t items,
-                      store_->Delete(view.published->parameters.collection_uuid));
+  const absl::StatusOr<uint64_t> items = store_->Delete(view.published->parameters.collection_uuid);
+  // Another daemon may have deleted it already, which this catalog is about to be told.
+  if (absl::IsNotFound(items.status())) return NoSuchCollection(name);
+  PM_RETURN_IF_ERROR(items.status());
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = entries_.find(std::string(name));
   found->second->deleted = true;
   entries_.erase(found);
   return items;
+}
+
+void Catalog::SetItems(uint64_t items, uint64_t latest_version, Entry* entry) {
+  if (latest_version < entry->latest_version) return;  // overtaken by a later change
+  entry->view.items = items;
+  entry->latest_version = latest_version;
+}
+
+void Catalog::Hide(absl::Span<const std::string> ids, Entry* entry) {
+  CollectionView& view = entry->view;
+  if (view.retriever == nullptr || ids.empty()) return;
+  auto hidden = view.hidden == nullptr ? std::make_shared<HiddenRows>()
+                                       : std::make_shared<HiddenRows>(*view.hidden);
+  hidden->hidden.resize(static_cast<size_t>(view.retriever->items()), false);
+  for (const std::string& id : ids) {
+    const std::optional<int64_t> row = view.retriever->RowOf(id);
+    if (!row || hidden->hidden[static_cast<size_t>(*row)]) continue;
+    hidden->hidden[static_cast<size_t>(*row)] = true;
+    ++hidden->count;
+  }
+  view.hidden = std::move(hidden);
 }
 
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
@@ -136,65 +161,49 @@ absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
   if (absl::IsNotFound(result.status())) return NoSuchCollection(published.name);
   PM_RETURN_IF_ERROR(result.status());
   const std::lock_guard<std::mutex> guard(mutex_);
-  const auto found = entries_.find(published.name);
-  if (found != entries_.end() && found->second->view.published == collection.published) {
-    found->second->view.items += result->inserted;
+  if (const auto entry = FindEntry(published); entry != nullptr) {
+    SetItems(result->items, result->latest_version, entry.get());
   }
   return result;
 }
 
-bool Catalog::IsDeleted(const Entry& entry) const {
+absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collection,
+                                                  absl::Span<const std::string> ids) {
+  const PublishedCollection& published = *collection.published;
+  absl::StatusOr<DeleteResult> result = store_->DeleteItems(published.parameters, ids);
+  if (absl::IsNotFound(result.status())) return NoSuchCollection(published.name);
+  PM_RETURN_IF_ERROR(result.status());
   const std::lock_guard<std::mutex> guard(mutex_);
-  return entry.deleted;
-}
-
-absl::StatusOr<std::shared_ptr<Catalog::Entry>> Catalog::BeginBuild(absl::string_view name) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(std::shared_ptr<Entry> entry, FindEntry(name));
-  if (entry->building) {
-    return absl::AbortedError(
-        absl::StrCat("collection ", name, " is being built already: wait for that build to end"));
+  if (const auto entry = FindEntry(published); entry != nullptr) {
+    SetItems(result->items, result->latest_version, entry.get());
+    if (entry->loads > 0) {
+      entry->deletions.push_back({result->latest_version, {ids.begin(), ids.end()}});
+    }
+    Hide(ids, entry.get());
   }
-  if (entry->view.items == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collection ", name, " has no items: run `privatemail ingest ", name, "` first"));
-  }
-  entry->building = true;
-  return entry;
+  return result;
 }
 
-absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
-  const PublishedCollection& published = *entry->view.published;
-  const StepObserver watch = [&](int done, int steps) -> absl::Status {
-    if (IsDeleted(*entry)) return DeletedMeanwhile(published.name);
-    return observer ? observer(done, steps) : absl::OkStatus();
-  };
-  PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
-  absl::StatusOr<Gallery> gallery = store_->LoadGallery(published.parameters);
-  if (absl::IsNotFound(gallery.status())) return DeletedMeanwhile(published.name);
-  PM_RETURN_IF_ERROR(gallery.status());
-  PM_ASSIGN_OR_RETURN(Embedding embedding,
-                      Embed(published.parameters, published.anchors, *std::move(gallery), watch));
-  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, embedding);
-  if (absl::IsNotFound(version.status())) return DeletedMeanwhile(published.name);
-  PM_RETURN_IF_ERROR(version.status());
-  embedding.version = *version;
-  std::shared_ptr<const Retriever> retriever = MakeRetriever(published, std::move(embedding));
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (entry->deleted) return DeletedMeanwhile(published.name);
-  // The former retriever is freed after the lock: this is the larger object of the two.
-  entry->view.retriever.swap(retriever);
-  return absl::OkStatus();
+absl::StatusOr<std::vector<Item>> Catalog::GetItems(const CollectionView& collection,
+                                                    absl::Span<const std::string> ids) const {
+  auto items = store_->GetItems(collection.published->parameters, ids);
+  if (absl::IsNotFound(items.status())) return NoSuchCollection(collection.published->name);
+  return items;
 }
 
-absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name,
-                                              const StepObserver& observer) {
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, BeginBuild(name));
-  const absl::Status outcome = RunBuild(entry.get(), observer);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  entry->building = false;
-  PM_RETURN_IF_ERROR(outcome);
-  return entry->view;
+absl::StatusOr<ItemPage> Catalog::ScrollItems(const CollectionView& collection,
+                                              const std::optional<PayloadFilter>& filter,
+                                              absl::string_view after, int64_t limit) const {
+  auto page = store_->ScrollItems(collection.published->parameters, filter, after, limit);
+  if (absl::IsNotFound(page.status())) return NoSuchCollection(collection.published->name);
+  return page;
+}
+
+absl::StatusOr<uint64_t> Catalog::CountItems(const CollectionView& collection,
+                                             const std::optional<PayloadFilter>& filter) const {
+  auto count = store_->CountItems(collection.published->parameters, filter);
+  if (absl::IsNotFound(count.status())) return NoSuchCollection(collection.published->name);
+  return count;
 }
 
 }  // namespace privatemail

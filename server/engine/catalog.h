@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
 #include "server/engine/retriever.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/store.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -35,7 +36,11 @@ struct PublishedCollection {
 struct CollectionView {
   std::shared_ptr<const PublishedCollection> published;
   std::shared_ptr<const Retriever> retriever;  // null before the first build
+  std::shared_ptr<const HiddenRows> hidden;    // of the retriever; null: none
   uint64_t items = 0;                          // stored, embedded or not
+
+  // Items that a search can find.
+  uint64_t embedded_items() const;
 
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
@@ -53,11 +58,20 @@ struct NewCollection {
 // Thread-safe. Looking a collection up waits for a map lookup at most: neither a build nor a write
 // to the store holds it up. A finished build replaces the collection's retriever in one step, and
 // searches under way keep the one they have. Writes to items leave the retriever as it is until the
-// next build. Errors of the store pass through unchanged.
+// next build, but for deletions: a deleted item is not found any more when the call returns. Errors
+// of the store pass through unchanged.
+//
+// Where other daemons use the same store, what they change is taken over as soon as the store tells
+// of it; until then this catalog answers with what it has.
 class Catalog {
  public:
+  // Told why changes of other daemons cannot be learnt, and OK once they can again. Called from
+  // another thread.
+  using RefreshReport = std::function<void(const absl::Status&)>;
+
   // Loads every collection with its last embedding, so that searches are answered at once.
-  static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<SqliteStore> store);
+  static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
+                                                       RefreshReport report = nullptr);
 
   // NOT_FOUND: "collection birds does not exist".
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
@@ -74,31 +88,76 @@ class Catalog {
   absl::StatusOr<UpsertResult> Upsert(const CollectionView& collection,
                                       absl::Span<const Item> items);
 
+  // The same for a batch of ids to delete.
+  absl::StatusOr<DeleteResult> DeleteItems(const CollectionView& collection,
+                                           absl::Span<const std::string> ids);
+
+  // What the store holds, as Store says. NOT_FOUND: the collection was deleted.
+  absl::StatusOr<std::vector<Item>> GetItems(const CollectionView& collection,
+                                             absl::Span<const std::string> ids) const;
+  absl::StatusOr<ItemPage> ScrollItems(const CollectionView& collection,
+                                       const std::optional<PayloadFilter>& filter,
+                                       absl::string_view after, int64_t limit) const;
+  absl::StatusOr<uint64_t> CountItems(const CollectionView& collection,
+                                      const std::optional<PayloadFilter>& filter) const;
+
   // Embeds what is stored and lets it answer. The observer is called with 0 before the work and
   // after each step; a status of its own ends the build and leaves the former embedding in place.
   // NOT_FOUND. FAILED_PRECONDITION: no items, or those of Embed. ABORTED: the collection is being
-  // built already, or was deleted meanwhile.
+  // built already, was deleted meanwhile, or another daemon has built it from later items.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer);
 
  private:
+  struct Deletion {
+    uint64_t latest_version = 0;  // of the collection, after it
+    std::vector<std::string> ids;
+  };
   struct Entry {
     CollectionView view;
+    uint64_t latest_version = 0;   // that view.items is of
+    uint64_t adopted_version = 0;  // up to which deletions of other daemons are hidden
+    // While embeddings are being made or loaded: what was deleted here meanwhile, which they may
+    // still have.
+    int loads = 0;
+    std::vector<Deletion> deletions;
     bool building = false;
-    bool deleted = false;  // for those who still hold the entry
+    bool outdated = false;  // another daemon has saved an embedding during the build
+    bool deleted = false;   // for those who still hold the entry
   };
 
-  explicit Catalog(std::unique_ptr<SqliteStore> store) : store_(std::move(store)) {}
+  explicit Catalog(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
   absl::StatusOr<std::shared_ptr<Entry>> FindEntry(absl::string_view name) const;
+  // The entry of this very collection; null when there is none any more. Under mutex_.
+  std::shared_ptr<Entry> FindEntry(const PublishedCollection& published) const;
   bool IsDeleted(const Entry& entry) const;
+
+  // The following are called under mutex_.
+  static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
+  static void Hide(absl::Span<const std::string> ids, Entry* entry);
+  // Lets a retriever answer unless a later one does already; `deleted` are those ids that the store
+  // knows to be deleted since.
+  static void Install(std::shared_ptr<const Retriever> retriever,
+                      absl::Span<const std::string> deleted, Entry* entry);
+  static void EndLoad(Entry* entry);
+
   // Marks the entry as being built and hands it out, or says why not.
   absl::StatusOr<std::shared_ptr<Entry>> BeginBuild(absl::string_view name);
   absl::Status RunBuild(Entry* entry, const StepObserver& observer);
 
-  const std::unique_ptr<SqliteStore> store_;
-  std::mutex administration_mutex_;  // one Create or Delete at a time; taken before mutex_
+  // Takes over what other daemons have changed: collections, embeddings, deletions, counts.
+  absl::Status Refresh();
+  absl::Status AdoptCollections(const std::vector<CollectionState>& states);
+  absl::Status AdoptState(const CollectionState& state);
+  absl::Status AdoptEmbedding(Entry* entry);
+  absl::Status AdoptDeletions(const CollectionState& state, Entry* entry);
+
+  const std::unique_ptr<Store> store_;
+  std::mutex refresh_mutex_;         // one Refresh at a time; before administration_mutex_
+  std::mutex administration_mutex_;  // one Create, Delete or adoption at a time; before mutex_
   mutable std::mutex mutex_;         // guards the map and all entries; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
+  std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 
 }  // namespace privatemail

@@ -1,5 +1,6 @@
 #include "server/engine/retriever.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,6 +34,7 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       release_label_graph_(ReleaseLabels(parameters, anchor_labels), settings_.label_graph,
                            settings_.KernelDenominator()),
       version_(embedding.version),
+      items_version_(embedding.items_version),
       objective_(embedding.objective),
       ids_(std::move(embedding.ids)),
       labels_(std::move(embedding.labels)),
@@ -60,6 +62,28 @@ absl::Status Retriever::Check(const RetrievalQuery& query) const {
   return absl::OkStatus();
 }
 
+std::optional<int64_t> Retriever::RowOf(const std::string& id) const {
+  const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+  if (found == ids_.end() || *found != id) return std::nullopt;
+  return found - ids_.begin();
+}
+
+absl::StatusOr<std::optional<ExactIndex::Part>> Retriever::Findable(
+    const RetrievalQuery& query) const {
+  std::vector<int64_t> rows;
+  if (query.filter) {
+    PM_ASSIGN_OR_RETURN(rows,
+                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled));
+  } else if (query.hidden != nullptr && query.hidden->count > 0) {
+    for (int64_t row = 0; row < index_.size(); ++row) {
+      if (!query.hidden->hidden[static_cast<size_t>(row)]) rows.push_back(row);
+    }
+  } else {
+    return std::nullopt;
+  }
+  return index_.Restrict(std::move(rows));
+}
+
 absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query) const {
   PM_RETURN_IF_ERROR(Check(query));
   PM_RETURN_IF_ERROR(CheckNotCancelled(query));
@@ -82,11 +106,13 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
     return absl::FailedPreconditionError(
         "the release's slots cannot be mapped: their coordinates overflow under the alignment");
   }
-  answer.truncated = query.k > index_.size();
+  PM_ASSIGN_OR_RETURN(const std::optional<ExactIndex::Part> part, Findable(query));
+  answer.truncated = query.k > (part ? part->size() : index_.size());
   answer.slots.reserve(static_cast<size_t>(slots_));
   for (Eigen::Index slot = 0; slot < slots_; ++slot) {
     PM_RETURN_IF_ERROR(CheckNotCancelled(query));
-    answer.slots.push_back(index_.Search(targets.row(slot), query.k));
+    answer.slots.push_back(part ? part->Search(targets.row(slot), query.k)
+                                : index_.Search(targets.row(slot), query.k));
   }
   return answer;
 }

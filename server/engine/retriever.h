@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,10 @@
 #include "common/numerics/label_graph.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/payload_filter.h"
 #include "common/protocol/public_parameters.h"
+#include "server/engine/hidden_rows.h"
+#include "server/engine/payload_columns.h"
 #include "server/index/exact_index.h"
 #include "server/store/types.h"
 
@@ -26,14 +31,17 @@ struct RetrievalQuery {
   int64_t k = 0;                      // 1 to kMaxNeighbors
   // Asked between the parts of the work; true ends it with CANCELLED. May be empty.
   std::function<bool()> cancelled;
+  std::optional<PayloadFilter> filter = std::nullopt;  // only items that fit it, in every slot
+  std::shared_ptr<const HiddenRows> hidden = nullptr;  // never these; null: none
 };
 
 struct RetrievalAnswer {
-  // For every slot min(k, gallery) neighbours, nearest first; rows of the embedding's items.
+  // For every slot the min(k, n) nearest of the n items that may be found, nearest first; rows of
+  // the embedding's items.
   std::vector<std::vector<Neighbor>> slots;
   Similarity alignment;          // from release to server coordinates
   double relative_residual = 0;  // of the anchors under it
-  bool truncated = false;        // the gallery holds fewer than k items
+  bool truncated = false;        // fewer than k items may be found
 };
 
 // One finished embedding, ready to answer. Immutable, so any number of threads may search it while
@@ -50,29 +58,35 @@ class Retriever {
   // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
   // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
   // post-processing. CANCELLED. O(slots * n) time beside the alignment, O((slots + anchors)^2) a
-  // post-processing step.
+  // post-processing step; with a filter what PayloadColumns takes.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
-  const std::string& PayloadOf(int64_t row) const { return payloads_[static_cast<size_t>(row)]; }
+  const std::string& PayloadOf(int64_t row) const { return payloads_[row]; }
+  // Nothing when the embedding has no such item.
+  std::optional<int64_t> RowOf(const std::string& id) const;
 
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
   Eigen::Index items() const { return index_.size(); }
   uint64_t version() const { return version_; }
+  uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }
 
  private:
   absl::Status Check(const RetrievalQuery& query) const;
+  // The part of the index that may be found; nothing when that is all of it.
+  absl::StatusOr<std::optional<ExactIndex::Part>> Findable(const RetrievalQuery& query) const;
 
   EmbeddingSettings settings_;
   Eigen::Index slots_;
   LabelGraph release_label_graph_;  // over slot labels, then anchor labels
   uint64_t version_;
+  uint64_t items_version_;
   double objective_;
   std::vector<std::string> ids_;
   std::vector<int32_t> labels_;
-  std::vector<std::string> payloads_;
+  PayloadColumns payloads_;
   Matrix anchor_coordinates_;
   ExactIndex index_;
 };

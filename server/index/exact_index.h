@@ -22,6 +22,20 @@ class ExactIndex {
   // row, which is the smaller id. O(n k) time.
   std::vector<Neighbor> Search(const RowVector& query, int64_t count) const;
 
+  // Some of the rows, ascending, copied together once for all the searches of a request.
+  class Part {
+   public:
+    Eigen::Index size() const { return points_.rows(); }
+    // As ExactIndex::Search; rows are those of the whole index.
+    std::vector<Neighbor> Search(const RowVector& query, int64_t count) const;
+
+   private:
+    friend class ExactIndex;
+    std::vector<int64_t> rows_;
+    Matrix points_;
+  };
+  Part Restrict(std::vector<int64_t> rows) const;
+
  private:
   Matrix points_;
 };

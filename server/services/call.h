@@ -44,7 +44,7 @@ class Call {
   // The caller is gone or its deadline has passed: nobody waits for the result.
   bool Cancelled() const { return context_->IsCancelled(); }
 
-  // For the logs: how many items, anchors or matches went in or out. Never which.
+  // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
   void AddRows(uint64_t count) { rows_ += count; }
 
   // For the metrics: the share of a build that is done, 0 to 1.

@@ -33,6 +33,14 @@ class CollectionsService final : public v1::CollectionsService::Service {
   grpc::Status BuildEmbedding(grpc::ServerContext* context,
                               const v1::BuildEmbeddingRequest* request,
                               grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) override;
+  grpc::Status DeleteItems(grpc::ServerContext* context, const v1::DeleteItemsRequest* request,
+                           v1::DeleteItemsResponse* response) override;
+  grpc::Status GetItems(grpc::ServerContext* context, const v1::GetItemsRequest* request,
+                        v1::GetItemsResponse* response) override;
+  grpc::Status ScrollItems(grpc::ServerContext* context, const v1::ScrollItemsRequest* request,
+                           v1::ScrollItemsResponse* response) override;
+  grpc::Status CountItems(grpc::ServerContext* context, const v1::CountItemsRequest* request,
+                          v1::CountItemsResponse* response) override;
 
  private:
   Catalog* const catalog_;

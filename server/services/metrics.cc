@@ -76,12 +76,11 @@ void AddCollections(const std::vector<CollectionView>& views, std::vector<Metric
   for (size_t i = 0; i < views.size(); ++i) {
     const std::string name = i < kNamedCollections ? views[i].published->name : kOther;
     items[name] += static_cast<double>(views[i].items);
-    embedded[name] +=
-        views[i].retriever == nullptr ? 0 : static_cast<double>(views[i].retriever->items());
+    embedded[name] += static_cast<double>(views[i].embedded_items());
   }
   families->push_back(GaugeFamily("privatemail_collection_items", "Items stored.", items));
   families->push_back(GaugeFamily("privatemail_collection_embedded_items",
-                                  "Items in the embedding that answers.", embedded));
+                                  "Items that a search can find.", embedded));
   families->push_back(Single("privatemail_collections", "Collections.",
                              prometheus::MetricType::Gauge, static_cast<double>(views.size())));
 }

@@ -15,7 +15,7 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   proto->set_fingerprint(view.published->fingerprint);
   proto->set_items(view.items);
   if (view.retriever != nullptr) {
-    proto->set_embedded_items(static_cast<uint64_t>(view.retriever->items()));
+    proto->set_embedded_items(view.embedded_items());
     proto->set_embedding_version(view.retriever->version());
   }
   proto->set_name(view.published->name);

@@ -135,6 +135,10 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     query.post_processing_steps = request->post_processing_steps();
     query.k = request->k();
     query.cancelled = [&call] { return call.Cancelled(); };
+    query.hidden = view.hidden;
+    if (request->has_filter()) {
+      PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request->filter()));
+    }
     PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
     PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(),
                                    call.limits().max_message_bytes, response));

@@ -23,6 +23,12 @@ const std::vector<Rpc>& Rpcs() {
       {"DeleteCollection", kAdminScope, "name"},
       {"UpsertItems", kWriting, "collection"},
       {"BuildEmbedding", kWriting, "collection"},
+      // Who searches gets the nearest items of a noisy release, never those of a choice: vectors,
+      // payloads and how many items fit a filter are for whoever put them there.
+      {"DeleteItems", kWriting, "collection"},
+      {"GetItems", kWriting, "collection"},
+      {"ScrollItems", kWriting, "collection"},
+      {"CountItems", kWriting, "collection"},
       {"CreateKey", kAdminScope, "", /*all_collections=*/true},
       {"ListKeys", kAdminScope, "", /*all_collections=*/true},
       {"RevokeKey", kAdminScope, "", /*all_collections=*/true},

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Item {
   int32_t label = 0;
   std::vector<float> features;  // feature_dim values, not all zero
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
+  uint64_t version = 0;         // of its last change; given by the store, ignored on the way in
 };
 
 inline constexpr size_t kMaxItemIdBytes = 512;
@@ -38,6 +40,15 @@ struct UpsertResult {
   uint64_t updated = 0;
   uint64_t unchanged = 0;
   std::vector<Rejection> rejected;  // by position
+  uint64_t items = 0;               // of the collection, after the batch
+  uint64_t latest_version = 0;      // of the collection, after the batch
+};
+
+// What became of a batch of ids to delete.
+struct DeleteResult {
+  uint64_t deleted = 0;         // those that were there
+  uint64_t items = 0;           // of the collection, after the batch
+  uint64_t latest_version = 0;  // of the collection, after the batch
 };
 
 // A stored collection without its items.
@@ -46,10 +57,39 @@ struct StoredCollection {
   PublicParameters parameters;
   Anchors anchors;
   uint64_t items = 0;
+  uint64_t latest_version = 0;  // of its last change to an item; 0 before the first
+};
+
+// What changes about a collection, without what is large.
+struct CollectionState {
+  std::string uuid;
+  std::string name;
+  uint64_t items = 0;
+  uint64_t latest_version = 0;
+  uint64_t embedding_version = 0;  // 0 before the first embedding
+};
+
+// How a collection differs from the gallery that its embedding was made from. An item that was
+// deleted and came back under its id counts as deleted and as inserted.
+struct ChangesSinceEmbedding {
+  uint64_t inserted = 0;
+  uint64_t updated = 0;
+  uint64_t deleted = 0;
+
+  friend bool operator==(const ChangesSinceEmbedding&, const ChangesSinceEmbedding&) = default;
+};
+
+// Part of a collection, in the order of the bytes of ids.
+struct ItemPage {
+  std::vector<Item> items;
+  // Where the next page begins; nothing after the last. A page may be short or even empty and still
+  // have a next one: it ends when enough was read.
+  std::optional<std::string> next;
 };
 
 // All items of a collection, ordered by the bytes of their ids.
 struct Gallery {
+  uint64_t version = 0;               // the collection's latest version when it was read
   std::vector<std::string> ids;       // n
   std::vector<int32_t> labels;        // n
   std::vector<std::string> payloads;  // n
@@ -60,12 +100,14 @@ struct Gallery {
 // build show only after the next one.
 struct Embedding {
   uint64_t version = 0;               // given by the store when it is saved, from 1
+  uint64_t items_version = 0;         // of the gallery that it was made from
   double objective = 0;               // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
   std::vector<std::string> ids;       // n, ascending by bytes
   std::vector<int32_t> labels;        // n
   std::vector<std::string> payloads;  // n
   Matrix coordinates;                 // n x embedding_dim
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
+  std::vector<std::string> deleted;   // ids out of `ids` deleted since; filled when it is loaded
 };
 
 }  // namespace privatemail

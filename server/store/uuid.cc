@@ -1,3 +1,5 @@
+#include "server/store/uuid.h"
+
 #include <sys/random.h>
 
 #include <cerrno>
@@ -5,10 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/store/sqlite_store.h"
 
 namespace privatemail {
 

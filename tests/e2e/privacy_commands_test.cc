@@ -113,7 +113,7 @@ TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
   EXPECT_GT(result["epsilon_lower"], .7);
   EXPECT_LE(result["epsilon_lower"], 1);
   EXPECT_EQ(result["exceeded"], false);
-  const json all = Answer({"audit", "--all", "--releases", "2000"});
+  const json all = Answer({"audit", "--all", "--releases", "100"});
   ASSERT_THAT(all, SizeIs(12));
   EXPECT_EQ(all[11]["mechanism"], "joint release");
 }

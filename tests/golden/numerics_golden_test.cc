@@ -26,6 +26,7 @@ class JointSchemeGolden : public ::testing::TestWithParam<int> {};
 
 TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   const json& scheme = Golden().at("joint_scheme");
+  ASSERT_EQ(scheme.at("runs").size(), 9u);
   const json& run = scheme.at("runs").at(GetParam());
   EmbeddingSettings settings;
   settings.kernel_bandwidth = scheme.at("bandwidth");
@@ -64,6 +65,7 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   ASSERT_TRUE(map.ok()) << map.status();
   ExpectSame(map->scale, run.at("scale"));
   ExpectSame(map->rotation, MatrixFrom(run.at("rotation")));
+  ExpectSame(map->translation, MatrixFrom(json::array({run.at("translation")})));
   const Matrix aligned = map->Apply(client->topRows(targets));
   ExpectSame(aligned, MatrixFrom(run.at("aligned_targets")));
 

@@ -1,8 +1,11 @@
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/multiprecision/cpp_bin_float.hpp>
+
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/inference_privacy_calibration.h"
-#include "client/privacy/published_laplace_calibration.h"
+#include "client/privacy/published_laplace_sensitivity.h"
 #include "client/privacy/sensitivity.h"
 #include "tests/golden/golden.h"
 
@@ -120,12 +123,28 @@ TEST(BoundedGaussianGolden, ReproducesTableOne) {
     ASSERT_TRUE(published.ok()) << published.status();
     const double variance = published->stddev * published->stddev;
     EXPECT_NEAR(variance, row.at("variance_printed_in_paper"), .1);
+    EXPECT_NEAR(variance, row.at("variance"), .1);
     ExpectCalibrated(published->stddev, row.at("variance"), kBrentTolerance);
     const auto exact =
         CalibrateBoundedGaussian(*widths, golden.at("l2_sensitivity"), row.at("epsilon"));
     ASSERT_TRUE(exact.ok()) << exact.status();
     EXPECT_LT(exact->stddev, published->stddev);
   }
+}
+
+// The privacy loss of N(v, s^2) conditioned on [0, w] in fifty digits: ln p_v(w) rises and is
+// concave in v, so a move from 0 costs most.
+using Real = boost::multiprecision::cpp_bin_float_50;
+
+Real LossInOneDimension(double width, double l2_sensitivity, double stddev) {
+  const Real w = width;
+  const Real root = stddev * sqrt(Real(2));
+  const auto ln_density_at_the_end = [&](const Real& v) -> Real {
+    const Real mass =
+        (boost::math::erf(Real((w - v) / root)) + boost::math::erf(Real(v / root))) / 2;
+    return -pow(Real((w - v) / root), 2) - log(mass);
+  };
+  return ln_density_at_the_end(std::min(width, l2_sensitivity)) - ln_density_at_the_end(0);
 }
 
 TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension) {
@@ -135,7 +154,11 @@ TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension)
     const auto exact =
         CalibrateBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
     ASSERT_TRUE(exact.ok()) << exact.status();
-    ExpectCalibrated(exact->stddev, golden.at("variance_exact"));
+    const double variance = golden.at("variance_exact");
+    ExpectCalibrated(exact->stddev, variance);
+    EXPECT_NEAR(exact->stddev * exact->stddev, variance, 1e-6 * std::min(1., variance));
+    EXPECT_LE(LossInOneDimension(golden.at("width"), golden.at("l2_sensitivity"), exact->stddev),
+              Real(golden.at("epsilon").get<double>()));
     const auto published =
         CalibratePublishedBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
     ASSERT_TRUE(published.ok()) << published.status();

@@ -8,244 +8,23 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <random>
-#include <vector>
+#include <string>
+
+#include "tests/testing/disk_model.h"
 
 namespace privatemail {
 namespace {
 
-constexpr size_t kSector = 512;
-constexpr size_t kMostFiles = 8;
-
-struct SharedStamp {
-  char name[64];
-  int64_t nanoseconds;
-};
-// In memory that parent and child share.
-struct Shared {
-  Life life;
-  SharedStamp stamps[kMostFiles];
-};
-
-int64_t KernelTime() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME_COARSE, &now);  // what the kernel stamps with
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// A change of a file on its way to the disk.
-struct Change {
-  enum class Kind { kWrite, kSize, kStamp };
-  Kind kind;
-  int64_t at = 0;  // an offset, a size or a stamp
-  std::string bytes = {};
-};
-
-struct File {
-  std::string content;  // on disk
-  int64_t stamp = 0;    // on disk
-  std::vector<Change> pending = {};
-  int64_t seen_stamp = 0;  // by the process
-
-  void Apply(const Change& change) {
-    switch (change.kind) {
-      case Change::Kind::kWrite: {
-        const auto end = static_cast<size_t>(change.at) + change.bytes.size();
-        if (content.size() < end) content.resize(end);
-        content.replace(static_cast<size_t>(change.at), change.bytes.size(), change.bytes);
-        return;
-      }
-      case Change::Kind::kSize:
-        content.resize(static_cast<size_t>(change.at));
-        return;
-      case Change::Kind::kStamp:
-        stamp = change.at;
-    }
-  }
-};
-using Names = std::map<std::string, std::shared_ptr<File>>;
-struct Renaming {
-  std::string name;
-  std::shared_ptr<File> file;  // null: removed
-};
-
-class Disk {
- public:
-  Disk(std::string folder, const PowerCut& cut, const Stamps& stamps, Shared* shared)
-      : folder_(std::move(folder)), cut_(cut), coins_(cut.seed), shared_(shared) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      std::ifstream in(entry.path(), std::ios::binary);
-      auto file = std::make_shared<File>();
-      file->content.assign(std::istreambuf_iterator<char>(in), {});
-      const auto stamp = stamps.find(entry.path().filename());
-      file->stamp = file->seen_stamp = stamp == stamps.end() ? KernelTime() : stamp->second;
-      names_[entry.path().filename()] = file;
-    }
-    durable_names_ = names_;
-  }
-
-  // The name inside the folder, "" for the folder itself; false: elsewhere.
-  bool Holds(const char* path, std::string* name) const {
-    if (path == folder_) return name->clear(), true;
-    const std::filesystem::path whole(path);
-    if (whole.parent_path() != folder_) return false;
-    *name = whole.filename();
-    return true;
-  }
-
-  // Counts a call that is about to be made.
-  void Count();
-
-  void Opened(int descriptor, const std::string& name) {
-    if (name.empty()) {
-      folders_[descriptor] = true;
-      return;
-    }
-    std::shared_ptr<File>& file = names_[name];
-    if (file == nullptr) {
-      file = std::make_shared<File>();
-      file->stamp = file->seen_stamp = KernelTime();
-      renamings_.push_back({name, file});
-    }
-    open_[descriptor] = file;
-  }
-  bool Exists(const std::string& name) const { return name.empty() || names_.count(name) > 0; }
-  void Closed(int descriptor) {
-    open_.erase(descriptor);
-    folders_.erase(descriptor);
-  }
-  void Renamed(const std::string& name, std::shared_ptr<File> file) {
-    renamings_.push_back({name, file});
-    if (file == nullptr) {
-      names_.erase(name);
-    } else {
-      names_[name] = std::move(file);
-    }
-  }
-  std::shared_ptr<File> Named(const std::string& name) { return names_[name]; }
-
-  File* Of(int descriptor) {
-    const auto found = open_.find(descriptor);
-    return found == open_.end() ? nullptr : found->second.get();
-  }
-  bool Knows(int descriptor) { return Of(descriptor) != nullptr || folders_.count(descriptor) > 0; }
-
-  void Changed(File& file, Change change) {
-    file.pending.push_back(std::move(change));
-    file.seen_stamp = KernelTime();
-    file.pending.push_back({Change::Kind::kStamp, file.seen_stamp});
-  }
-
-  void Synced(int descriptor, bool stamp_too) {
-    if (cut_.disk_ignores_syncs) return;
-    if (File* file = Of(descriptor)) {
-      std::vector<Change> left;
-      for (Change& change : file->pending) {
-        if (change.kind == Change::Kind::kStamp && !stamp_too) {
-          left.push_back(std::move(change));
-        } else {
-          file->Apply(change);
-        }
-      }
-      file->pending = std::move(left);
-      return;
-    }
-    for (const Renaming& renaming : renamings_) Apply(renaming);
-    renamings_.clear();
-  }
-
-  [[noreturn]] void Cut();
-
- private:
-  bool Survives(bool is_stamp) {
-    switch (cut_.unsynced) {
-      case Unsynced::kLost:
-        return false;
-      case Unsynced::kKept:
-        return true;
-      case Unsynced::kAllButStamps:
-        return !is_stamp;
-      case Unsynced::kStampsOnly:
-        return is_stamp;
-      case Unsynced::kHalf:
-        return coins_() % 2 != 0;
-    }
-    std::abort();
-  }
-  void Apply(const Renaming& renaming) {
-    if (renaming.file == nullptr) {
-      durable_names_.erase(renaming.name);
-    } else {
-      durable_names_[renaming.name] = renaming.file;
-    }
-  }
-  void Settle(File& file);
-
-  const std::string folder_;
-  const PowerCut cut_;
-  std::mt19937_64 coins_;
-  Shared* const shared_;
-  Names names_;          // as the process sees them
-  Names durable_names_;  // as the disk holds them
-  std::vector<Renaming> renamings_;
-  std::map<int, std::shared_ptr<File>> open_;
-  std::map<int, bool> folders_;
-};
-
-Disk* disk = nullptr;  // in a life, until the cut
-
-void Disk::Count() {
-  if (++shared_->life.calls >= cut_.before_call) Cut();
-}
-
-// Brings to disk what of the pending changes survives.
-void Disk::Settle(File& file) {
-  for (const Change& change : file.pending) {
-    if (change.kind != Change::Kind::kWrite) {
-      if (Survives(change.kind == Change::Kind::kStamp)) file.Apply(change);
-      continue;
-    }
-    for (size_t at = 0; at < change.bytes.size();) {
-      const auto offset = static_cast<size_t>(change.at) + at;
-      const size_t count = std::min(change.bytes.size() - at, kSector - offset % kSector);
-      if (Survives(false)) {
-        file.Apply(
-            {Change::Kind::kWrite, static_cast<int64_t>(offset), change.bytes.substr(at, count)});
-      }
-      at += count;
-    }
-  }
-}
-
-void Disk::Cut() {
-  disk = nullptr;  // calls from here on reach the real folder only
-  for (const Renaming& renaming : renamings_) {
-    if (Survives(false)) Apply(renaming);
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    std::filesystem::remove(entry.path());
-  }
-  SharedStamp* stamp = shared_->stamps;
-  for (const auto& [name, file] : durable_names_) {
-    if (stamp == std::end(shared_->stamps) || name.size() >= sizeof(stamp->name)) std::abort();
-    Settle(*file);
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << file->content;
-    std::strcpy(stamp->name, name.c_str());
-    (stamp++)->nanoseconds = file->stamp;
-  }
-  _exit(0);
-}
+using simulated::Change;
+using simulated::disk;
+using simulated::Disk;
+using simulated::File;
+using simulated::Shared;
+using simulated::SharedStamp;
 
 // The C library's function that this file's one of the same name hides.
 template <typename Function>
@@ -358,7 +137,7 @@ int open64(const char* path, int flags, ...) {
 
 int close(int descriptor) {
   static const auto real = privatemail::Real<int(int)>("close");
-  if (privatemail::disk != nullptr) privatemail::disk->Closed(descriptor);
+  if (privatemail::simulated::disk != nullptr) privatemail::simulated::disk->Closed(descriptor);
   return real(descriptor);
 }
 
@@ -370,7 +149,7 @@ ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off64_t offset
 }
 ssize_t write(int descriptor, const void* bytes, size_t count) {
   static const auto real = privatemail::Real<ssize_t(int, const void*, size_t)>("write");
-  if (privatemail::disk == nullptr || !privatemail::disk->Knows(descriptor)) {
+  if (privatemail::simulated::disk == nullptr || !privatemail::simulated::disk->Knows(descriptor)) {
     return real(descriptor, bytes, count);
   }
   const off_t at = lseek(descriptor, 0, SEEK_CUR);
@@ -398,11 +177,12 @@ int fdatasync(int descriptor) {
 int unlink(const char* path) noexcept {
   static const auto real = privatemail::Real<int(const char*)>("unlink");
   std::string name;
-  const bool held = privatemail::disk != nullptr && privatemail::disk->Holds(path, &name) &&
-                    privatemail::disk->Exists(name);
-  if (held) privatemail::disk->Count();
+  const bool held = privatemail::simulated::disk != nullptr &&
+                    privatemail::simulated::disk->Holds(path, &name) &&
+                    privatemail::simulated::disk->Exists(name);
+  if (held) privatemail::simulated::disk->Count();
   const int result = real(path);
-  if (held && result == 0) privatemail::disk->Renamed(name, nullptr);
+  if (held && result == 0) privatemail::simulated::disk->Renamed(name, nullptr);
   return result;
 }
 
@@ -410,13 +190,14 @@ int rename(const char* from, const char* to) noexcept {
   static const auto real = privatemail::Real<int(const char*, const char*)>("rename");
   std::string old_name;
   std::string new_name;
-  const bool held = privatemail::disk != nullptr && privatemail::disk->Holds(from, &old_name) &&
-                    privatemail::disk->Holds(to, &new_name);
-  if (held) privatemail::disk->Count();
+  const bool held = privatemail::simulated::disk != nullptr &&
+                    privatemail::simulated::disk->Holds(from, &old_name) &&
+                    privatemail::simulated::disk->Holds(to, &new_name);
+  if (held) privatemail::simulated::disk->Count();
   const int result = real(from, to);
   if (held && result == 0) {
-    privatemail::disk->Renamed(new_name, privatemail::disk->Named(old_name));
-    privatemail::disk->Renamed(old_name, nullptr);
+    privatemail::simulated::disk->Renamed(new_name, privatemail::simulated::disk->Named(old_name));
+    privatemail::simulated::disk->Renamed(old_name, nullptr);
   }
   return result;
 }

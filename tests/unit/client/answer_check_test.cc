@@ -88,6 +88,10 @@ INSTANTIATE_TEST_SUITE_P(
         SpoiltMatch{"APayloadThatIsNoJson",
                     [](auto* slot) { slot->mutable_matches(1)->set_payload("{"); },
                     "payload must be empty or a JSON text"},
+        SpoiltMatch{
+            "APayloadWithMoreBehindANul",
+            [](auto* slot) { slot->mutable_matches(1)->set_payload(std::string("{}\0more", 7)); },
+            "payload must be empty or a JSON text"},
         SpoiltMatch{"APayloadNestedTooDeep",
                     [](auto* slot) {
                       slot->mutable_matches(1)->set_payload(std::string(100000, '[') +

@@ -151,6 +151,37 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
       << "one rounding to float apart";
 }
 
+// A filter travels as it was given, beside the release and never within it.
+TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
+  const Funded funded;
+  const RetrievalClient client = MakeClient();
+  QueryOptions options = kOptions;
+  options.filter.emplace().mutable_range()->set_path("year");
+  options.filter->mutable_range()->set_gte(2020);
+  SeededBits bits(4);
+  SeededBits same_bits(4);
+  ASSERT_OK_AND_ASSIGN(PreparedQuery with,
+                       client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits));
+  ASSERT_OK_AND_ASSIGN(const PreparedQuery without,
+                       client.Prepare(TargetOf(1, 7), kOptions, *funded.ledger, same_bits));
+  EXPECT_EQ(with.request.filter().SerializeAsString(), options.filter->SerializeAsString());
+  with.request.clear_filter();
+  EXPECT_EQ(with.request.SerializeAsString(), without.request.SerializeAsString());
+}
+
+TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
+  const Funded funded;
+  const RetrievalClient client = MakeClient();
+  QueryOptions options = kOptions;
+  options.filter.emplace().mutable_range()->set_path("year");
+  SeededBits bits(4);
+  EXPECT_THAT(client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "filter.range must have a bound"));
+  const auto entry = funded.ledger->Show(client.parameters().collection_uuid);
+  ASSERT_THAT(entry, IsOk());
+  EXPECT_EQ(entry->spent().epsilon, 0);
+}
+
 QueryState StateOf(int64_t slot, int64_t k) {
   QueryState state;
   state.slot = slot;

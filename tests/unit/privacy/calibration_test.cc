@@ -10,27 +10,19 @@
 #include <random>
 
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/hundred_digits.h"
 
 namespace privatemail {
 namespace {
 
-using Real = boost::multiprecision::cpp_bin_float_100;
-
-Real Phi(const Real& x) { return boost::math::erfc(Real(-x / sqrt(Real(2)))) / 2; }
-
-// The definition, in a hundred digits, with its two terms as they stand.
-Real DeltaOf(double epsilon, double stddev) {
-  const Real s = stddev;
-  const Real e = epsilon;
-  return Phi(1 / (2 * s) - e * s) - exp(e) * Phi(-1 / (2 * s) - e * s);
-}
-
 TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
-  for (const double epsilon : {1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3}) {
-    for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1e-300}) {
+  for (const double epsilon :
+       {1e-9, 1.4168586295305273e-9, 1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3, 1e6}) {
+    for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1.1788867600492297e-280, 1e-300}) {
       ASSERT_OK_AND_ASSIGN(const double stddev, AnalyticGaussianStddev(epsilon, delta));
-      EXPECT_LE(DeltaOf(epsilon, stddev), Real(delta)) << epsilon << " " << delta;
-      EXPECT_GT(DeltaOf(epsilon, stddev * (1 - 1e-7)), Real(delta)) << epsilon << " " << delta;
+      EXPECT_LE(DeltaOf(epsilon, 1 / Real(stddev)), Real(delta)) << epsilon << " " << delta;
+      EXPECT_GT(DeltaOf(epsilon, 1 / (Real(stddev) * (1 - 1e-7))), Real(delta))
+          << epsilon << " " << delta;
     }
   }
 }
@@ -53,11 +45,11 @@ QuadDelta DeltaInQuad(double epsilon, const Quad& stddev) {
   return {delta, delta / first};
 }
 
-// epsilon 1e-6 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
+// epsilon 1e-9 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
 // deviation and is drawn, too, so that the product's rounding is covered.
 TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   std::mt19937_64 bits(20180516);
-  std::uniform_real_distribution<double> log_epsilon(std::log(1e-6), std::log(1e3));
+  std::uniform_real_distribution<double> log_epsilon(std::log(1e-9), std::log(1e3));
   std::uniform_real_distribution<double> log_delta(std::log(1e-300), std::log(.5));
   std::uniform_real_distribution<double> log_sensitivity(-20, 20);
   int too_small = 0;
@@ -80,7 +72,7 @@ TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   EXPECT_EQ(too_large, 0);
   // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller than
   // what it has to tell apart.
-  EXPECT_GT(least_left_over, Quad(1e-12));
+  EXPECT_GT(least_left_over, Quad(1e-15));
   EXPECT_GT(least_surplus, Quad(1e-12));
   RecordProperty("least_left_over", least_left_over.str(3));
   RecordProperty("least_surplus", least_surplus.str(3));
@@ -90,6 +82,30 @@ TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {
   for (const double epsilon : {.01, .1, .9}) {
     EXPECT_LT(*AnalyticGaussianStddev(epsilon, 1e-5), *PublishedGaussianStddev(epsilon, 1e-5));
   }
+}
+
+TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
+  std::mt19937_64 bits(2006);
+  std::uniform_real_distribution<double> log_value(-300, 300);
+  for (int trial = 0; trial < 100000; ++trial) {
+    const double epsilon = std::exp(log_value(bits));
+    const double sensitivity = std::exp(log_value(bits));
+    const Quad quotient = Quad(sensitivity) / epsilon;
+    ASSERT_OK_AND_ASSIGN(const double scale, LaplaceScale(epsilon, sensitivity));
+    ASSERT_GE(scale, quotient) << epsilon << " " << sensitivity;
+    ASSERT_LE(scale, quotient * (1 + Quad(4e-15))) << epsilon << " " << sensitivity;
+  }
+}
+
+TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(LaplaceScale(nan, 1), FailsWith(kInvalid, "epsilon must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(0, 1), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(LaplaceScale(1, nan), FailsWith(kInvalid, "sensitivity must be finite and positive"));
+  EXPECT_THAT(LaplaceScale(1, INFINITY), FailsWith(kInvalid, "sensitivity"));
+  EXPECT_THAT(LaplaceScale(1e-300, 1e100), FailsWith(kInvalid, "scale must be a normal number"));
+  EXPECT_THAT(LaplaceScale(1e300, 1e-100), FailsWith(kInvalid, "scale must be a normal number"));
 }
 
 TEST(Calibration, BadParametersAreNamed) {

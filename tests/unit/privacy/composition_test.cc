@@ -107,6 +107,52 @@ TEST(StrongComposition, OfTheSecondFormIsNeverAboveTheFirst) {
   }
 }
 
+// k e + ... of the formula itself, written out.
+double Together(double each, double delta, double times) {
+  return each * std::sqrt(2 * times * std::log(1 / delta)) +
+         times * each * std::expm1(each) / (std::exp(each) + 1);
+}
+
+TEST(EpsilonOfEachRelease, SpendsAllThatStrongCompositionAllows) {
+  for (const double epsilon : {.1, 1.0, 30.0}) {
+    for (const int times : {40, 500, 10000}) {
+      const EpsilonShare each = *EpsilonOfEachRelease(epsilon, 1e-5, times);
+      if (each.epsilon * times <= epsilon) continue;  // the plain sum allows more
+      EXPECT_LE(Together(each.epsilon, 1e-5, times), epsilon * (1 + 1e-15));
+      EXPECT_GT(Together(each.epsilon * (1 + 1e-9), 1e-5, times), epsilon);
+      EXPECT_EQ(each.theorem, kStrongComposition);
+    }
+  }
+  EXPECT_GT(EpsilonOfEachRelease(1, 1e-5, 10000)->epsilon, 10 / 10000.)
+      << "strong composition must win";
+}
+
+TEST(EpsilonOfEachRelease, IsThePlainShareForFewReleasesAndWithoutADelta) {
+  EXPECT_EQ(EpsilonOfEachRelease(.7, 1e-5, 1)->epsilon, .7);
+  EXPECT_EQ(EpsilonOfEachRelease(.7, 0, 1)->epsilon, .7);
+  for (const double delta : {0.0, 1e-5}) {
+    for (const double epsilon : {.1, .7, 1.0}) {
+      for (const int times : {2, 3, 7}) {
+        const EpsilonShare each = *EpsilonOfEachRelease(epsilon, delta, times);
+        EXPECT_LE(static_cast<long double>(each.epsilon) * times, epsilon);
+        EXPECT_NEAR(each.epsilon * times, epsilon, 2e-15 * epsilon);
+        EXPECT_EQ(each.theorem, kBasicComposition);
+      }
+    }
+  }
+  EXPECT_NEAR(EpsilonOfEachRelease(1, 0, 10000)->epsilon, 1e-4, 1e-18);
+}
+
+TEST(EpsilonOfEachRelease, BadParametersAreNamed) {
+  const double nan = std::nan("");
+  EXPECT_THAT(EpsilonOfEachRelease(nan, 1e-5, 2), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(EpsilonOfEachRelease(0, 1e-5, 2), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(EpsilonOfEachRelease(1, nan, 2), FailsWith(kInvalid, "delta"));
+  EXPECT_THAT(EpsilonOfEachRelease(1, 1, 2), FailsWith(kInvalid, "delta"));
+  EXPECT_THAT(EpsilonOfEachRelease(1, .1, 0), FailsWith(kInvalid, "times"));
+  EXPECT_THAT(EpsilonOfEachRelease(1, .1, 10001), FailsWith(kInvalid, "times"));
+}
+
 TEST(HeterogeneousComposition, PaysNoSlackWherePlainSumsWin) {
   const Guarantee few = *ComposeHeterogeneous({Dp(.1, 1e-7), Dp(.2, 1e-7)}, 1e-6);
   EXPECT_DOUBLE_EQ(few.epsilon, .1 + .2);
@@ -139,6 +185,22 @@ TEST(GaussianComposition, IsOneGaussianOfTheRootOfTheSummedSquares) {
   EXPECT_NEAR(all.epsilon, *GaussianEpsilon(.5, 1e-5), 1e-12);
   EXPECT_EQ(all.delta, 1e-5);
   EXPECT_LT(all.epsilon, ComposeBasic({Gaussian(.3), Gaussian(.4)})->epsilon);
+}
+
+// Every part but the first is so small that a sum in doubles loses all of it.
+TEST(GaussianComposition, IsNeverBelowTheRootHoweverManyPartsThereAre) {
+  for (const int small : {1, 100, 100'000}) {
+    std::vector<Guarantee> parts = {Gaussian(1)};
+    Guarantee part = Dp(1e-6, 1e-9);
+    part.gaussian_mu = 1e-8;
+    parts.resize(1 + static_cast<size_t>(small), part);
+    const long double root = std::sqrt(1 + small * 1e-8L * 1e-8L);
+    for (const auto& all : {ComposeGaussian(parts, 1e-5), ComposeBasic(parts)}) {
+      ASSERT_THAT(all, IsOk());
+      EXPECT_GE(*all->gaussian_mu, root) << small;
+      EXPECT_LE(*all->gaussian_mu, root * (1 + 2e-11L)) << small;
+    }
+  }
 }
 
 TEST(GaussianComposition, NamesAPartThatIsNeitherGaussianNorPure) {

@@ -1,28 +1,16 @@
 #include "client/privacy/gaussian_tradeoff.h"
 
-#include <boost/math/special_functions/erf.hpp>
-#include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/hundred_digits.h"
 
 namespace privatemail {
 namespace {
 
-using Real = boost::multiprecision::cpp_bin_float_100;
-
-Real Phi(const Real& x) { return boost::math::erfc(Real(-x / sqrt(Real(2)))) / 2; }
-
-// The definition in a hundred digits, its two terms as they stand.
-Real DeltaOf(double epsilon, double mu) {
-  const Real m = mu;
-  const Real e = epsilon;
-  return Phi(m / 2 - e / m) - exp(e) * Phi(-m / 2 - e / m);
-}
-
 TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
-  for (const double mu : {1e-6, 1e-3, .1, 1.0, 5.0, 30.0}) {
-    for (const double in_mus : {0.0, .01, 1.0, 3.0, 10.0, 30.0}) {
+  for (const double mu : {1e-6, 1e-5, .00099, .00101, .1, 1.0, 5.0, 30.0}) {
+    for (const double in_mus : {0.0, .01, 1.0, 3.0, 10.0, 30.0, 36.9}) {
       const double epsilon = mu * mu / 2 + mu * in_mus;
       ASSERT_OK_AND_ASSIGN(const double delta, GaussianDelta(mu, epsilon));
       EXPECT_GE(Real(delta), DeltaOf(epsilon, mu)) << mu << " " << epsilon;
@@ -32,7 +20,7 @@ TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
 }
 
 TEST(GaussianEpsilon, IsTheSmallestThatLeavesDelta) {
-  for (const double mu : {1e-4, .01, .3, 1.0, 8.0, 40.0}) {
+  for (const double mu : {1e-6, 1e-4, .00099, .00101, .01, .3, 1.0, 8.0, 40.0}) {
     for (const double delta : {1e-300, 1e-30, 1e-5, .3}) {
       ASSERT_OK_AND_ASSIGN(const double epsilon, GaussianEpsilon(mu, delta));
       EXPECT_LE(DeltaOf(epsilon, mu), Real(delta)) << mu << " " << delta;

@@ -1,97 +1,58 @@
 #include "client/privacy/known_anchors_sensitivity.h"
 
+#include <Eigen/QR>
 #include <cmath>
-#include <random>
-#include <vector>
 
-#include "common/numerics/affinity_operator.h"
-#include "common/numerics/smlq.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/adversary.h"
 
 namespace privatemail {
 namespace {
 
-class Adversary {
- public:
-  explicit Adversary(unsigned seed) : bits_(seed) {}
-  Matrix Normal(Eigen::Index n, Eigen::Index d) {
-    return Matrix::NullaryExpr(n, d, [&] { return normal_(bits_); });
-  }
-  unsigned Draw(unsigned bound) { return static_cast<unsigned>(bits_()) % bound; }
+// rows, here and below: n slots and anchors, then the two rows that take the places of slots 0 and
+// 1.
+Matrix Move(const Setting& setting, const Matrix& rows) {
+  const Matrix one = rows.topRows(setting.start.rows());
+  Matrix two = one;
+  two.topRows(2) = rows.bottomRows(2);
+  return setting.Iterate(one) - setting.Iterate(two);
+}
 
- private:
-  std::mt19937 bits_;
-  std::normal_distribution<double> normal_;
-};
+Matrix AnchorsOf(const Setting& setting, const Matrix& rows) {
+  return rows.middleRows(setting.slots, setting.start.rows() - setting.slots);
+}
 
-struct Setting {
-  Matrix start;
-  LabelGraph graph;
-  double alpha;
-  double c;
-  int64_t slots;
+double MovedOverBound(const Setting& setting, const Matrix& rows) {
+  return Move(setting, rows).norm() /
+         *KnownAnchorsSensitivity(setting.Inputs(), AnchorsOf(setting, rows), 2);
+}
 
-  Setting(Matrix q, double bandwidth, double a, int64_t slot_count)
-      : start(std::move(q)),
-        graph(Labels(start.rows(), slot_count), LabelGraphKind::kDistance,
-              2 * bandwidth * bandwidth),
-        alpha(a),
-        c(2 * bandwidth * bandwidth),
-        slots(slot_count) {}
+double MovedOverL1Bound(const Setting& setting, const Matrix& rows) {
+  return Move(setting, rows).cwiseAbs().sum() /
+         *KnownAnchorsL1Sensitivity(setting.Inputs(), AnchorsOf(setting, rows), 2);
+}
 
-  static std::vector<int32_t> Labels(Eigen::Index n, int64_t slots) {
-    std::vector<int32_t> labels;
-    for (Eigen::Index i = 0; i < n; ++i) labels.push_back(static_cast<int32_t>(i % slots));
-    return labels;
-  }
-  IterationInputs Inputs() const {
-    return {.start = start,
-            .label_graph = graph,
-            .alpha = alpha,
-            .kernel_denominator = c,
-            .slots = slots};
-  }
-  Matrix Iterate(const Matrix& rows) const {
-    return SmlqUpdate(start, AffinityOperator(rows, c), graph, alpha);
-  }
-  // rows: n slots and anchors, then the two rows that take the places of slots 0 and 1.
-  double MovedOverBound(const Matrix& rows) const {
-    const Eigen::Index n = start.rows();
-    const Matrix one = rows.topRows(n);
-    Matrix two = one;
-    two.topRows(2) = rows.bottomRows(2);
-    const Matrix anchors = one.bottomRows(n - slots);
-    return (Iterate(one) - Iterate(two)).norm() / *KnownAnchorsSensitivity(Inputs(), anchors, 2);
-  }
-  // Whether knowing the anchors makes a difference here.
-  bool AnchorsHelp(const Matrix& rows) const {
-    const Matrix anchors = rows.middleRows(slots, start.rows() - slots);
-    return *KnownAnchorsSensitivity(Inputs(), anchors, 2) <
-           .999 * *ReplaceTargetSensitivity(Inputs(), 2);
-  }
-};
+// Whether knowing the anchors makes a difference here.
+bool AnchorsHelp(const Setting& setting, const Matrix& rows) {
+  return *KnownAnchorsSensitivity(setting.Inputs(), AnchorsOf(setting, rows), 2) <
+         .999 * *ReplaceTargetSensitivity(setting.Inputs(), 2);
+}
 
-// Random ascent on moved / bound over slots, both targets AND the anchors, on which the bound
-// depends: everything the proof quantifies over.
-double Climb(Adversary& adversary, const Setting& setting, Matrix& rows, int steps) {
-  rows.rowwise().normalize();
-  double best = setting.MovedOverBound(rows);
-  double scale = 1;
-  for (int i = 0; i < steps; ++i) {
-    Matrix tried = rows;
-    const auto row = static_cast<Eigen::Index>(adversary.Draw(static_cast<unsigned>(rows.rows())));
-    tried.row(row) += scale * adversary.Normal(1, rows.cols()).row(0);
-    tried.rowwise().normalize();
-    const double ratio = setting.MovedOverBound(tried);
-    if (ratio > best) {
-      best = ratio;
-      rows = tried;
-      scale = std::min(1., scale * 1.5);
-    } else {
-      scale = std::max(1e-3, scale * .97);
-    }
-  }
-  return best;
+// Ascent on moved / bound over slots, both targets AND the anchors, on which the bound depends:
+// everything the proof quantifies over.
+double ClimbOverEveryRow(Adversary& adversary, const Setting& setting, Matrix& rows, int steps) {
+  return Climb(
+      rows, steps,
+      [&](const Matrix& best, double scale) {
+        Matrix tried = best;
+        const Eigen::Index row = adversary.Draw(best.rows());
+        tried.row(row) += scale * adversary.Normal(1, best.cols()).row(0);
+        tried.rowwise().normalize();
+        return tried;
+      },
+      [&](const Matrix& tried) { return MovedOverBound(setting, tried); });
 }
 
 TEST(KnownAnchorsSensitivity, IsNeverReachedByAscentOverEveryRow) {
@@ -102,10 +63,10 @@ TEST(KnownAnchorsSensitivity, IsNeverReachedByAscentOverEveryRow) {
       for (const double alpha : {0.0, .6, 30.0}) {
         for (int start = 0; start < 2; ++start) {
           const Setting setting(adversary.Normal(n, 2), bandwidth, alpha, 2);
-          Matrix rows = adversary.Normal(n + 2, 3);
-          const double ratio = Climb(adversary, setting, rows, n > 20 ? 400 : 1000);
+          Matrix rows = adversary.UnitRows(n + 2, 3);
+          const double ratio = ClimbOverEveryRow(adversary, setting, rows, n > 20 ? 400 : 1000);
           EXPECT_LE(ratio, 1) << n << " " << bandwidth << " " << alpha;
-          if (setting.AnchorsHelp(rows)) closest = std::max(closest, ratio);
+          if (AnchorsHelp(setting, rows)) closest = std::max(closest, ratio);
         }
       }
     }
@@ -115,34 +76,53 @@ TEST(KnownAnchorsSensitivity, IsNeverReachedByAscentOverEveryRow) {
 }
 
 // Anchors at one pole or at two, in agreement with the start or not, targets jumping between poles.
-TEST(KnownAnchorsSensitivity, HoldsForPolesThatAgreeWithTheStart) {
-  double closest = 0;
+// visit(setting, rows): for every such case. direction: in which the start's rows lie.
+void VisitPoles(const RowVector& direction,
+                absl::FunctionRef<void(const Setting&, const Matrix&)> visit) {
   for (const Eigen::Index n : {4, 30, 100, 400}) {
     for (const double bandwidth : {.5, 1.0, 6.0}) {
       for (const double alpha : {0.0, .6, 100.0}) {
         for (const double noise : {0.0, .5}) {
           for (const bool one_pole : {false, true}) {
-            Adversary adversary(2);
-            Matrix start = noise * adversary.Normal(n, 2);
+            Matrix start = noise * Adversary(2).Normal(n, direction.size());
             Matrix rows = Matrix::Zero(n + 2, 2);
             for (Eigen::Index j = 0; j < n; ++j) {
-              const double pole = one_pole || j % 2 == 0 ? 1 : -1;
-              rows(j, 0) = pole;
-              start(j, 0) += j % 2 == 0 ? 1 : -1;
+              rows(j, 0) = one_pole || j % 2 == 0 ? 1 : -1;
+              start.row(j) += (j % 2 == 0 ? 1 : -1) * direction;
             }
             rows(0, 0) = rows(1, 0) = 1;
             rows(n, 0) = rows(n + 1, 0) = -1;
-            const Setting setting(start, bandwidth, alpha, 2);
-            const double ratio = setting.MovedOverBound(rows);
-            EXPECT_LE(ratio, 1);
-            if (setting.AnchorsHelp(rows)) closest = std::max(closest, ratio);
+            visit(Setting(start, bandwidth, alpha, 2), rows);
           }
         }
       }
     }
   }
+}
+
+TEST(KnownAnchorsSensitivity, HoldsForPolesThatAgreeWithTheStart) {
+  double closest = 0;
+  VisitPoles(RowVector{{1, 0}}, [&](const Setting& setting, const Matrix& rows) {
+    const double ratio = MovedOverBound(setting, rows);
+    EXPECT_LE(ratio, 1);
+    if (AnchorsHelp(setting, rows)) closest = std::max(closest, ratio);
+  });
   RecordProperty("closest", std::to_string(closest));
   EXPECT_GT(closest, .5);
+}
+
+// A row that moves as far in each of its k coordinates moves sqrt(k) times as far in L1 as in L2.
+TEST(KnownAnchorsSensitivity, HoldsInL1ForAStartThatMovesInEveryCoordinate) {
+  double closest = 0;
+  for (const int k : {1, 4}) {
+    VisitPoles(RowVector::Ones(k), [&](const Setting& setting, const Matrix& rows) {
+      const double ratio = MovedOverL1Bound(setting, rows);
+      EXPECT_LE(ratio, 1) << k;
+      closest = std::max(closest, ratio);
+    });
+  }
+  RecordProperty("closest", std::to_string(closest));
+  EXPECT_GT(closest, .7);
 }
 
 // The second paper's settings with random anchors of 64 coordinates, centred or in one orthant.
@@ -164,7 +144,7 @@ TEST(KnownAnchorsSensitivity, IsNeverAboveTheBoundThatIgnoresTheAnchors) {
   Adversary adversary(4);
   for (const double bandwidth : {.3, .5, 1.0, 6.0}) {
     const Setting setting(adversary.Normal(30, 3), bandwidth, .6, 4);
-    const Matrix anchors = adversary.Normal(26, 5).rowwise().normalized();
+    const Matrix anchors = adversary.UnitRows(26, 5);
     for (const int changed : {1, 2}) {
       EXPECT_LE(*KnownAnchorsSensitivity(setting.Inputs(), anchors, changed),
                 *ReplaceTargetSensitivity(setting.Inputs(), changed));
@@ -176,13 +156,60 @@ TEST(KnownAnchorsSensitivity, RefusesInsteadOfGuessing) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   Adversary adversary(5);
   const Setting setting(adversary.Normal(10, 2), 1, .6, 2);
-  Matrix anchors = adversary.Normal(8, 3).rowwise().normalized();
+  Matrix anchors = adversary.UnitRows(8, 3);
   EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors.topRows(7), 2),
               FailsWith(kInvalid, "expected 8, got 7"));
   EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 3),
               FailsWith(kInvalid, "changed_rows"));
   anchors(3, 0) = std::nan("");
   EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 2), FailsWith(kInvalid, "row 3"));
+}
+
+// How far one iteration moves when the rows of slots 0 and 1 go from the pole where all others
+// stand to the opposite one, without the cancellation of affinities that differ by 4/c.
+long double MoveAcrossTheSphere(const Setting& setting) {
+  const Matrix pull = setting.alpha * setting.graph.MultiplyLaplacian(setting.start);
+  const long double drop = -std::expm1(-4 / static_cast<long double>(setting.c));
+  const Eigen::Index n = setting.start.rows();
+  const auto row = [&](Eigen::Index i, long double dropped) {
+    long double degree = 0;
+    long double sum = pull(i, 0);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      if (j == i) continue;
+      const long double affinity = (i < 2) != (j < 2) ? 1 - dropped : 1;
+      degree += affinity;
+      sum += affinity * setting.start(j, 0);
+    }
+    return sum / degree / 2;
+  };
+  long double squares = 0;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const long double move = row(i, drop) - row(i, 0);
+    squares += move * move;
+  }
+  return std::sqrt(squares);
+}
+
+// A kernel so wide that 1 - exp(-4/c) has lost half of its digits, and a label graph so heavy that
+// all of the bound hangs on it. The slots start where the graph does not pull them.
+TEST(KnownAnchorsSensitivity, HoldsForTheWidestKernels) {
+  Adversary adversary(9);
+  long double closest = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const double bandwidth = std::pow(10, 3 + adversary.Normal(1, 1).cwiseAbs()(0, 0) / 2);
+    Setting setting(adversary.Normal(4 + adversary.Draw(3), 1), std::min(bandwidth, 1e5), 1e8, 2);
+    const Eigen::Index n = setting.start.rows();
+    const Matrix laplacian = setting.graph.MultiplyLaplacian(Matrix::Identity(n, n));
+    setting.start.topRows(2) =
+        -laplacian.topLeftCorner(2, 2).completeOrthogonalDecomposition().solve(
+            laplacian.topRightCorner(2, n - 2) * setting.start.bottomRows(n - 2));
+    ASSERT_OK_AND_ASSIGN(const double bound,
+                         KnownAnchorsSensitivity(setting.Inputs(), Matrix::Ones(n - 2, 1), 2));
+    const long double share = MoveAcrossTheSphere(setting) / bound;
+    ASSERT_LE(share, 1) << "bandwidth " << bandwidth;
+    closest = std::max(closest, share);
+  }
+  RecordProperty("closest", absl::StrCat(static_cast<double>(closest)));
 }
 
 }  // namespace

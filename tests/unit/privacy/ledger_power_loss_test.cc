@@ -1,5 +1,6 @@
 // The power goes at every instant of a ledger's life, and what was not synced is lost, kept or
-// half of both. Whatever a caller was told is charged must be there, or the ledger must refuse.
+// half of both. Whatever a caller was told is charged must be there, or the ledger must refuse; and
+// its witness must be there in any case.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/ledger.h"
+#include "client/privacy/ledger_witness.h"
 #include "tests/testing/simulated_disk.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -53,8 +55,19 @@ bool Refused(const Life& life) {
   return life.status_code == static_cast<int>(absl::StatusCode::kDataLoss);
 }
 
-// What a second life says that must not be, after a first that was cut; empty: nothing.
-std::string FaultOf(const Life& first, const Life& second) {
+// How many changes the witness counts that a life left behind, whatever its stamp.
+int64_t WitnessedBy(const std::string& ledger) {
+  const auto record = LedgerWitness(ledger + ".witness").Read();
+  return record.ok() ? record->generation : 0;
+}
+
+// What a second life says that must not be, after a first that was cut and left a witness that
+// counts `witnessed` changes; empty: nothing.
+std::string FaultOf(const Life& first, int64_t witnessed, const Life& second) {
+  // Else the ledger of before, put back, would pass for the present one and refund a charge.
+  if (witnessed < first.reported) {
+    return absl::StrCat(first.reported, " reported, ", witnessed, " witnessed");
+  }
   if (Refused(second)) return "";
   if (second.shown < first.reported) {
     return absl::StrCat(first.reported, " reported, ", second.shown, " there");
@@ -77,10 +90,10 @@ struct Tally {
   int64_t faults = 0;
   std::string first_fault = {};
 
-  void Add(const PowerCut& cut, const Life& first, const Life& second) {
+  void Add(const PowerCut& cut, const Life& first, int64_t witnessed, const Life& second) {
     ++cuts;
     refusals += Refused(second);
-    const std::string fault = FaultOf(first, second);
+    const std::string fault = FaultOf(first, witnessed, second);
     if (!fault.empty() && faults++ == 0) {
       first_fault = absl::StrCat("seed ", cut.seed, " before call ", cut.before_call, ": ", fault);
     }
@@ -96,9 +109,10 @@ Tally CutEverywhere(PowerCut cut) {
     Stamps stamps;
     const Life first =
         LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) { SpendSome(life, path); });
+    const int64_t witnessed = WitnessedBy(path);
     const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
                                           [&](Life& life) { SpendTheRest(life, path); });
-    tally.Add(cut, first, second);
+    tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
       return tally;
@@ -163,9 +177,10 @@ Tally CutALaterCharge(Unsynced unsynced) {
       const auto ledger = Ledger::Open(path);
       if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
     });
+    const int64_t witnessed = WitnessedBy(path);
     const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
                                           [&](Life& life) { SpendTheRest(life, path); });
-    tally.Add(cut, first, second);
+    tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
       return tally;

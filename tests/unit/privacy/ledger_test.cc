@@ -1,30 +1,20 @@
 #include "client/privacy/ledger.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/unit/privacy/ledger_fixture.h"
 
 namespace privatemail {
 namespace {
-
-constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-
-Guarantee Costs(double epsilon, double delta) {
-  return {
-      .epsilon = epsilon, .delta = delta, .neighbours = "test", .proven = true, .source = "test"};
-}
 
 TEST(Ledger, RefusesUntilABudgetIsSet) {
   const TemporaryFolder folder;
@@ -182,101 +172,6 @@ TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
   EXPECT_GT(before, 0);
 }
 
-// A ledger with a grant of 1 and `charges` charges of .1.
-void SpendTenths(const std::string& path, int charges) {
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
-  for (int i = 0; i < charges; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
-}
-
-void CopyState(const std::string& from, const std::string& to) {
-  for (const char* suffix : {"", ".witness"}) {
-    std::filesystem::copy_file(from + suffix, to + suffix,
-                               std::filesystem::copy_options::overwrite_existing);
-  }
-}
-
-// Refuses to spend and to grant, yet shows what it knows.
-void ExpectDistrusted(const std::string& path, size_t changes_known) {
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
-              FailsWith(absl::StatusCode::kDataLoss, "restored"));
-  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(absl::StatusCode::kDataLoss, "restored"));
-  EXPECT_THAT(ledger->Show(kUuid), FailsWith(absl::StatusCode::kDataLoss, "restored"));
-  EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
-}
-
-TEST(Ledger, ARestoredLedgerRefundsNothingAndRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  CopyState(path, folder / "backup");
-  SpendTenths(path, 3);
-  CopyState(folder / "backup", path);  // in place: the files keep their inodes
-  ExpectDistrusted(path, 3);
-}
-
-TEST(Ledger, ALedgerRestoredWithoutItsWitnessRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(folder / "backup", path,
-                             std::filesystem::copy_options::overwrite_existing);
-  ExpectDistrusted(path, 3);
-}
-
-// The ledger of one moment and the witness of the next, as a backup that runs between two releases
-// would hold them.
-TEST(Ledger, ALedgerAndAWitnessOfDifferentMomentsRefuse) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
-  {
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-    ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
-  }
-  std::filesystem::copy_file(path + ".witness", folder / "backup.witness");
-  std::filesystem::copy_file(folder / "backup", path, overwrite);
-  ExpectDistrusted(path, 3);  // the ledger alone
-  std::filesystem::copy_file(folder / "backup.witness", path + ".witness", overwrite);
-  ExpectDistrusted(path, 3);  // both
-}
-
-// The instants between the two writes of a change, made by hand.
-TEST(Ledger, WhoeverComesNextFinishesAChangeThatWasCutShort) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  const auto forget_witness = [&](int64_t generations) {
-    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
-    ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET generation = generation + ",
-                                               generations, ", former_stamp = CASE ", generations,
-                                               " WHEN 1 THEN witness_stamp ELSE "
-                                               "former_stamp END, witness_stamp = 0")),
-                IsOk());
-  };
-  for (const int64_t made_but_not_witnessed : {1, 0}) {
-    forget_witness(made_but_not_witnessed);
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
-  }
-}
-
-TEST(Ledger, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
-  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
-  ExpectDistrusted(path, 2);
-}
-
 Guarantee Gaussian(double epsilon, double delta, double mu) {
   Guarantee guarantee = Costs(epsilon, delta);
   guarantee.gaussian_mu = mu;
@@ -312,48 +207,6 @@ TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
   EXPECT_THAT(ledger->Charge(kUuid, printed),
               FailsWith(absl::StatusCode::kFailedPrecondition, "proven"));
   EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
-}
-
-TEST(Ledger, ACopyElsewhereRefuses) {
-  const TemporaryFolder folder;
-  SpendTenths(folder / "ledger", 2);
-  CopyState(folder / "ledger", folder / "copy");
-  ExpectDistrusted(folder / "copy", 3);
-  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(folder / "ledger"));
-  EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
-}
-
-TEST(Ledger, ALostLedgerOrWitnessRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::rename(path + ".witness", folder / "aside");
-  ExpectDistrusted(path, 3);
-  std::filesystem::rename(folder / "aside", path + ".witness");
-  std::filesystem::remove(path);
-  EXPECT_THAT(Ledger::Open(path),
-              FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
-}
-
-// A process that ended between the making of a witness and its first record leaves it empty.
-TEST(Ledger, AnEmptyWitnessIsTheBeginningOfANewLedgerAndOfNoOther) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  std::ofstream(path + ".witness").close();
-  SpendTenths(path, 1);
-  EXPECT_EQ(Ledger::Open(path).value()->Show(kUuid)->releases, 1);
-  std::filesystem::resize_file(path + ".witness", 0);
-  ExpectDistrusted(path, 2);
-}
-
-TEST(Ledger, ADamagedWitnessIsNamed) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  std::fstream(path + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
-              FailsWith(absl::StatusCode::kDataLoss, "digest"));
 }
 
 TEST(Ledger, HistoryHoldsEveryGrantAndChargeOldestFirst) {

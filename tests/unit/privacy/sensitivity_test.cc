@@ -1,51 +1,16 @@
 #include "client/privacy/sensitivity.h"
 
 #include <cmath>
-#include <limits>
-#include <random>
 
-#include "common/numerics/affinity_operator.h"
-#include "common/numerics/smlq.h"
 #include "tests/testing/matchers.h"
+#include "tests/unit/privacy/adversary.h"
 
 namespace privatemail {
 namespace {
 
-Matrix Normal(Eigen::Index n, Eigen::Index d, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  return Matrix::NullaryExpr(n, d, [&] { return normal(bits); });
+Setting RandomStart(Eigen::Index n, int64_t slots, double bandwidth, double alpha, unsigned seed) {
+  return Setting(Adversary(seed).Normal(n, 2), bandwidth, alpha, slots);
 }
-
-Matrix UnitNormal(Eigen::Index n, Eigen::Index d, unsigned seed) {
-  return Normal(n, d, seed).rowwise().normalized();
-}
-
-struct Case {
-  Matrix start;
-  LabelGraph graph;
-  IterationInputs inputs;
-
-  Case(Eigen::Index n, int64_t slots, double bandwidth, double alpha, unsigned seed)
-      : start(Normal(n, 2, seed)),
-        graph(Labels(n, slots), LabelGraphKind::kDistance, 2 * bandwidth * bandwidth),
-        inputs{.start = start,
-               .label_graph = graph,
-               .alpha = alpha,
-               .kernel_denominator = 2 * bandwidth * bandwidth,
-               .slots = slots} {}
-
-  static std::vector<int32_t> Labels(Eigen::Index n, int64_t slots) {
-    std::vector<int32_t> labels;
-    for (Eigen::Index i = 0; i < n; ++i) labels.push_back(static_cast<int32_t>(i % slots));
-    return labels;
-  }
-
-  Matrix Iterate(const Matrix& rows) const {
-    return SmlqUpdate(start, AffinityOperator(rows, inputs.kernel_denominator), graph,
-                      inputs.alpha);
-  }
-};
 
 // Replaces the target of slot 0 by one of slot 1 in a cloud that is as bad as it gets: anchors at
 // one point, targets at that point and opposite to it. n, bandwidth and alpha vary.
@@ -55,8 +20,8 @@ TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
     for (const double bandwidth : {.4, 1.0, 6.0}) {
       for (const double alpha : {0.0, .6, 30.0}) {
         for (unsigned seed = 1; seed <= 6; ++seed) {
-          const Case c(n, 2, bandwidth, alpha, seed);
-          ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.inputs, 2));
+          const Setting c = RandomStart(n, 2, bandwidth, alpha, seed);
+          ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2));
           Matrix one = Matrix::Zero(n, 3);
           one.col(0).setOnes();
           Matrix two = one;
@@ -64,7 +29,7 @@ TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
           two(1, 0) = -1;
           const Matrix move = c.Iterate(one) - c.Iterate(two);
           const double moved = move.norm();
-          EXPECT_LE(move.cwiseAbs().sum(), *ReplaceTargetL1Sensitivity(c.inputs, 2));
+          EXPECT_LE(move.cwiseAbs().sum(), *ReplaceTargetL1Sensitivity(c.Inputs(), 2));
           EXPECT_LE(moved, bound) << "n " << n << " bandwidth " << bandwidth << " alpha " << alpha;
           closest = std::max(closest, moved / bound);
         }
@@ -75,38 +40,39 @@ TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
 }
 
 TEST(ReplaceTarget, OneChangedRowNeedsLessThanTwo) {
-  const Case c(40, 5, 2, .6, 1);
-  EXPECT_LT(*ReplaceTargetSensitivity(c.inputs, 1), *ReplaceTargetSensitivity(c.inputs, 2));
+  const Setting c = RandomStart(40, 5, 2, .6, 1);
+  EXPECT_LT(*ReplaceTargetSensitivity(c.Inputs(), 1), *ReplaceTargetSensitivity(c.Inputs(), 2));
 }
 
 TEST(ReplaceTarget, RefusesInsteadOfGuessing) {
-  Case c(10, 2, 1, .6, 1);
-  c.inputs.kernel_denominator = 1e-3;
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+  const Setting c = RandomStart(10, 2, 1, .6, 1);
+  IterationInputs inputs = c.Inputs();
+  inputs.kernel_denominator = 1e-3;
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
               FailsWith(absl::StatusCode::kFailedPrecondition, "kernel_bandwidth"));
-  c.inputs.kernel_denominator = 2;
-  c.inputs.alpha = std::nan("");
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+  inputs.kernel_denominator = 2;
+  inputs.alpha = std::nan("");
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
               FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
-  c.inputs.alpha = 1e308;
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+  inputs.alpha = 1e308;
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
               FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
-  c.inputs.alpha = 1;
-  c.inputs.kernel_denominator = 1e200;
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+  inputs.alpha = 1;
+  inputs.kernel_denominator = 1e200;
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
               FailsWith(absl::StatusCode::kInvalidArgument, "kernel denominator"));
-  c.inputs.kernel_denominator = 2;
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 3),
+  inputs.kernel_denominator = 2;
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 3),
               FailsWith(absl::StatusCode::kInvalidArgument, "changed_rows"));
-  c.inputs.slots = 11;
-  EXPECT_THAT(ReplaceTargetSensitivity(c.inputs, 2),
+  inputs.slots = 11;
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
               FailsWith(absl::StatusCode::kInvalidArgument, "slots"));
 }
 
 // Squares of such a start vanish, and with them the noise: refused, not bounded.
 TEST(ReplaceTarget, RefusesAStartWhoseSquaresVanishOrOverflow) {
   for (const double scale : {4.5e-163, 1e-101, 1e200}) {
-    const Case c(10, 2, 1, .6, 1);
+    const Setting c = RandomStart(10, 2, 1, .6, 1);
     const Matrix start = scale * c.start;
     IterationInputs inputs{
         .start = start, .label_graph = c.graph, .alpha = .6, .kernel_denominator = 2, .slots = 2};
@@ -121,8 +87,8 @@ TEST(ReplaceTarget, RefusesAStartWhoseSquaresVanishOrOverflow) {
 
 // At the ends of what is taken, a bound scales with the start: nothing was lost.
 TEST(ReplaceTarget, ScalesWithTheStartFromEndToEnd) {
-  const Case c(10, 2, 1, .6, 1);
-  ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.inputs, 2));
+  const Setting c = RandomStart(10, 2, 1, .6, 1);
+  ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2));
   for (const double scale : {1e-99, 1e98}) {
     const Matrix start = scale * c.start;
     const IterationInputs inputs{
@@ -134,8 +100,8 @@ TEST(ReplaceTarget, ScalesWithTheStartFromEndToEnd) {
 // Against the same iteration in long double.
 TEST(IterationRoundingError, CoversTheDifferenceToLongDouble) {
   for (const double bandwidth : {.3, 1.0, 6.0}) {
-    const Case c(150, 4, bandwidth, .6, 3);
-    const Matrix rows = UnitNormal(150, 64, 4);
+    const Setting c = RandomStart(150, 4, bandwidth, .6, 3);
+    const Matrix rows = Adversary(4).UnitRows(150, 64);
     const Matrix computed = c.Iterate(rows);
     const Matrix pull = c.graph.MultiplyLaplacian(c.start);  // public: the same for both neighbours
     long double squared = 0;
@@ -147,19 +113,18 @@ TEST(IterationRoundingError, CoversTheDifferenceToLongDouble) {
         long double distance = 0;
         for (int k = 0; k < 64; ++k)
           distance += std::pow(static_cast<long double>(rows(i, k)) - rows(j, k), 2);
-        const long double w =
-            std::exp(-distance / static_cast<long double>(c.inputs.kernel_denominator));
+        const long double w = std::exp(-distance / static_cast<long double>(c.c));
         degree += w;
         for (int k = 0; k < 2; ++k) sum[k] += w * c.start(j, k);
       }
       for (int k = 0; k < 2; ++k) {
         const long double exact =
-            .5L * ((c.inputs.alpha * static_cast<long double>(pull(i, k)) + sum[k]) / degree +
-                   c.start(i, k));
+            .5L *
+            ((c.alpha * static_cast<long double>(pull(i, k)) + sum[k]) / degree + c.start(i, k));
         squared += std::pow(exact - computed(i, k), 2);
       }
     }
-    ASSERT_OK_AND_ASSIGN(const double bound, IterationRoundingError(c.inputs, 64));
+    ASSERT_OK_AND_ASSIGN(const double bound, IterationRoundingError(c.Inputs(), 64));
     EXPECT_LE(std::sqrt(squared), bound);
     if (bandwidth >= 1) {
       EXPECT_GT(std::sqrt(squared), 1e-5 * bound) << "the bound would hide a real error";
@@ -169,9 +134,9 @@ TEST(IterationRoundingError, CoversTheDifferenceToLongDouble) {
 
 TEST(LargestIterateValue, BoundsEveryEntry) {
   for (unsigned seed = 1; seed <= 5; ++seed) {
-    const Case c(30, 3, .5, 20, seed);
-    EXPECT_LE(c.Iterate(UnitNormal(30, 4, seed)).cwiseAbs().maxCoeff(),
-              *LargestIterateValue(c.inputs));
+    const Setting c = RandomStart(30, 3, .5, 20, seed);
+    EXPECT_LE(c.Iterate(Adversary(seed).UnitRows(30, 4)).cwiseAbs().maxCoeff(),
+              *LargestIterateValue(c.Inputs()));
   }
 }
 

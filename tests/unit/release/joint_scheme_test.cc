@@ -3,9 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "client/privacy/exact_sampling.h"
 #include "client/release/joint_steps.h"
-#include "common/base/validate.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 #include "tests/testing/temporary_folder.h"
@@ -45,81 +43,6 @@ struct Funded {
 
   Funded() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
 };
-
-// Noise on the grid, as integers.
-struct Noise {
-  std::vector<int64_t> draws;
-  int exponent = 0;  // a step is 2^exponent
-
-  FloatMatrix AddedTo(const Matrix& values) const {
-    FloatMatrix sums(values.rows(), values.cols());
-    for (Eigen::Index i = 0; i < values.size(); ++i) {
-      const int64_t rounded = std::llrint(std::ldexp(values.data()[i], -exponent));
-      sums.data()[i] = std::ldexp(static_cast<float>(draws[i] + rounded), exponent);
-    }
-    return sums;
-  }
-};
-
-// What the mechanism will draw from these bits, which are left where they are. The grid has 2^30
-// steps to a deviation.
-Noise ReplayGaussian(const Mechanism& mechanism, int64_t count, SeededBits bits) {
-  const double stddev = mechanism.noise_stddev();
-  Noise noise;
-  noise.exponent = std::ilogb(stddev) - 30;
-  const double steps = std::ldexp(stddev, -noise.exponent);
-  EXPECT_EQ(steps, std::floor(steps));
-  noise.draws = *SampleDiscreteGaussian(count, static_cast<uint64_t>(steps), bits);
-  return noise;
-}
-
-uint8_t NextByte(BitSource& bits) {
-  uint8_t byte = 0;
-  EXPECT_THAT(bits.Fill(absl::MakeSpan(&byte, 1)), IsOk());
-  return byte;
-}
-
-TEST(JointRelease, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnotherClass) {
-  const Anchors anchors = MakeAnchors();
-  ASSERT_OK_AND_ASSIGN(const JointSetting setting,
-                       MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
-  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
-
-  // Two runs under the same bits, with targets of the classes in slots 0 and 2.
-  SeededBits one_bits(9);
-  SeededBits two_bits(9);
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart one, DrawTargetFreePart(setting, cost, one_bits));
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
-  EXPECT_EQ(one.start, two.start);
-  EXPECT_EQ(one.dummies, two.dummies);
-  EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
-  EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
-
-  const Matrix target = *UnitRows("target", Normal(2, 77));
-  const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
-  const Matrix two_rows = AssembleRows(setting, two, 2, target.row(1));
-  for (int row = 0; row < one_rows.rows(); ++row) {
-    EXPECT_EQ(one_rows.row(row) == two_rows.row(row), row != 0 && row != 2) << "row " << row;
-  }
-  EXPECT_EQ(two_rows.row(0), setting.pool.row(one.dummies[0]));
-  EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
-
-  // The iterations differ, the noise does not: both are the value on the grid plus the draws that
-  // a sampler under the same bits makes, bit for bit.
-  const Matrix one_iteration = PrivateIteration(setting, one.start, one_rows);
-  const Matrix two_iteration = PrivateIteration(setting, two.start, two_rows);
-  EXPECT_NE(one_iteration, two_iteration);
-  EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
-  const Noise noise = ReplayGaussian(*one.noise.mechanism, one_iteration.size(), one_bits);
-  ASSERT_OK_AND_ASSIGN(const FloatMatrix one_released,
-                       one.noise.mechanism->Release(one_iteration, one_bits));
-  ASSERT_OK_AND_ASSIGN(const FloatMatrix two_released,
-                       two.noise.mechanism->Release(two_iteration, two_bits));
-  EXPECT_EQ(one_released, noise.AddedTo(one_iteration));
-  EXPECT_EQ(two_released, noise.AddedTo(two_iteration));
-  EXPECT_NE(one_released, two_released);
-  EXPECT_EQ(NextByte(one_bits), NextByte(two_bits)) << "another number of bits was drawn";
-}
 
 // The label graph of a release is that of the slots' labels in ascending order, then the anchors':
 // -1/2 J |y_i - y_j| J off the diagonal, whoever hides in which slot.

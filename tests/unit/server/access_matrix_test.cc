@@ -94,6 +94,13 @@ class AccessMatrix : public ::testing::Test {
       for (const Item& item : MakeItems(6, 1))
         *upsert->add_items() = ServiceTest::ItemMessage(item);
     }
+    if (auto* items = dynamic_cast<v1::DeleteItemsRequest*>(request.get())) {
+      items->add_ids(MakeItems(1, 1)[0].id);
+    }
+    if (auto* items = dynamic_cast<v1::GetItemsRequest*>(request.get())) {
+      items->add_ids(MakeItems(1, 1)[0].id);
+    }
+    if (auto* page = dynamic_cast<v1::ScrollItemsRequest*>(request.get())) page->set_limit(1);
     if (auto* create = dynamic_cast<v1::CreateKeyRequest*>(request.get())) {
       create->set_name("made");
       create->add_scopes(v1::KEY_SCOPE_ADMIN);
@@ -197,7 +204,8 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
     return rpc.name == std::string("ListCollections") ? kOk : kPermissionDenied;
   });
   // Nor does it learn what is there.
-  for (const char* rpc : {"GetCollection", "Retrieve", "UpsertItems", "DeleteCollection"}) {
+  for (const char* rpc : {"GetCollection", "Retrieve", "UpsertItems", "DeleteItems", "GetItems",
+                          "ScrollItems", "CountItems", "DeleteCollection"}) {
     const absl::Status there = Try(rpc, "birds", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());
     EXPECT_EQ(there.code(), absent.code());
@@ -225,6 +233,21 @@ TEST_F(AccessMatrix, AnUploadMayNotMoveOnToAnotherCollection) {
   writer->Write(message);
   writer->WritesDone();
   EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(kPermissionDenied, "'birds'"));
+}
+
+// Said here once more, beside the table: these must not become a searcher's by a slip in it.
+TEST_F(AccessMatrix, ItemsAreNeitherReadNorCountedNorDeletedByWhoMayOnlySearch) {
+  const std::string searcher = MakeKey(kSearchScope, {}).text();
+  const std::string writer = MakeKey(kWriteScope, {"birds"}).text();
+  for (const char* rpc : {"GetItems", "ScrollItems", "CountItems", "DeleteItems"}) {
+    const std::string before = Everything();
+    EXPECT_THAT(Try(rpc, "birds", searcher),
+                FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
+    EXPECT_THAT(Try(rpc, "fish", writer),
+                FailsWith(kPermissionDenied, "is not for collection 'fish'"));
+    EXPECT_EQ(Everything(), before) << rpc << " was executed";
+    EXPECT_THAT(Try(rpc, "birds", writer), IsOk());
+  }
 }
 
 // Without this, tests that expect refusals would pass for a daemon that refuses everything.

@@ -1,42 +1,12 @@
-#include "server/engine/catalog.h"
-
 #include <atomic>
 #include <thread>
 
-#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/catalog_fixture.h"
 
 namespace privatemail::testing {
 namespace {
 
 using ::testing::SizeIs;
-
-class CatalogTest : public ::testing::Test {
- protected:
-  CatalogTest() { Reopen(); }
-
-  void Reopen() {
-    catalog_.reset();
-    auto store = SqliteStore::Open(directory_.path());
-    ASSERT_THAT(store, IsOk());
-    auto catalog = Catalog::Open(*std::move(store));
-    ASSERT_THAT(catalog, IsOk());
-    catalog_ = *std::move(catalog);
-  }
-
-  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
-
-  CollectionView CreateBirds(int items) {
-    auto view = catalog_->Create(Birds());
-    EXPECT_THAT(view, IsOk());
-    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
-    return *view;
-  }
-
-  static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
-
-  const TemporaryFolder directory_;
-  std::unique_ptr<Catalog> catalog_;
-};
 
 TEST_F(CatalogTest, ChecksNames) {
   for (const std::string name : {"a", "Birds-2.v_1", "9"}) {

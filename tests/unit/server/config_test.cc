@@ -57,6 +57,9 @@ TEST(Config, NamesFileLineKeyExpectedAndCame) {
         {"max_k = [1]", "but is of type array"},
         {"max_k = 1979-05-27", "but is of type date"},
         {"insecure = 1", "insecure must be true or false, but is 1"},
+        {"store = 'mysql'", "store must be one of sqlite, postgres, but is 'mysql'"},
+        {"postgres_connections = 0",
+         "postgres_connections must be an integer between 1 and 1000, but is 0"},
         {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
         {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
         {"drain_seconds = -1", "but is -1"},
@@ -127,6 +130,10 @@ TEST(CommandLine, FlagsOverrideTheFile) {
 TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
   EXPECT_THAT(Typed({"--max-k", "0"}),
               FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is 0"));
+  EXPECT_THAT(Typed({"--store", "mysql"}),
+              FailsWith(kInvalid, "--store must be one of sqlite, postgres, but is 'mysql'"));
+  EXPECT_THAT(Typed({"--postgres-connections", "0"}),
+              FailsWith(kInvalid, "--postgres-connections must be an integer between 1 and 1000"));
   EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
   EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),

@@ -22,5 +22,20 @@ TEST(ExactIndex, BreaksTiesByTheSmallerRowAndReturnsNoMoreThanThereAre) {
   EXPECT_EQ(index.Search(RowVector::Zero(2), 5).back().squared_distance, 9);
 }
 
+TEST(ExactIndex, APartOfItFindsThatPartUnderTheRowsOfTheWhole) {
+  Matrix points(5, 1);
+  points << 0, 1, 2, 3, 4;
+  const ExactIndex index(points);
+  const ExactIndex::Part part = index.Restrict({0, 2, 4});
+  EXPECT_EQ(part.size(), 3);
+  RowVector query(1);
+  query << 3.2;
+  const std::vector<Neighbor> nearest = part.Search(query, 2);
+  ASSERT_EQ(nearest.size(), 2u);
+  EXPECT_EQ(nearest[0].row, 4);
+  EXPECT_EQ(nearest[1].row, 2);
+  EXPECT_TRUE(index.Restrict({}).Search(query, 2).empty());
+}
+
 }  // namespace
 }  // namespace privatemail

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "absl/strings/str_format.h"
+#include "server/store/uuid.h"
 
 namespace privatemail::testing {
 namespace {
@@ -47,7 +48,7 @@ StoredCollection SmallCollection(const std::string& name) {
 }
 
 Item MakeItem(const std::string& id, int32_t label, unsigned seed) {
-  return {id, label, Features(seed), ""};
+  return {id, label, Features(seed), "", 0};
 }
 
 std::vector<Item> MakeItems(int count, unsigned seed) {
@@ -57,6 +58,19 @@ std::vector<Item> MakeItems(int count, unsigned seed) {
     items.push_back(MakeItem(absl::StrFormat("item-%03d", i), kLabels[i % 3], seed + i));
   }
   return items;
+}
+
+Embedding SomeEmbedding(int items) {
+  Embedding embedding;
+  embedding.objective = -1.25;
+  for (const Item& item : MakeItems(items, 1)) {
+    embedding.ids.push_back(item.id);
+    embedding.labels.push_back(item.label);
+    embedding.payloads.push_back(item.payload);
+  }
+  embedding.coordinates = Matrix::Random(items, 2);
+  embedding.anchor_coordinates = Matrix::Random(12, 2);
+  return embedding;
 }
 
 }  // namespace privatemail::testing

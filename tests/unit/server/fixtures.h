@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "server/store/types.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -29,6 +29,8 @@ StoredCollection SmallCollection(const std::string& name);
 Item MakeItem(const std::string& id, int32_t label, unsigned seed);
 // Items "item-000", "item-001", ... with labels 3, 5, 9, 3, ...
 std::vector<Item> MakeItems(int count, unsigned seed);
+// What an embedding of MakeItems(count, 1) might be; the coordinates mean nothing.
+Embedding SomeEmbedding(int items);
 
 }  // namespace privatemail::testing
 

@@ -87,6 +87,39 @@ TEST_F(LimitsTest, OfASearchNameLimitAndValue) {
               FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
 }
 
+TEST_F(LimitsTest, OfAMessageShortenPagesOfItemsAndNameThemselvesWhereNothingCanBeShorter) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  std::vector<Item> items = MakeItems(6, 1);
+  for (Item& item : items) item.payload = '"' + std::string(25'000, 'x') + '"';
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(
+      Upsert({Message("birds", {items[0], items[1]}), Message("birds", {items[2], items[3]}),
+              Message("birds", {items[4], items[5]})},
+             &totals),
+      IsOk());
+  v1::ScrollItemsRequest scroll;
+  scroll.set_collection("birds");
+  scroll.set_limit(6);
+  std::vector<std::string> ids;
+  do {
+    grpc::ClientContext context;
+    v1::ScrollItemsResponse page;
+    ASSERT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)), IsOk());
+    EXPECT_EQ(page.items_size(), 2);
+    for (const v1::Item& item : page.items()) ids.push_back(item.id());
+    scroll.set_cursor(page.next_cursor());
+  } while (!scroll.cursor().empty() && ids.size() < 10);
+  EXPECT_THAT(ids, ::testing::ElementsAre("item-000", "item-001", "item-002", "item-003",
+                                          "item-004", "item-005"));
+  v1::GetItemsRequest get;
+  get.set_collection("birds");
+  for (const std::string& id : ids) get.add_ids(id);
+  grpc::ClientContext context;
+  v1::GetItemsResponse got;
+  EXPECT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)),
+              FailsWith(kExhausted, "the limit of 65536 bytes (max_message_bytes)"));
+}
+
 TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
   v1::CreateCollectionRequest request = Birds();
   request.set_extractor(std::string(70'000, 'x'));

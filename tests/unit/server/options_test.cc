@@ -59,6 +59,22 @@ TEST(DaemonOptions, NamesTheDataDirectoryThatIsMissing) {
               FailsWith(absl::StatusCode::kInvalidArgument, "--data-dir"));
 }
 
+TEST(DaemonOptions, KnowsTwoStoresAndWhatBelongsToThem) {
+  DaemonOptions options = Minimal();
+  EXPECT_EQ(*ParseStoreKind(options.store), StoreKind::kSqlite);
+  options.store = "mysql";
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument,
+                                           "--store must be sqlite or postgres, but is 'mysql'"));
+  options.store = "postgres";
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --store postgres is"));
+  options.postgres_file = "conninfo";
+  EXPECT_THAT(Validate(options), IsOk());
+  options.store = "sqlite";
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --postgres-file is"));
+}
+
 TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
   DaemonOptions half = Minimal();
   half.tls_certificate = "a";

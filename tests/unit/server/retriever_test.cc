@@ -75,6 +75,54 @@ TEST_F(RetrieverTest, BreaksTiesByIdWhenCoordinatesAreEqual) {
   EXPECT_EQ(answer->slots[0][1].row, 1);
 }
 
+TEST_F(RetrieverTest, FindsOnlyWhatFitsTheFilterAndIsNotHiddenInEverySlot) {
+  for (size_t row = 0; row < 6; ++row) {
+    embedding_.payloads[row] = absl::StrCat("{\"row\":", row, "}");
+  }
+  const Retriever retriever = MakeRetriever();
+  v1::PayloadFilter proto;
+  proto.mutable_range()->set_path("row");
+  proto.mutable_range()->set_gte(3);
+  RetrievalQuery query = QueryOf(slots_);
+  query.filter = *PayloadFilter::FromProto("filter", proto);
+  const auto filtered = retriever.Retrieve(query);
+  ASSERT_THAT(filtered, IsOk());
+  const int64_t nearest[] = {5, 3, 4};  // of the rows 3, 4 and 5
+  for (int slot = 0; slot < 3; ++slot) {
+    ASSERT_THAT(filtered->slots[slot], SizeIs(2));
+    EXPECT_EQ(filtered->slots[slot][0].row, nearest[slot]) << slot;
+    EXPECT_GE(filtered->slots[slot][1].row, 3) << slot;
+  }
+  EXPECT_NEAR(filtered->slots[0][0].squared_distance, 1.01, 1e-12);
+
+  auto hidden = std::make_shared<HiddenRows>();
+  hidden->hidden = {false, true, false, false, true, false};
+  hidden->count = 2;
+  query.hidden = hidden;
+  query.k = 3;
+  const auto both = retriever.Retrieve(query);
+  ASSERT_THAT(both, IsOk());
+  EXPECT_TRUE(both->truncated) << "two can be found";
+  for (const auto& slot : both->slots) EXPECT_THAT(slot, SizeIs(2));
+  query.filter.reset();
+  const auto unfiltered = retriever.Retrieve(query);
+  ASSERT_THAT(unfiltered, IsOk());
+  EXPECT_FALSE(unfiltered->truncated);
+  for (const auto& slot : unfiltered->slots) {
+    ASSERT_THAT(slot, SizeIs(3));
+    for (const Neighbor& neighbor : slot) EXPECT_FALSE(hidden->hidden[neighbor.row]);
+  }
+}
+
+TEST_F(RetrieverTest, KnowsTheRowsOfItsItems) {
+  const Retriever retriever = MakeRetriever();
+  EXPECT_EQ(retriever.RowOf("item-000"), 0);
+  EXPECT_EQ(retriever.RowOf("item-005"), 5);
+  for (const std::string id : {"", "item", "item-0000", "zebra"}) {
+    EXPECT_EQ(retriever.RowOf(id), std::nullopt) << id;
+  }
+}
+
 TEST_F(RetrieverTest, ReturnsTheWholeGalleryAndAFlagWhenItHoldsFewerThanK) {
   RetrievalQuery query = QueryOf(slots_);
   query.k = 6;

@@ -1,0 +1,25 @@
+// Payload filters as people write them.
+#ifndef PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
+#define PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::cli {
+
+// What --help says of the form.
+inline constexpr char kFilterForm[] =
+    "{\"path\":\"a.b\",\"equals\":VALUE}, {\"path\":P,\"in\":[VALUE,...]}, "
+    "{\"path\":P,\"gte\":1,\"lt\":9} (also gt, lte), {\"and\":[...]}, {\"or\":[...]}, "
+    "{\"not\":{...}}";
+
+// Nothing for an empty text. INVALID_ARGUMENT naming the part that is wrong, what was expected and
+// what came.
+absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::string& text);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/filter_json.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::cli {
+namespace {
+
+constexpr int kIdsInOneCall = 1000;
+constexpr int64_t kItemsInOneCall = 1000;
+
+struct ItemsOptions {
+  std::string name;
+  std::vector<std::string> ids;
+  std::string ids_file;
+  std::string filter;
+  std::string cursor;
+  int64_t limit = 100;
+  bool features = false;
+};
+
+nlohmann::json ToJson(const v1::Item& item, bool features) {
+  nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
+  // The server checked it when it was stored, but this is another program.
+  json["payload"] = nlohmann::json::parse(item.payload(), nullptr, /*allow_exceptions=*/false);
+  if (json["payload"].is_discarded()) json["payload"] = nullptr;
+  if (features)
+    json["features"] = std::vector<float>(item.features().begin(), item.features().end());
+  return json;
+}
+
+void Print(const v1::Item& item, bool features) {
+  std::cout << Printable(item.id()) << "  label " << item.label() << ", version " << item.version()
+            << (item.payload().empty() ? "" : "  " + Printable(item.payload())) << "\n";
+  if (!features) return;
+  for (const float value : item.features()) std::cout << " " << value;
+  std::cout << "\n";
+}
+
+absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
+  std::vector<std::string> ids = options.ids;
+  if (!options.ids_file.empty()) {
+    std::ifstream file(options.ids_file);
+    for (std::string line; std::getline(file, line);) ids.push_back(line);
+    if (!file.eof()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--ids-file ", options.ids_file, " cannot be read"));
+    }
+  }
+  if (!ids.empty()) return ids;
+  return absl::InvalidArgumentError("no ids: name them after the collection, or give --ids-file");
+}
+
+// Calls `send` with at most kIdsInOneCall of the ids at a time.
+absl::Status InParts(const std::vector<std::string>& ids,
+                     const std::function<absl::Status(const std::vector<std::string>&)>& send) {
+  for (size_t first = 0; first < ids.size(); first += kIdsInOneCall) {
+    const size_t last = std::min(ids.size(), first + kIdsInOneCall);
+    PM_RETURN_IF_ERROR(send({ids.begin() + static_cast<std::ptrdiff_t>(first),
+                             ids.begin() + static_cast<std::ptrdiff_t>(last)}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Get(const Context& context, const ItemsOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  std::vector<v1::Item> items;
+  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+    v1::GetItemsRequest request;
+    request.set_collection(options.name);
+    request.mutable_ids()->Assign(part.begin(), part.end());
+    PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, transport.GetItems(request));
+    items.insert(items.end(), response.items().begin(), response.items().end());
+    return absl::OkStatus();
+  }));
+  nlohmann::json all = nlohmann::json::array();
+  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
+  const uint64_t missing = ids.size() - std::min(ids.size(), items.size());
+  Answer(context, {{"items", all}, {"missing", missing}}, [&] {
+    for (const v1::Item& item : items) Print(item, options.features);
+    if (missing > 0) std::cout << Counted(missing, "id") << " not there\n";
+  });
+  return absl::OkStatus();
+}
+
+absl::Status List(const Context& context, const ItemsOptions& options) {
+  v1::ScrollItemsRequest request;
+  request.set_collection(options.name);
+  request.set_cursor(options.cursor);
+  PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
+  if (filter) *request.mutable_filter() = *filter;
+  if (options.limit < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--limit must be at least 1, but is ", options.limit));
+  }
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  std::vector<v1::Item> items;
+  do {
+    const int64_t left = options.limit - static_cast<int64_t>(items.size());
+    request.set_limit(static_cast<uint32_t>(std::min(left, kItemsInOneCall)));
+    PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
+    items.insert(items.end(), page.items().begin(), page.items().end());
+    if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
+      return absl::DataLossError("the server's pages do not go on: its cursor stays where it is");
+    }
+    request.set_cursor(page.next_cursor());
+  } while (!request.cursor().empty() && static_cast<int64_t>(items.size()) < options.limit);
+  nlohmann::json all = nlohmann::json::array();
+  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
+  Answer(context, {{"items", all}, {"next_cursor", request.cursor()}}, [&] {
+    for (const v1::Item& item : items) Print(item, options.features);
+    if (!request.cursor().empty()) {
+      std::cout << "more with --cursor '" << Printable(request.cursor()) << "'\n";
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Count(const Context& context, const ItemsOptions& options) {
+  v1::CountItemsRequest request;
+  request.set_collection(options.name);
+  PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
+  if (filter) *request.mutable_filter() = *filter;
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, transport.CountItems(request));
+  Answer(context, {{"items", response.items()}},
+         [&] { std::cout << Counted(response.items(), "item") << "\n"; });
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const Context& context, const ItemsOptions& options) {
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  uint64_t deleted = 0;
+  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+    v1::DeleteItemsRequest request;
+    request.set_collection(options.name);
+    request.mutable_ids()->Assign(part.begin(), part.end());
+    PM_ASSIGN_OR_RETURN(const v1::DeleteItemsResponse response, transport.DeleteItems(request));
+    deleted += response.deleted();
+    return absl::OkStatus();
+  }));
+  Answer(context, {{"deleted", deleted}},
+         [&] { std::cout << "deleted " << Counted(deleted, "item") << "\n"; });
+  return absl::OkStatus();
+}
+
+using Run = absl::Status (*)(const Context&, const ItemsOptions&);
+
+CLI::App* AddVerb(CLI::App& parent, Context& context, const std::shared_ptr<ItemsOptions>& options,
+                  const std::string& verb, const std::string& description, Run run) {
+  CLI::App* command = AddCommand(parent, verb, description);
+  command->add_option("NAME", options->name, "The collection")->required();
+  command->callback([&context, options, run] {
+    context.run = [&context, options, run] { return run(context, *options); };
+  });
+  return command;
+}
+
+}  // namespace
+
+void AddItemsCommand(CLI::App& app, Context& context) {
+  CLI::App* items = AddCommand(app, "items", "Get, list, count and delete single items");
+  items->require_subcommand(1);
+  auto options = std::make_shared<ItemsOptions>();
+  CLI::App* get = AddVerb(*items, context, options, "get", "Items by id", &Get);
+  CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &List);
+  CLI::App* count = AddVerb(*items, context, options, "count", "How many items there are", &Count);
+  CLI::App* remove = AddVerb(
+      *items, context, options, "delete",
+      "Delete items by id; they are in no answer any more, also before the next build", &Delete);
+  for (CLI::App* command : {get, remove}) {
+    command->add_option("ID", options->ids, "Ids of items");
+    command->add_option("--ids-file", options->ids_file, "More ids, one a line");
+  }
+  for (CLI::App* command : {list, count}) {
+    command->add_option("--filter", options->filter,
+                        absl::StrCat("Only items whose payload fits: ", kFilterForm));
+  }
+  list->add_option("--limit", options->limit, "Items wanted")->capture_default_str();
+  list->add_option("--cursor", options->cursor, "Where the list before this one ended");
+  for (CLI::App* command : {get, list}) {
+    command->add_flag("--features", options->features, "Print feature vectors, too");
+  }
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,121 @@
+// How a collection is built.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/embedding/embed.h"
+#include "server/engine/catalog.h"
+#include "server/engine/publish.h"
+
+namespace privatemail {
+namespace {
+
+absl::Status DeletedMeanwhile(absl::string_view name) {
+  return absl::AbortedError(
+      absl::StrCat("collection ", name, " was deleted while it was being built"));
+}
+
+}  // namespace
+
+std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) {
+  auto published = std::make_shared<PublishedCollection>();
+  published->name = std::move(collection.name);
+  published->fingerprint = Fingerprint(collection.parameters);
+  published->parameters = std::move(collection.parameters);
+  published->anchors = std::move(collection.anchors);
+  return published;
+}
+
+std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
+                                               Embedding embedding) {
+  return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
+                                           std::move(embedding));
+}
+
+void Catalog::Install(std::shared_ptr<const Retriever> retriever,
+                      absl::Span<const std::string> deleted, Entry* entry) {
+  CollectionView& view = entry->view;
+  if (view.retriever != nullptr && view.retriever->version() >= retriever->version()) return;
+  const uint64_t items_version = retriever->items_version();
+  view.retriever = std::move(retriever);
+  view.hidden = nullptr;
+  Hide(deleted, entry);
+  for (const Deletion& deletion : entry->deletions) {
+    // The gallery of an earlier version still has them.
+    if (deletion.latest_version > items_version) Hide(deletion.ids, entry);
+  }
+}
+
+void Catalog::EndLoad(Entry* entry) {
+  if (--entry->loads == 0) entry->deletions.clear();
+}
+
+bool Catalog::IsDeleted(const Entry& entry) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entry.deleted;
+}
+
+absl::StatusOr<std::shared_ptr<Catalog::Entry>> Catalog::BeginBuild(absl::string_view name) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<Entry> entry, FindEntry(name));
+  if (entry->building) {
+    return absl::AbortedError(
+        absl::StrCat("collection ", name, " is being built already: wait for that build to end"));
+  }
+  if (entry->view.items == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collection ", name, " has no items: run `privatemail ingest ", name, "` first"));
+  }
+  entry->building = true;
+  ++entry->loads;
+  return entry;
+}
+
+absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
+  const PublishedCollection& published = *entry->view.published;
+  const StepObserver watch = [&](int done, int steps) -> absl::Status {
+    if (IsDeleted(*entry)) return DeletedMeanwhile(published.name);
+    return observer ? observer(done, steps) : absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
+  absl::StatusOr<Gallery> gallery = store_->LoadGallery(published.parameters);
+  if (absl::IsNotFound(gallery.status())) return DeletedMeanwhile(published.name);
+  PM_RETURN_IF_ERROR(gallery.status());
+  PM_ASSIGN_OR_RETURN(Embedding embedding,
+                      Embed(published.parameters, published.anchors, *std::move(gallery), watch));
+  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, embedding);
+  if (absl::IsNotFound(version.status())) return DeletedMeanwhile(published.name);
+  PM_RETURN_IF_ERROR(version.status());
+  embedding.version = *version;
+  auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
+  if (absl::IsNotFound(deleted.status())) return DeletedMeanwhile(published.name);
+  PM_RETURN_IF_ERROR(deleted.status());
+  const std::shared_ptr<const Retriever> retriever = MakeRetriever(published, std::move(embedding));
+  std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
+  const std::lock_guard<std::mutex> guard(mutex_);
+  former = entry->view.retriever;
+  if (entry->deleted) return DeletedMeanwhile(published.name);
+  Install(retriever, deleted->value_or(std::vector<std::string>()), entry);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name,
+                                              const StepObserver& observer) {
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, BeginBuild(name));
+  const absl::Status outcome = RunBuild(entry.get(), observer);
+  bool outdated = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    entry->building = false;
+    EndLoad(entry.get());
+    outdated = std::exchange(entry->outdated, false);
+  }
+  // Should the store be away, its watch will ask for the same once it is back.
+  if (outdated) Refresh().IgnoreError();
+  PM_RETURN_IF_ERROR(outcome);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entry->view;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,17 @@
+// From what a store holds to what answers. For the parts of Catalog.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
+#define PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
+
+#include <memory>
+
+#include "server/engine/catalog.h"
+
+namespace privatemail {
+
+std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection);
+std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
+                                               Embedding embedding);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_

@@ -1,0 +1,131 @@
+// What CollectionsService does with single items.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "server/services/collections_service.h"
+#include "server/services/request.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int64_t kMaxDeletedIds = 10000;
+constexpr int64_t kMaxFetchedItems = 1000;
+
+absl::Status TooLarge(int64_t max_bytes, absl::string_view remedy) {
+  return absl::ResourceExhaustedError(absl::StrCat("the response would exceed the limit of ",
+                                                   max_bytes,
+                                                   " bytes (max_message_bytes): ", remedy));
+}
+
+absl::Status CheckCount(int64_t ids, int64_t most) {
+  if (ids >= 1 && ids <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("ids must be 1 to ", most, " in one call, but are ", ids));
+}
+
+template <typename Request>
+absl::StatusOr<std::optional<PayloadFilter>> FilterOf(const Request& request) {
+  if (!request.has_filter()) return std::nullopt;
+  return PayloadFilter::FromProto("filter", request.filter());
+}
+
+void ToProto(Item item, v1::Item* proto) {
+  proto->set_id(std::move(item.id));
+  proto->set_label(item.label);
+  proto->mutable_features()->Assign(item.features.begin(), item.features.end());
+  proto->set_payload(std::move(item.payload));
+  proto->set_version(item.version);
+}
+
+// Moves as many of the items into the response as fit into a message; a page may be short.
+absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse* response) {
+  // The tag and length of one item and the cursor, at most.
+  constexpr size_t kItemOverhead = 16;
+  constexpr size_t kCursorBytes = kMaxItemIdBytes + 16;
+  size_t bytes = kCursorBytes;
+  std::string last;
+  for (Item& item : page.items) {
+    v1::Item message;
+    ToProto(std::move(item), &message);
+    bytes += message.ByteSizeLong() + kItemOverhead;
+    if (bytes > static_cast<size_t>(max_bytes)) {
+      if (last.empty()) return TooLarge(max_bytes, "one item alone does; raise the limit");
+      response->set_next_cursor(last);
+      return absl::OkStatus();
+    }
+    last = message.id();
+    *response->add_items() = std::move(message);
+  }
+  response->set_next_cursor(page.next.value_or(""));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+grpc::Status CollectionsService::DeleteItems(grpc::ServerContext* context,
+                                             const v1::DeleteItemsRequest* request,
+                                             v1::DeleteItemsResponse* response) {
+  return gate_->Serve(context, "DeleteItems", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxDeletedIds));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+    const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
+    PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
+    call.AddRows(result.deleted);
+    response->set_deleted(result.deleted);
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::GetItems(grpc::ServerContext* context,
+                                          const v1::GetItemsRequest* request,
+                                          v1::GetItemsResponse* response) {
+  return gate_->Serve(context, "GetItems", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxFetchedItems));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+    const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
+    PM_ASSIGN_OR_RETURN(std::vector<Item> items, catalog_->GetItems(view, ids));
+    for (Item& item : items) ToProto(std::move(item), response->add_items());
+    const int64_t most = call.limits().max_message_bytes;
+    if (response->ByteSizeLong() > static_cast<size_t>(most)) {
+      response->Clear();
+      return TooLarge(most, "ask for fewer ids at once");
+    }
+    call.AddRows(items.size());
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::ScrollItems(grpc::ServerContext* context,
+                                             const v1::ScrollItemsRequest* request,
+                                             v1::ScrollItemsResponse* response) {
+  return gate_->Serve(context, "ScrollItems", *request, [&](Call& call) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", request->limit(), 1, kMaxFetchedItems));
+    PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+    PM_ASSIGN_OR_RETURN(ItemPage page,
+                        catalog_->ScrollItems(view, filter, request->cursor(), request->limit()));
+    PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, response));
+    call.AddRows(static_cast<uint64_t>(response->items_size()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::Status CollectionsService::CountItems(grpc::ServerContext* context,
+                                            const v1::CountItemsRequest* request,
+                                            v1::CountItemsResponse* response) {
+  return gate_->Serve(context, "CountItems", *request, [&](Call& call) -> absl::Status {
+    PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+    PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->CountItems(view, filter));
+    call.AddRows(items);
+    response->set_items(items);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace privatemail

@@ -1,0 +1,83 @@
+#include "server/store/decode.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// OK when a blob holds exactly rows x cols values, asked before anything is allocated for them.
+template <typename Value>
+absl::Status CheckSize(absl::string_view what, absl::string_view blob, int64_t rows, int64_t cols) {
+  const auto values = static_cast<int64_t>(blob.size() / sizeof(Value));
+  const bool exact = rows >= 0 && cols >= 1 && blob.size() % sizeof(Value) == 0 &&
+                     values % cols == 0 && values / cols == rows;
+  if (exact) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(what, ": expected ", rows, " x ", cols, " values of ",
+                                          sizeof(Value), " bytes, got ", blob.size(), " bytes"));
+}
+
+template <typename Value>
+void Copy(absl::string_view blob, Value* values) {
+  if (!blob.empty()) std::memcpy(values, blob.data(), blob.size());
+}
+
+}  // namespace
+
+absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
+                                                  absl::string_view parameters,
+                                                  absl::string_view anchor_features,
+                                                  absl::string_view anchor_labels) {
+  StoredCollection collection;
+  collection.name = std::string(name);
+  const std::string what = absl::StrCat("collection ", name);
+  v1::PublicParameters proto;
+  if (!proto.ParseFromArray(parameters.data(), static_cast<int>(parameters.size()))) {
+    return absl::DataLossError(absl::StrCat(what, ": its parameters cannot be parsed"));
+  }
+  auto checked = FromProto(proto);
+  if (!checked.ok()) {
+    return absl::DataLossError(absl::StrCat(what, ": ", checked.status().message()));
+  }
+  collection.parameters = *std::move(checked);
+  const int64_t count = collection.parameters.anchor_count;
+  const int64_t dim = collection.parameters.feature_dim;
+  PM_RETURN_IF_ERROR(CheckSize<float>(absl::StrCat(what, " anchors"), anchor_features, count, dim));
+  PM_RETURN_IF_ERROR(
+      CheckSize<int32_t>(absl::StrCat(what, " anchor labels"), anchor_labels, count, 1));
+  Anchors& anchors = collection.anchors;
+  anchors.features.resize(count, dim);
+  anchors.labels.resize(static_cast<size_t>(count));
+  Copy(anchor_features, anchors.features.data());
+  Copy(anchor_labels, anchors.labels.data());
+  if (DigestOf(anchors) != collection.parameters.anchor_digest) {
+    return absl::DataLossError(absl::StrCat(what, ": the anchors do not match their digest"));
+  }
+  return collection;
+}
+
+absl::StatusOr<Matrix> DecodeMatrix(absl::string_view what, absl::string_view blob, int64_t rows,
+                                    int64_t cols) {
+  PM_RETURN_IF_ERROR(CheckSize<double>(what, blob, rows, cols));
+  Matrix matrix(rows, cols);
+  Copy(blob, matrix.data());
+  return matrix;
+}
+
+absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t count,
+                            float* values) {
+  PM_RETURN_IF_ERROR(CheckSize<float>(absl::StrCat("features of item ", id), blob, 1, count));
+  Copy(blob, values);
+  return absl::OkStatus();
+}
+
+absl::Status DecodeCoordinates(absl::string_view id, absl::string_view blob, int64_t count,
+                               double* values) {
+  PM_RETURN_IF_ERROR(CheckSize<double>(absl::StrCat("coordinates of item ", id), blob, 1, count));
+  Copy(blob, values);
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,191 @@
+#include "server/store/postgres/connection.h"
+
+#include <poll.h>
+
+#include <cerrno>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::postgres {
+namespace {
+
+constexpr int kOldestServer = 150000;
+// Longer than kStatementTimeout: the server ends a statement before the client gives up on it.
+constexpr absl::Duration kPatience = absl::Minutes(3);
+
+absl::StatusCode CodeOf(absl::string_view state) {
+  using absl::StatusCode;
+  const absl::string_view kind = state.substr(0, 2);  // the class: appendix A of the manual
+  if (state == "57014" || state == "55P03") return StatusCode::kDeadlineExceeded;
+  if (kind == "08" || kind == "57" || state == "53300") return StatusCode::kUnavailable;
+  if (kind == "40") return StatusCode::kAborted;
+  if (kind == "53" || kind == "54") return StatusCode::kResourceExhausted;
+  if (kind == "28" || kind == "3D" || kind == "3F" || state == "42501" || state == "25006") {
+    return StatusCode::kFailedPrecondition;
+  }
+  if (state == "XX001" || state == "XX002") return StatusCode::kDataLoss;
+  return StatusCode::kInternal;
+}
+
+std::string PlaceOf(PGconn* handle) {
+  const auto shown = [](const char* text) { return text == nullptr || *text == '\0' ? "?" : text; };
+  const std::string host = shown(PQhost(handle));
+  return absl::StrCat("database ", shown(PQdb(handle)), " at ", host,
+                      absl::StartsWith(host, "/") ? " port " : ":", shown(PQport(handle)));
+}
+
+}  // namespace
+
+Connection::Connection(const Target& target, PGconn* handle)
+    : target_(&target), handle_(handle), place_(PlaceOf(handle)) {
+  // Notices would go to standard error.
+  PQsetNoticeProcessor(
+      handle, [](void*, const char*) {}, nullptr);
+}
+
+absl::Status Connection::Unavailable(absl::string_view reason) const {
+  return absl::UnavailableError(
+      absl::StrCat("the store is unavailable: ", place_, ": ", target_->Redacted(reason)));
+}
+
+absl::Status Connection::ErrorOf(const PGresult* result) const {
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  // Without a state it is libpq that speaks, and what it says is that the server is gone. The
+  // primary message names relations at most; detail and context would repeat values.
+  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (state == nullptr) return Unavailable(PQerrorMessage(handle_.get()));
+  const std::string reason = primary == nullptr ? "no reason given" : primary;
+  const absl::StatusCode code = CodeOf(state);
+  if (code == absl::StatusCode::kUnavailable) return Unavailable(reason);
+  return absl::Status(
+      code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")"));
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& target) {
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+  for (const auto& [keyword, value] : target.options()) {
+    keywords.push_back(keyword.c_str());
+    values.push_back(value.c_str());
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  PGconn* handle = PQconnectdbParams(keywords.data(), values.data(), /*expand_dbname=*/0);
+  if (handle == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
+  auto connection = std::unique_ptr<Connection>(new Connection(target, handle));
+  if (PQstatus(handle) != CONNECTION_OK) return connection->Unavailable(PQerrorMessage(handle));
+  PQsetnonblocking(handle, 1);
+  PM_RETURN_IF_ERROR(connection->Prepare());
+  return connection;
+}
+
+absl::Status Connection::Prepare() {
+  if (PQserverVersion(handle_.get()) < kOldestServer) {
+    return absl::FailedPreconditionError(absl::StrCat(place_, " is of version ",
+                                                      PQserverVersion(handle_.get()) / 10000,
+                                                      ", this program needs 15 or later"));
+  }
+  PM_RETURN_IF_ERROR(Execute(absl::StrCat(
+      "SET search_path = privatemail; SET statement_timeout = ",
+      absl::ToInt64Milliseconds(kStatementTimeout),
+      "; SET lock_timeout = ", absl::ToInt64Milliseconds(kLockTimeout),
+      "; SET idle_in_transaction_session_timeout = ", absl::ToInt64Milliseconds(kStatementTimeout),
+      "; SET default_transaction_isolation = 'read committed'")));
+  PM_ASSIGN_OR_RETURN(const Result settings,
+                      Query("SELECT current_setting('fsync'), current_setting('full_page_writes'), "
+                            "current_setting('synchronous_commit')"));
+  for (const int column : {0, 1}) {
+    if (settings.Bytes(0, column) == "on") continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(place_, " runs with ", column == 0 ? "fsync" : "full_page_writes",
+                     " off, so that what it acknowledges would not survive a loss of power: turn "
+                     "it on"));
+  }
+  // Stricter settings (remote_apply) are left alone.
+  const absl::string_view commit = settings.Bytes(0, 2);
+  if (commit != "off" && commit != "local") return absl::OkStatus();
+  return Execute("SET synchronous_commit = on");
+}
+
+absl::Status Connection::WaitUntilReady(absl::Time deadline) {
+  while (true) {
+    const int unsent = PQflush(handle_.get());
+    if (unsent < 0) return Unavailable(PQerrorMessage(handle_.get()));
+    if (unsent == 0 && PQisBusy(handle_.get()) == 0) return absl::OkStatus();
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return Unavailable("the server does not answer");
+    pollfd ready = {socket(), static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN), 0};
+    if (::poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) < 0 &&
+        errno != EINTR) {
+      return Unavailable("poll failed");
+    }
+    if (ready.revents != 0 && PQconsumeInput(handle_.get()) == 0) {
+      return Unavailable(PQerrorMessage(handle_.get()));
+    }
+  }
+}
+
+absl::StatusOr<Result> Connection::Await() {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::Status status;
+  Result last(nullptr);
+  while (true) {
+    if (absl::Status ready = WaitUntilReady(deadline); !ready.ok()) {
+      usable_ = false;
+      return status.ok() ? ready : status;
+    }
+    PGresult* handle = PQgetResult(handle_.get());
+    if (handle == nullptr) break;
+    last = Result(handle);
+    const ExecStatusType kind = PQresultStatus(handle);
+    if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK) status = ErrorOf(handle);
+  }
+  if (absl::IsUnavailable(status)) usable_ = false;
+  PM_RETURN_IF_ERROR(status);
+  return last;
+}
+
+absl::Status Connection::Execute(const std::string& sql) {
+  if (PQsendQuery(handle_.get(), sql.c_str()) == 0) {
+    usable_ = false;
+    return Unavailable(PQerrorMessage(handle_.get()));
+  }
+  return Await().status();
+}
+
+absl::StatusOr<Result> Connection::Query(const std::string& sql, const Parameters& parameters) {
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  for (const std::string& value : parameters.values()) {
+    values.push_back(value.data());
+    lengths.push_back(static_cast<int>(value.size()));
+  }
+  const std::vector<int> formats(values.size(), 1);
+  constexpr int kBinary = 1;
+  const int sent = PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
+                                     parameters.types().data(), values.data(), lengths.data(),
+                                     formats.data(), kBinary);
+  if (sent == 0) {
+    usable_ = false;
+    return Unavailable(PQerrorMessage(handle_.get()));
+  }
+  return Await();
+}
+
+absl::StatusOr<bool> Connection::TakeNotifications() {
+  if (PQconsumeInput(handle_.get()) == 0) {
+    usable_ = false;
+    return Unavailable(PQerrorMessage(handle_.get()));
+  }
+  bool any = false;
+  while (PGnotify* notification = PQnotifies(handle_.get())) {
+    any = true;
+    PQfreemem(notification);
+  }
+  return any;
+}
+
+}  // namespace privatemail::postgres

@@ -1,0 +1,141 @@
+// What PostgresStore does with embeddings.
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/decode.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/rows.h"
+
+namespace privatemail {
+
+using postgres::CollectionRow;
+using postgres::EmbeddingRow;
+using postgres::Parameters;
+using postgres::Result;
+using postgres::RowLock;
+using postgres::Transaction;
+
+namespace {
+
+// The embedding that the new one shall replace, unless that was made from later items.
+absl::StatusOr<EmbeddingRow> FindFormer(Transaction* transaction, int64_t collection,
+                                        int64_t items_version) {
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow former, postgres::FindEmbedding(transaction, collection));
+  if (items_version >= former.items_version) return former;
+  return absl::AbortedError(absl::StrCat("an embedding of later items (version ",
+                                         former.items_version, ") was saved meanwhile; it stays"));
+}
+
+absl::Status Replace(Transaction* transaction, int64_t collection, const EmbeddingRow& former,
+                     int64_t key, const Embedding& embedding) {
+  const auto items_version = static_cast<int64_t>(embedding.items_version);
+  PM_RETURN_IF_ERROR(
+      transaction
+          ->Query("DELETE FROM embedded_items WHERE embedding = $1", Parameters().Int(former.key))
+          .status());
+  PM_RETURN_IF_ERROR(transaction
+                         ->Query("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
+                                 Parameters().Int(collection).Int(items_version))
+                         .status());
+  const Matrix& anchors = embedding.anchor_coordinates;
+  Parameters values;
+  values.Int(collection).Int(key).Int(former.version + 1).Int(items_version);
+  values.Double(embedding.objective).Bytes(BytesOf(anchors.data(), anchors.size()));
+  return transaction
+      ->Query(
+          "INSERT INTO embeddings (collection, key, version, items_version, objective, "
+          "anchor_coordinates) VALUES ($1, $2, $3, $4, $5, $6) "
+          "ON CONFLICT (collection) DO UPDATE SET key = $2, version = $3, items_version = $4, "
+          "objective = $5, anchor_coordinates = $6",
+          values)
+      .status();
+}
+
+}  // namespace
+
+// The rows are written before the collection is locked, so that its items may change meanwhile.
+absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& parameters,
+                                                      const Embedding& embedding) {
+  const std::string& uuid = parameters.collection_uuid;
+  const auto items_version = static_cast<int64_t>(embedding.items_version);
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
+  PM_ASSIGN_OR_RETURN(const CollectionRow collection,
+                      postgres::FindCollection(&transaction, uuid, RowLock::kKeepAlive));
+  PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
+  PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
+  const int64_t key = next.Int(0, 0);
+  PM_RETURN_IF_ERROR(postgres::WriteEmbeddedItems(&transaction, key, embedding));
+  PM_RETURN_IF_ERROR(postgres::FindCollection(&transaction, uuid, RowLock::kChange).status());
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
+                      FindFormer(&transaction, collection.key, items_version));
+  PM_RETURN_IF_ERROR(Replace(&transaction, collection.key, former, key, embedding));
+  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return static_cast<uint64_t>(former.version + 1);
+}
+
+absl::StatusOr<std::optional<Embedding>> PostgresStore::LoadEmbedding(
+    const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
+  PM_ASSIGN_OR_RETURN(
+      const CollectionRow collection,
+      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(
+      const Result found,
+      transaction.Query("SELECT key, version, items_version, objective, anchor_coordinates "
+                        "FROM embeddings WHERE collection = $1",
+                        Parameters().Int(collection.key)));
+  if (found.rows() == 0) return std::nullopt;
+  Embedding embedding;
+  embedding.version = static_cast<uint64_t>(found.Int(0, 1));
+  embedding.items_version = static_cast<uint64_t>(found.Int(0, 2));
+  embedding.objective = found.Double(0, 3);
+  const int64_t dim = parameters.settings.embedding_dim;
+  absl::StatusOr<Matrix> anchors =
+      DecodeMatrix("coordinates of the anchors", found.Bytes(0, 4), parameters.anchor_count, dim);
+  PM_RETURN_IF_ERROR(postgres::Place(anchors.status()));
+  embedding.anchor_coordinates = *std::move(anchors);
+  PM_RETURN_IF_ERROR(postgres::ReadEmbeddedItems(&transaction, found.Int(0, 0), dim, &embedding));
+  PM_ASSIGN_OR_RETURN(embedding.deleted,
+                      postgres::ReadDeletedSince(&transaction, collection.key, found.Int(0, 2), 0));
+  return embedding;
+}
+
+absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSince(
+    const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
+  PM_ASSIGN_OR_RETURN(
+      const CollectionRow collection,
+      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding,
+                      postgres::FindEmbedding(&transaction, collection.key));
+  if (static_cast<uint64_t>(embedding.version) != embedding_version) return std::nullopt;
+  return postgres::ReadDeletedSince(&transaction, collection.key, embedding.items_version,
+                                    static_cast<int64_t>(after));
+}
+
+absl::StatusOr<ChangesSinceEmbedding> PostgresStore::CountChanges(
+    const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
+  PM_ASSIGN_OR_RETURN(
+      const CollectionRow collection,
+      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding,
+                      postgres::FindEmbedding(&transaction, collection.key));
+  PM_ASSIGN_OR_RETURN(
+      const Result counted,
+      transaction.Query("SELECT count(*) FILTER (WHERE inserted > $2), "
+                        "count(*) FILTER (WHERE inserted <= $2), "
+                        "(SELECT count(*) FROM deletions WHERE collection = $1 AND "
+                        "version > $2 AND inserted <= $2) "
+                        "FROM items WHERE collection = $1 AND version > $2",
+                        Parameters().Int(collection.key).Int(embedding.items_version)));
+  return ChangesSinceEmbedding{static_cast<uint64_t>(counted.Int(0, 0)),
+                               static_cast<uint64_t>(counted.Int(0, 1)),
+                               static_cast<uint64_t>(counted.Int(0, 2))};
+}
+
+}  // namespace privatemail

@@ -1,0 +1,69 @@
+// Collections, their items and their embeddings in a PostgreSQL database.
+#ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
+#define PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/store/postgres/pool.h"
+#include "server/store/store.h"
+
+namespace privatemail {
+
+// The schema `privatemail` of a database of PostgreSQL 15 or later, which any number of daemons may
+// share. Calls run side by side, each on a session out of a bounded pool; changes to the items of
+// one collection wait for each other (a lock on its row), so that versions are committed in their
+// order. Every change tells the other daemons (NOTIFY, within its transaction).
+//
+// When the server is away, calls fail with UNAVAILABLE, and succeed again once it is back. Messages
+// name the database and never hold a password. The statuses beside those of Store are those of
+// postgres::Connection and postgres::Pool.
+class PostgresStore final : public Store {
+ public:
+  // conninfo: as postgres::Target::Parse takes it. Creates or migrates the schema, for which the
+  // role needs the right to create one. INVALID_ARGUMENT: conninfo cannot be read.
+  // FAILED_PRECONDITION: a newer program has used the database; those of postgres::Connection.
+  static absl::StatusOr<std::unique_ptr<PostgresStore>> Open(
+      const std::string& conninfo, const postgres::PoolOptions& options = {});
+
+  absl::StatusOr<std::vector<StoredCollection>> LoadCollections() override;
+  absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
+  absl::StatusOr<std::vector<CollectionState>> ListStates() override;
+  absl::Status Create(const StoredCollection& collection) override;
+  absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
+                                      absl::Span<const Item> items) override;
+  absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,
+                                           absl::Span<const std::string> ids) override;
+  absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& parameters,
+                                             absl::Span<const std::string> ids) override;
+  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) override;
+  absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
+                                         const Embedding& embedding) override;
+  absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
+      const PublicParameters& parameters) override;
+  absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
+      const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
+  absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;
+  std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
+                                     std::function<void(const absl::Status&)> report) override;
+
+ protected:
+  absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
+                         bool with_features, absl::FunctionRef<bool(Item)> visit) override;
+
+ private:
+  PostgresStore(postgres::Target target, const postgres::PoolOptions& options)
+      : pool_(std::move(target), options) {}
+
+  postgres::Pool pool_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_

@@ -1,0 +1,203 @@
+#include "server/store/postgres/rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/decode.h"
+
+namespace privatemail::postgres {
+namespace {
+
+// Rows that are read or written at once: few enough to bound memory and the time of a statement.
+constexpr int64_t kChunkRows = 5000;
+constexpr size_t kChunkBytes = 8 << 20;
+
+const char* SqlOf(RowLock lock) {
+  switch (lock) {
+    case RowLock::kNone:
+      return "";
+    case RowLock::kKeepAlive:
+      return " FOR KEY SHARE";
+    case RowLock::kChange:
+      return " FOR NO KEY UPDATE";
+    case RowLock::kDelete:
+      return " FOR UPDATE";
+  }
+  return "";
+}
+
+absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& embedding,
+                        size_t first, size_t last) {
+  std::vector<int64_t> positions;
+  std::vector<int64_t> labels;
+  std::vector<std::string> coordinates;
+  for (size_t i = first; i < last; ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    positions.push_back(row);
+    labels.push_back(embedding.labels[i]);
+    coordinates.emplace_back(
+        BytesOf(embedding.coordinates.row(row).data(), embedding.coordinates.cols()));
+  }
+  const size_t count = last - first;
+  Parameters parameters;
+  parameters.Int(key).Ints(positions);
+  parameters.ByteArrays(absl::MakeConstSpan(embedding.ids).subspan(first, count));
+  parameters.Ints(labels).ByteArrays(coordinates);
+  parameters.ByteArrays(absl::MakeConstSpan(embedding.payloads).subspan(first, count));
+  return transaction
+      ->Query(
+          "INSERT INTO embedded_items (embedding, position, id, label, coordinates, payload) "
+          "SELECT $1, * FROM unnest($2, $3, $4, $5, $6)",
+          parameters)
+      .status();
+}
+
+}  // namespace
+
+absl::Status Place(const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::DataLossError(absl::StrCat("the store's database is damaged (", status.message(),
+                                          "): restore it from a backup"));
+}
+
+absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::string_view uuid,
+                                             RowLock lock) {
+  PM_ASSIGN_OR_RETURN(
+      const Result found,
+      transaction->Query(absl::StrCat("SELECT key, items, latest_version FROM collections "
+                                      "WHERE uuid = $1",
+                                      SqlOf(lock)),
+                         Parameters().Text(uuid)));
+  if (found.rows() == 1) return CollectionRow{found.Int(0, 0), found.Int(0, 1), found.Int(0, 2)};
+  return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+}
+
+absl::StatusOr<EmbeddingRow> FindEmbedding(Transaction* transaction, int64_t collection) {
+  PM_ASSIGN_OR_RETURN(
+      const Result found,
+      transaction->Query("SELECT key, version, items_version FROM embeddings WHERE collection = $1",
+                         Parameters().Int(collection)));
+  if (found.rows() == 0) return EmbeddingRow{};
+  return EmbeddingRow{found.Int(0, 0), found.Int(0, 1), found.Int(0, 2)};
+}
+
+absl::StatusOr<StoredCollection> ReadCollection(const Result& result, int row) {
+  absl::StatusOr<StoredCollection> collection = DecodeCollection(
+      result.Bytes(row, 0), result.Bytes(row, 1), result.Bytes(row, 2), result.Bytes(row, 3));
+  PM_RETURN_IF_ERROR(Place(collection.status()));
+  collection->items = static_cast<uint64_t>(result.Int(row, 4));
+  collection->latest_version = static_cast<uint64_t>(result.Int(row, 5));
+  return collection;
+}
+
+absl::string_view ItemColumns(bool with_features) {
+  return with_features ? "id, label, payload, version, features" : "id, label, payload, version";
+}
+
+absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim,
+                              bool with_features) {
+  Item item;
+  item.id = std::string(result.Bytes(row, 0));
+  item.label = static_cast<int32_t>(result.Int(row, 1));
+  item.payload = std::string(result.Bytes(row, 2));
+  item.version = static_cast<uint64_t>(result.Int(row, 3));
+  if (!with_features) return item;
+  item.features.resize(static_cast<size_t>(feature_dim));
+  PM_RETURN_IF_ERROR(
+      Place(DecodeFeatures(item.id, result.Bytes(row, 4), feature_dim, item.features.data())));
+  return item;
+}
+
+absl::StatusOr<Gallery> ReadGallery(Transaction* transaction, const CollectionRow& collection,
+                                    int64_t feature_dim) {
+  Gallery gallery;
+  gallery.version = static_cast<uint64_t>(collection.latest_version);
+  gallery.features.resize(collection.items, feature_dim);
+  Eigen::Index filled = 0;
+  std::string after;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(
+        const Result chunk,
+        transaction->Query("SELECT id, label, features, payload FROM items "
+                           "WHERE collection = $1 AND id > $2 ORDER BY id LIMIT $3",
+                           Parameters().Int(collection.key).Bytes(after).Int(kChunkRows)));
+    if (filled + chunk.rows() > collection.items) break;
+    for (int row = 0; row < chunk.rows(); ++row, ++filled) {
+      gallery.ids.emplace_back(chunk.Bytes(row, 0));
+      gallery.labels.push_back(static_cast<int32_t>(chunk.Int(row, 1)));
+      PM_RETURN_IF_ERROR(Place(DecodeFeatures(gallery.ids.back(), chunk.Bytes(row, 2), feature_dim,
+                                              gallery.features.row(filled).data())));
+      gallery.payloads.emplace_back(chunk.Bytes(row, 3));
+    }
+    if (chunk.rows() < kChunkRows) break;
+    after = gallery.ids.back();
+  }
+  if (filled == collection.items) return gallery;
+  return Place(absl::DataLossError("a collection counts other items than it has"));
+}
+
+absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding) {
+  const size_t row_bytes = static_cast<size_t>(embedding.coordinates.cols()) * sizeof(double);
+  const size_t rows = embedding.ids.size();
+  for (size_t first = 0; first < rows;) {
+    size_t bytes = 0;
+    size_t last = first;
+    while (last < rows && last - first < static_cast<size_t>(kChunkRows) && bytes < kChunkBytes) {
+      bytes += row_bytes + embedding.ids[last].size() + embedding.payloads[last].size();
+      ++last;
+    }
+    PM_RETURN_IF_ERROR(WriteChunk(transaction, key, embedding, first, last));
+    first = last;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,
+                               Embedding* embedding) {
+  PM_ASSIGN_OR_RETURN(const Result counted,
+                      transaction->Query("SELECT count(*) FROM embedded_items WHERE embedding = $1",
+                                         Parameters().Int(key)));
+  const int64_t rows = counted.Int(0, 0);
+  embedding->coordinates.resize(rows, embedding_dim);
+  for (int64_t first = 0; first < rows; first += kChunkRows) {
+    PM_ASSIGN_OR_RETURN(
+        const Result chunk,
+        transaction->Query("SELECT id, label, coordinates, payload FROM embedded_items WHERE "
+                           "embedding = $1 AND position >= $2 AND position < $3 ORDER BY position",
+                           Parameters().Int(key).Int(first).Int(first + kChunkRows)));
+    if (chunk.rows() != std::min(kChunkRows, rows - first)) {
+      return Place(absl::DataLossError("an embedding lacks items"));
+    }
+    for (int row = 0; row < chunk.rows(); ++row) {
+      embedding->ids.emplace_back(chunk.Bytes(row, 0));
+      embedding->labels.push_back(static_cast<int32_t>(chunk.Int(row, 1)));
+      PM_RETURN_IF_ERROR(
+          Place(DecodeCoordinates(embedding->ids.back(), chunk.Bytes(row, 2), embedding_dim,
+                                  embedding->coordinates.row(first + row).data())));
+      embedding->payloads.emplace_back(chunk.Bytes(row, 3));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
+                                                          int64_t collection, int64_t items_version,
+                                                          int64_t after) {
+  PM_ASSIGN_OR_RETURN(
+      const Result found,
+      transaction->Query("SELECT id FROM deletions WHERE collection = $1 AND "
+                         "version > greatest($2, $3) AND inserted <= $2 ORDER BY version",
+                         Parameters().Int(collection).Int(items_version).Int(after)));
+  std::vector<std::string> ids;
+  for (int row = 0; row < found.rows(); ++row) ids.emplace_back(found.Bytes(row, 0));
+  return ids;
+}
+
+absl::Status Notify(Transaction* transaction, absl::string_view uuid) {
+  return transaction->Query("SELECT pg_notify($1, $2)", Parameters().Text(kChannel).Text(uuid))
+      .status();
+}
+
+}  // namespace privatemail::postgres

@@ -1,0 +1,111 @@
+#include "server/store/postgres/schema.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::postgres {
+namespace {
+
+// Never changed once released: what comes later is another migration.
+//
+// Blobs are as decode.h says. Ids and payloads are bytes too: bytea orders as the other store does,
+// holds any UTF-8 (text has no NUL) and does not depend on the database's encoding. Keys come from
+// sequences and are never used again, so no row can pass from a deleted collection to a new one.
+// `inserted` and `version` of an item are those of its insertion and of its last change;
+// `deletions` remembers items that are gone until an embedding without them is saved.
+constexpr const char* kMigrations[] = {R"sql(
+  CREATE TABLE collections (
+    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    uuid text NOT NULL UNIQUE,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    parameters bytea NOT NULL,
+    anchor_features bytea NOT NULL,
+    anchor_labels bytea NOT NULL,
+    items bigint NOT NULL DEFAULT 0,
+    latest_version bigint NOT NULL DEFAULT 0
+  );
+  CREATE TABLE items (
+    collection bigint NOT NULL,
+    id bytea NOT NULL,
+    label integer NOT NULL,
+    features bytea NOT NULL,
+    payload bytea NOT NULL,
+    inserted bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (collection, id)
+  );
+  CREATE INDEX items_by_version ON items (collection, version);
+  CREATE TABLE deletions (
+    collection bigint NOT NULL,
+    version bigint NOT NULL,
+    inserted bigint NOT NULL,
+    id bytea NOT NULL,
+    PRIMARY KEY (collection, version)
+  );
+  CREATE SEQUENCE embedding_keys;
+  CREATE TABLE embeddings (
+    collection bigint PRIMARY KEY,
+    key bigint NOT NULL UNIQUE,
+    version bigint NOT NULL,
+    items_version bigint NOT NULL,
+    objective double precision NOT NULL,
+    anchor_coordinates bytea NOT NULL
+  );
+  CREATE TABLE embedded_items (
+    embedding bigint NOT NULL,
+    position bigint NOT NULL,
+    id bytea NOT NULL,
+    label integer NOT NULL,
+    coordinates bytea NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (embedding, position)
+  );
+)sql"};
+
+// Any number that no other program is likely to use; "pmail" in ASCII.
+constexpr int64_t kMigrationLock = 0x706d61696c;
+
+// Everything happens under the lock, which ends with the transaction.
+absl::StatusOr<Transaction> BeginLocked(Pool* pool) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(pool, Transaction::Kind::kWrite));
+  PM_RETURN_IF_ERROR(
+      transaction.Query("SELECT pg_advisory_xact_lock($1)", Parameters().Int(kMigrationLock))
+          .status());
+  return transaction;
+}
+
+}  // namespace
+
+absl::Span<const char* const> Migrations() { return kMigrations; }
+
+absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations) {
+  const auto known = static_cast<int64_t>(migrations.size());
+  while (true) {
+    PM_ASSIGN_OR_RETURN(Transaction transaction, BeginLocked(pool));
+    PM_RETURN_IF_ERROR(
+        transaction.Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
+                            "CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY, "
+                            "applied timestamptz NOT NULL DEFAULT now())"));
+    PM_ASSIGN_OR_RETURN(const Result result,
+                        transaction.Query("SELECT coalesce(max(number), 0) FROM migrations"));
+    const int64_t applied = result.Int(0, 0);
+    if (applied > known) {
+      return absl::FailedPreconditionError(absl::StrCat("the store's schema has version ", applied,
+                                                        ", this program knows versions up to ",
+                                                        known));
+    }
+    if (applied < known) {
+      PM_RETURN_IF_ERROR(transaction.Execute(migrations[static_cast<size_t>(applied)]));
+      PM_RETURN_IF_ERROR(
+          transaction
+              .Query("INSERT INTO migrations (number) VALUES ($1)", Parameters().Int(applied + 1))
+              .status());
+    }
+    PM_RETURN_IF_ERROR(transaction.Commit());
+    if (applied >= known) return absl::OkStatus();
+  }
+}
+
+}  // namespace privatemail::postgres

@@ -1,0 +1,60 @@
+// Values on their way to and from PostgreSQL, in its binary formats. Knows nothing of collections.
+#ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_
+#define PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace privatemail::postgres {
+
+// The values of $1, $2, ... in their order, copied. Nothing of a value is ever part of SQL text.
+class Parameters {
+ public:
+  Parameters& Int(int64_t value);                                // bigint
+  Parameters& Double(double value);                              // double precision
+  Parameters& Text(absl::string_view value);                     // text, without NUL
+  Parameters& Bytes(absl::string_view value);                    // bytea
+  Parameters& Ints(absl::Span<const int64_t> values);            // bigint[]
+  Parameters& ByteArrays(absl::Span<const std::string> values);  // bytea[]
+
+  const std::vector<Oid>& types() const { return types_; }
+  const std::vector<std::string>& values() const { return values_; }
+
+ private:
+  Parameters& Add(Oid type, std::string value);
+
+  std::vector<Oid> types_;
+  std::vector<std::string> values_;
+};
+
+// Rows of an answer. Columns count from 0. A column read as another type than it has, or a NULL,
+// gives 0 or no bytes: what is read is what the schema of this program promises.
+class Result {
+ public:
+  explicit Result(PGresult* handle) : handle_(handle) {}
+
+  // "COMMIT", "INSERT 0 3", ...
+  absl::string_view command() const { return PQcmdStatus(handle_.get()); }
+  int rows() const { return PQntuples(handle_.get()); }
+  int64_t Int(int row, int column) const;  // smallint, integer or bigint
+  double Double(int row, int column) const;
+  // bytea or text; the view lives as long as the result.
+  absl::string_view Bytes(int row, int column) const;
+
+ private:
+  struct Clear {
+    void operator()(PGresult* handle) const { PQclear(handle); }
+  };
+  std::unique_ptr<PGresult, Clear> handle_;
+};
+
+}  // namespace privatemail::postgres
+
+#endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_

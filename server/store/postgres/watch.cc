@@ -1,0 +1,87 @@
+#include "server/store/postgres/watch.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/rows.h"
+
+namespace privatemail::postgres {
+namespace {
+
+constexpr absl::Duration kRetry = absl::Seconds(1);
+constexpr absl::Duration kSilence = absl::Seconds(15);
+
+}  // namespace
+
+Watch::Watch(const Target& target, std::function<absl::Status()> changed,
+             std::function<void(const absl::Status&)> report)
+    : target_(target),
+      changed_(std::move(changed)),
+      report_(std::move(report)),
+      stop_(::eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { Run(); }) {}
+
+Watch::~Watch() {
+  (void)!::eventfd_write(stop_, 1);
+  thread_.join();
+  ::close(stop_);
+}
+
+bool Watch::StopWithin(absl::Duration time, int socket) const {
+  pollfd ready[] = {{stop_, POLLIN, 0}, {socket, POLLIN, 0}};  // a negative socket is ignored
+  ::poll(ready, 2, static_cast<int>(absl::ToInt64Milliseconds(time)));
+  return ready[0].revents != 0;
+}
+
+void Watch::Report(const absl::Status& status) {
+  if (status == reported_) return;
+  reported_ = status;
+  if (report_) report_(status);
+}
+
+void Watch::Tell() {
+  absl::Status status;
+  do {
+    status = changed_();
+    Report(status);
+  } while (!status.ok() && !StopWithin(kRetry));
+}
+
+absl::Status Watch::Listen() {
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(target_));
+  PM_RETURN_IF_ERROR(connection->Execute(absl::StrCat("LISTEN ", kChannel)));
+  Tell();
+  while (!StopWithin(kSilence, connection->socket())) {
+    PM_ASSIGN_OR_RETURN(bool any, connection->TakeNotifications());
+    if (!any) {
+      // Silence, or the end of the session that shows only when it is used.
+      PM_RETURN_IF_ERROR(connection->Execute("SELECT 1"));
+      PM_ASSIGN_OR_RETURN(any, connection->TakeNotifications());
+    }
+    if (any) Tell();
+  }
+  return absl::OkStatus();
+}
+
+void Watch::Run() {
+  do {
+    if (const absl::Status status = Listen(); !status.ok()) Report(status);
+  } while (!StopWithin(kRetry));
+}
+
+}  // namespace privatemail::postgres
+
+namespace privatemail {
+
+std::unique_ptr<ChangeWatch> PostgresStore::Watch(std::function<absl::Status()> changed,
+                                                  std::function<void(const absl::Status&)> report) {
+  return std::make_unique<postgres::Watch>(pool_.target(), std::move(changed), std::move(report));
+}
+
+}  // namespace privatemail

@@ -1,0 +1,52 @@
+// Changes to items of the embedded store.
+#ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_
+#define PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/sqlite/sqlite.h"
+#include "server/store/types.h"
+
+namespace privatemail {
+
+// Writes items of one collection within one transaction, each change under the next version.
+// Errors as sqlite::Database.
+class ItemWriter {
+ public:
+  static absl::StatusOr<ItemWriter> Prepare(sqlite::Database* database, int64_t key);
+
+  // Inserts a checked item, replaces the one with its id or leaves an equal one alone; counts which
+  // in `result`.
+  absl::Status Write(const Item& item, UpsertResult* result);
+
+  // True when there was such an item.
+  absl::StatusOr<bool> Erase(const std::string& id);
+
+  // Brings the collection's counts up to date. After it, items() and latest_version() are those of
+  // the collection, before it not yet.
+  absl::Status Finish();
+  uint64_t items() const { return static_cast<uint64_t>(items_); }
+  uint64_t latest_version() const { return static_cast<uint64_t>(latest_version_); }
+
+ private:
+  ItemWriter(int64_t key, sqlite::Statement find, sqlite::Statement insert,
+             sqlite::Statement update, sqlite::Statement erase, sqlite::Statement remember,
+             sqlite::Statement finish);
+
+  int64_t key_;
+  int64_t items_ = 0;           // of the collection
+  int64_t latest_version_ = 0;  // of the collection
+  sqlite::Statement find_;
+  sqlite::Statement insert_;
+  sqlite::Statement update_;
+  sqlite::Statement erase_;
+  sqlite::Statement remember_;
+  sqlite::Statement finish_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_

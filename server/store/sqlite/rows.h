@@ -1,0 +1,48 @@
+// Between rows of the embedded store's tables and what they stand for. Called by SqliteStore under
+// its lock; errors as sqlite::Database, DATA_LOSS too when a row is not what the schema promises.
+#ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
+#define PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/sqlite/sqlite.h"
+#include "server/store/types.h"
+
+namespace privatemail {
+
+// DATA_LOSS that names the file, out of one that does not.
+absl::Status Damaged(const sqlite::Database& database, absl::string_view what);
+
+// What ReadCollection reads, out of the table collections.
+inline constexpr char kCollectionColumns[] =
+    "name, parameters, anchor_features, anchor_labels, items, latest_version";
+
+// row: kCollectionColumns. The anchors are checked against their digest.
+absl::StatusOr<StoredCollection> ReadCollection(const sqlite::Database& database,
+                                                const sqlite::Statement& row);
+
+// What ReadItem reads, out of the table items, with features or without.
+absl::string_view ItemColumns(bool with_features);
+absl::StatusOr<Item> ReadItem(const sqlite::Database& database, const sqlite::Statement& row,
+                              int64_t feature_dim, bool with_features);
+
+// All items of the collection with this key, ordered by id.
+absl::StatusOr<Gallery> ReadGallery(sqlite::Database* database, int64_t key, int64_t feature_dim);
+
+// Ids, labels, payloads and coordinates of an embedding.
+absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,
+                                const Embedding& embedding);
+absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t embedding_dim,
+                               Embedding* embedding);
+
+// Ids of items that were there at `items_version` and were deleted since, and after the version
+// `after`.
+absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
+                                                          uint64_t items_version, uint64_t after);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_

@@ -1,0 +1,210 @@
+#include "server/store/sqlite/sqlite_store.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/decode.h"
+#include "server/store/sqlite/item_writer.h"
+#include "server/store/sqlite/rows.h"
+#include "server/store/sqlite/schema.h"
+
+namespace privatemail {
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+absl::Status MadeFromLaterItems(int64_t version) {
+  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", version,
+                                         ") was saved meanwhile; it stays"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& directory) {
+  PM_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(directory));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                      Database::Open(absl::StrCat(directory, "/privatemail.sqlite")));
+  PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
+}
+
+absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
+  PM_ASSIGN_OR_RETURN(const bool found, select.BindText(1, uuid).Step());
+  if (!found) return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+  return select.Int(0);
+}
+
+absl::StatusOr<SqliteStore::EmbeddingVersions> SqliteStore::VersionsOf(int64_t key) {
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
+  PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
+  if (!found) return EmbeddingVersions{};
+  return EmbeddingVersions{select.Int(0), select.Int(1)};
+}
+
+absl::StatusOr<std::vector<StoredCollection>> SqliteStore::LoadCollections() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
+                                                      " FROM collections ORDER BY name")));
+  std::vector<StoredCollection> collections;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) return collections;
+    PM_ASSIGN_OR_RETURN(collections.emplace_back(), ReadCollection(*database_, select));
+  }
+}
+
+absl::StatusOr<StoredCollection> SqliteStore::LoadCollection(absl::string_view uuid) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
+                                                      " FROM collections WHERE key = ?1")));
+  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
+  return ReadCollection(*database_, select);
+}
+
+absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT c.uuid, c.name, c.items, c.latest_version, "
+                         "coalesce(e.version, 0) FROM collections c LEFT JOIN embeddings e "
+                         "ON e.collection = c.key ORDER BY c.name"));
+  std::vector<CollectionState> states;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) return states;
+    states.push_back({std::string(select.Bytes(0)), std::string(select.Bytes(1)),
+                      static_cast<uint64_t>(select.Int(2)), static_cast<uint64_t>(select.Int(3)),
+                      static_cast<uint64_t>(select.Int(4))});
+  }
+}
+
+absl::Status SqliteStore::Create(const StoredCollection& collection) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Statement find,
+                      database_->Prepare("SELECT 1 FROM collections WHERE name = ?1"));
+  PM_ASSIGN_OR_RETURN(const bool taken, find.BindText(1, collection.name).Step());
+  if (taken) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("collection ", collection.name, " exists already"));
+  }
+  v1::PublicParameters proto;
+  ToProto(collection.parameters, &proto);
+  const std::string parameters = proto.SerializeAsString();
+  const Anchors& anchors = collection.anchors;
+  PM_ASSIGN_OR_RETURN(Statement insert,
+                      database_->Prepare("INSERT INTO collections (uuid, name, parameters, "
+                                         "anchor_features, anchor_labels) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5)"));
+  insert.BindText(1, collection.parameters.collection_uuid).BindText(2, collection.name);
+  insert.BindBlob(3, parameters.data(), parameters.size());
+  insert.BindBlob(4, anchors.features.data(),
+                  static_cast<size_t>(anchors.features.size()) * sizeof(float));
+  insert.BindBlob(5, anchors.labels.data(), anchors.labels.size() * sizeof(int32_t));
+  PM_RETURN_IF_ERROR(insert.Run());
+  return transaction.Commit();
+}
+
+absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
+  uint64_t items = 0;
+  {
+    // Finished before the commit, which an open statement would hold up.
+    PM_ASSIGN_OR_RETURN(Statement count,
+                        database_->Prepare("SELECT items FROM collections WHERE key = ?1"));
+    PM_RETURN_IF_ERROR(count.Bind(1, key).Step().status());
+    items = static_cast<uint64_t>(count.Int(0));
+  }
+  for (const absl::string_view sql :
+       {"DELETE FROM items WHERE collection = ?1", "DELETE FROM deletions WHERE collection = ?1",
+        "DELETE FROM embedded_items WHERE collection = ?1",
+        "DELETE FROM embeddings WHERE collection = ?1", "DELETE FROM collections WHERE key = ?1"}) {
+    PM_ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
+    PM_RETURN_IF_ERROR(statement.Bind(1, key).Run());
+  }
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return items;
+}
+
+absl::StatusOr<Gallery> SqliteStore::LoadGallery(const PublicParameters& parameters) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(Gallery gallery, ReadGallery(database_.get(), key, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database_->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
+  gallery.version = static_cast<uint64_t>(select.Int(0));
+  return gallery;
+}
+
+absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,
+                                                    const Embedding& embedding) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersions former, VersionsOf(key));
+  const auto items_version = static_cast<int64_t>(embedding.items_version);
+  if (items_version < former.items_version) return MadeFromLaterItems(former.items_version);
+  for (const absl::string_view sql :
+       {"DELETE FROM embedded_items WHERE collection = ?1",
+        "DELETE FROM embeddings WHERE collection = ?1",
+        "DELETE FROM deletions WHERE collection = ?1 AND version <= ?2"}) {
+    PM_ASSIGN_OR_RETURN(Statement clear, database_->Prepare(sql));
+    clear.Bind(1, key);
+    if (absl::StrContains(sql, "?2")) clear.Bind(2, items_version);
+    PM_RETURN_IF_ERROR(clear.Run());
+  }
+  PM_RETURN_IF_ERROR(WriteEmbeddedItems(database_.get(), key, embedding));
+  const Matrix& anchors = embedding.anchor_coordinates;
+  PM_ASSIGN_OR_RETURN(Statement save,
+                      database_->Prepare("INSERT INTO embeddings (collection, version, "
+                                         "items_version, objective, anchor_coordinates) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5)"));
+  save.Bind(1, key).Bind(2, former.version + 1).Bind(3, items_version);
+  save.Bind(4, embedding.objective);
+  save.BindBlob(5, anchors.data(), static_cast<size_t>(anchors.size()) * sizeof(double));
+  PM_RETURN_IF_ERROR(save.Run());
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return static_cast<uint64_t>(former.version + 1);
+}
+
+absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
+    const PublicParameters& parameters) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database_->Prepare("SELECT version, objective, anchor_coordinates, items_version "
+                         "FROM embeddings WHERE collection = ?1"));
+  PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
+  if (!found) return std::nullopt;
+  Embedding embedding;
+  embedding.version = static_cast<uint64_t>(select.Int(0));
+  embedding.objective = select.Double(1);
+  embedding.items_version = static_cast<uint64_t>(select.Int(3));
+  absl::StatusOr<Matrix> anchors =
+      DecodeMatrix("coordinates of the anchors", select.Bytes(2), parameters.anchor_count,
+                   parameters.settings.embedding_dim);
+  if (!anchors.ok()) return Damaged(*database_, anchors.status().message());
+  embedding.anchor_coordinates = *std::move(anchors);
+  PM_RETURN_IF_ERROR(
+      ReadEmbeddedItems(database_.get(), key, parameters.settings.embedding_dim, &embedding));
+  PM_ASSIGN_OR_RETURN(embedding.deleted,
+                      ReadDeletedSince(database_.get(), key, embedding.items_version, 0));
+  return embedding;
+}
+
+}  // namespace privatemail

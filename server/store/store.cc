@@ -1,0 +1,64 @@
+#include "server/store/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+
+absl::StatusOr<ItemPage> Store::ScrollItems(const PublicParameters& parameters,
+                                            const std::optional<PayloadFilter>& filter,
+                                            absl::string_view after, int64_t limit) {
+  ItemPage page;
+  int64_t scanned = 0;
+  int64_t bytes = 0;
+  std::string last;
+  // One more than fits is asked for, which tells whether anything follows.
+  const int64_t wanted = filter ? kMaxScannedItems : std::min(limit, kMaxScannedItems);
+  PM_RETURN_IF_ERROR(
+      ScanItems(parameters, after, wanted + 1, /*with_features=*/true, [&](Item item) {
+        const auto size =
+            static_cast<int64_t>(item.features.size() * sizeof(float) + item.payload.size());
+        const bool full = scanned == wanted || (scanned > 0 && bytes + size > kMaxPageBytes) ||
+                          static_cast<int64_t>(page.items.size()) == limit;
+        if (full) {
+          page.next = last;
+          return false;
+        }
+        ++scanned;
+        last = item.id;
+        bytes += size;
+        if (!filter || filter->Matches(item.payload)) page.items.push_back(std::move(item));
+        return true;
+      }));
+  return page;
+}
+
+absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
+                                           const std::optional<PayloadFilter>& filter) {
+  if (!filter) {
+    PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, ListStates());
+    for (const CollectionState& state : states) {
+      if (state.uuid == parameters.collection_uuid) return state.items;
+    }
+    return absl::NotFoundError(
+        absl::StrCat("collection ", parameters.collection_uuid, " does not exist"));
+  }
+  uint64_t count = 0;
+  std::string after;
+  for (int64_t scanned = kMaxScannedItems; scanned == kMaxScannedItems;) {
+    scanned = 0;
+    PM_RETURN_IF_ERROR(
+        ScanItems(parameters, after, kMaxScannedItems, /*with_features=*/false, [&](Item item) {
+          ++scanned;
+          if (filter->Matches(item.payload)) ++count;
+          after = std::move(item.id);
+          return true;
+        }));
+  }
+  return count;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,128 @@
+// The seam between the daemon and whatever keeps its collections.
+#ifndef PRIVATEMAIL_SERVER_STORE_STORE_H_
+#define PRIVATEMAIL_SERVER_STORE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/protocol/payload_filter.h"
+#include "common/protocol/public_parameters.h"
+#include "server/store/types.h"
+
+namespace privatemail {
+
+// Watches for changes until it is destroyed, which waits for a call under way.
+class ChangeWatch {
+ public:
+  virtual ~ChangeWatch() = default;
+};
+
+// Collections, their items and their embeddings. Every method that writes is one transaction: when
+// it returns OK, what it wrote survives kill -9 and a loss of power of whatever holds it; with
+// another status nothing was written, except that UNAVAILABLE and DEADLINE_EXCEEDED may leave it
+// open, and every write but Create and Delete may simply be repeated. Thread-safe. Answering a
+// search must not read the store: it may be slow or away.
+//
+// A collection is named by its UUID (parameters.collection_uuid), so that a name that was deleted
+// and made again is not mistaken for the old one. Each insertion, update and deletion of an item
+// takes the next number of its collection, the version, which is never used again; a reader who has
+// seen version v has seen all changes up to v.
+//
+// Beside what each method lists, every one may return DATA_LOSS (what is stored is damaged),
+// RESOURCE_EXHAUSTED (no space, no connection), UNAVAILABLE and INTERNAL, all naming the place.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // All collections, by name. Checks the anchors against their digest.
+  virtual absl::StatusOr<std::vector<StoredCollection>> LoadCollections() = 0;
+  // NOT_FOUND.
+  virtual absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) = 0;
+  // All collections, by name, at one moment.
+  virtual absl::StatusOr<std::vector<CollectionState>> ListStates() = 0;
+
+  // ALREADY_EXISTS: the name is taken.
+  virtual absl::Status Create(const StoredCollection& collection) = 0;
+
+  // Deletes a collection with all that belongs to it; returns how many items it had. NOT_FOUND.
+  virtual absl::StatusOr<uint64_t> Delete(absl::string_view uuid) = 0;
+
+  // Inserts or replaces by id, in order. An item equal to the stored one is left alone and keeps
+  // its version; a malformed one is rejected alone (CheckItem). NOT_FOUND.
+  virtual absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
+                                              absl::Span<const Item> items) = 0;
+
+  // Ids that are not there are none of `deleted`. NOT_FOUND: no such collection.
+  virtual absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,
+                                                   absl::Span<const std::string> ids) = 0;
+
+  // Those that are there, in the order of `ids`, each as often as it is asked for. NOT_FOUND: no
+  // such collection.
+  virtual absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& parameters,
+                                                     absl::Span<const std::string> ids) = 0;
+
+  // At most `limit` (>= 1) items whose payload fits, with ids after `after` ("": from the first).
+  // An item that stays while pages are read is seen once. Reads at most kMaxScannedItems and about
+  // kMaxPageBytes: with a filter that few items fit, pages are short. NOT_FOUND.
+  absl::StatusOr<ItemPage> ScrollItems(const PublicParameters& parameters,
+                                       const std::optional<PayloadFilter>& filter,
+                                       absl::string_view after, int64_t limit);
+
+  // Items whose payload fits; all without a filter. With one it reads them in parts, and what
+  // changes meanwhile may or may not be counted. NOT_FOUND.
+  absl::StatusOr<uint64_t> CountItems(const PublicParameters& parameters,
+                                      const std::optional<PayloadFilter>& filter);
+
+  // All items, at one moment. NOT_FOUND.
+  virtual absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) = 0;
+
+  // Replaces the collection's embedding; returns the version it gave to the new one. NOT_FOUND: the
+  // collection was deleted. ABORTED: the embedding there was made from later items.
+  virtual absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
+                                                 const Embedding& embedding) = 0;
+
+  // Nothing before the first build. NOT_FOUND.
+  virtual absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
+      const PublicParameters& parameters) = 0;
+
+  // Ids of the embedding of this version whose items were deleted since it was made, and after the
+  // collection's version `after`; nothing when that embedding is not the collection's any more.
+  // NOT_FOUND.
+  virtual absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
+      const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) = 0;
+
+  // Exact. Before the first embedding every item counts as inserted. NOT_FOUND.
+  virtual absl::StatusOr<ChangesSinceEmbedding> CountChanges(
+      const PublicParameters& parameters) = 0;
+
+  // Calls `changed` from a thread of its own: once at first, after every change that any daemon
+  // makes, and after any time in which one could have been missed; again a second later while it
+  // returns an error. `report`, which may be empty, is told from that thread why nothing can be
+  // learnt, once for each reason, and OK when it works again. Null where no other daemon can change
+  // anything. The store must outlive the watch.
+  virtual std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
+                                             std::function<void(const absl::Status&)> report) = 0;
+
+ protected:
+  // Hands the items after `after`, at most `limit` of them, to `visit` until it returns false.
+  // Features are left out unless asked for. NOT_FOUND.
+  virtual absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after,
+                                 int64_t limit, bool with_features,
+                                 absl::FunctionRef<bool(Item)> visit) = 0;
+};
+
+inline constexpr int64_t kMaxScannedItems = 10000;
+inline constexpr int64_t kMaxPageBytes = 16 << 20;
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_STORE_STORE_H_

@@ -1,0 +1,136 @@
+// Single items and filters, through the programs.
+#include <fstream>
+
+#include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class Items : public FilledService {
+ protected:
+  // Gives every item the payload {"n": its number}.
+  void AddPayloads() const {
+    const Labelled rows = SeparatedClasses(kItems, 2);
+    bool sent = false;
+    const auto response = Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+      if (std::exchange(sent, true)) return false;
+      message->set_collection("things");
+      for (int i = 0; i < kItems; ++i) {
+        v1::Item* item = message->add_items();
+        item->set_id(std::to_string(i));
+        item->set_label(rows.labels[i]);
+        item->mutable_features()->Assign(rows.vectors.row(i).begin(), rows.vectors.row(i).end());
+        item->set_payload("{\"n\":" + std::to_string(i) + "}");
+      }
+      return true;
+    });
+    ASSERT_THAT(response, IsOk());
+    Build();
+  }
+
+  static std::vector<std::string> Ids(const json& answer) {
+    std::vector<std::string> ids;
+    for (const json& item : answer["items"]) ids.push_back(item["id"]);
+    return ids;
+  }
+};
+
+TEST_F(Items, AreListedFetchedCountedAndDeleted) {
+  EXPECT_EQ(Answer({"items", "count", "things"})["items"], kItems);
+  const json first = Answer({"items", "list", "things", "--limit", "3"});
+  EXPECT_THAT(Ids(first), ElementsAre("0", "1", "10"));
+  const json next = Answer({"items", "list", "things", "--limit", "2", "--features", "--cursor",
+                            first["next_cursor"].get<std::string>()});
+  EXPECT_THAT(Ids(next), ElementsAre("100", "101"));
+  EXPECT_THAT(next["items"][0]["features"], SizeIs(kFeatures));
+  EXPECT_THAT(Ids(Answer({"items", "list", "things", "--limit", "100000"})), SizeIs(kItems));
+
+  const json fetched = Answer({"items", "get", "things", "7", "none", "3"});
+  EXPECT_THAT(Ids(fetched), ElementsAre("7", "3"));
+  EXPECT_EQ(fetched["missing"], 1);
+  EXPECT_EQ(fetched["items"][0]["version"], 8);
+  EXPECT_EQ(fetched["items"][0]["label"], 2);
+
+  std::ofstream(folder_ / "ids") << "3\n11\n";
+  EXPECT_EQ(
+      Answer({"items", "delete", "things", "7", "none", "--ids-file", folder_ / "ids"})["deleted"],
+      3);
+  EXPECT_EQ(Answer({"items", "count", "things"})["items"], kItems - 3);
+  EXPECT_EQ(Info()["embedded"], kItems - 3);
+  EXPECT_THAT(Run({"items", "get", "things", "7"}).out, HasSubstr("1 id not there"));
+}
+
+TEST_F(Items, ADeletedItemIsNeverReturnedAgain) {
+  const auto query = [&] {
+    return Answer(Query({"--row", "2", "--label", "2", "-k", "60", "--epsilon", "5", "--delta",
+                         "1e-3"}))["matches"];
+  };
+  std::vector<std::string> command = {"items", "delete", "things"};
+  for (const json& match : query()) command.push_back(match["id"]);
+  const std::vector<std::string> gone(command.begin() + 3, command.end());
+  Answer(command);
+  for (int i = 0; i < 2; ++i) {
+    for (const json& match : query()) EXPECT_THAT(gone, Each(Not(match["id"].get<std::string>())));
+    Build();
+  }
+}
+
+TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
+  AddPayloads();
+  const std::string filter = R"({"and":[{"path":"n","gte":50},{"path":"n","lt":60}]})";
+  EXPECT_EQ(Answer({"items", "count", "things", "--filter", filter})["items"], 10);
+  EXPECT_THAT(Ids(Answer({"items", "list", "things", "--filter", filter})), SizeIs(10));
+  const Outcome outcome =
+      Run(Query({"--row", "2", "--label", "2", "-k", "20", "--epsilon", "5", "--delta", "1e-3",
+                 "--filter", filter, "--payloads", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json answer = outcome.json();
+  EXPECT_THAT(answer["matches"], SizeIs(10));
+  for (const json& match : answer["matches"]) {
+    EXPECT_GE(match["payload"]["n"], 50);
+    EXPECT_LT(match["payload"]["n"], 60);
+  }
+  EXPECT_THAT(outcome.err, HasSubstr("warning: the server reads --filter in clear"));
+  EXPECT_THAT(answer["warnings"].dump(), HasSubstr("in clear"));
+  EXPECT_THAT(Answer({"explain"})["filter"].get<std::string>(), HasSubstr("gte: 50"));
+  EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("SENT IN CLEAR"));
+}
+
+TEST_F(Items, ABadFilterIsRefusedBeforeAnythingIsSpent) {
+  for (const auto& [filter, part] :
+       {std::pair{"{", "is not JSON"},
+        {"[]", "--filter must be an object, but is []"},
+        {R"({"path":"n"})", "--filter.range must have a bound"},
+        {R"({"path":"n","equal":1})", "a path with equals, in, or bounds"},
+        {R"({"path":"n","gte":"x"})", "--filter.gte must be a number, but is \"x\""},
+        {R"({"path":"n","equals":[1]})", "--filter.equals must be a text"},
+        {R"({"and":[{"path":"n","equals":1},{"or":[]}]})",
+         "--filter.and[1].or must be a list of conditions"},
+        {R"({"path":"","equals":1})", "--filter.equals.path must be 1 to 256 bytes"}}) {
+    ExpectRefused(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5",
+                         "--filter", filter}),
+                  "INVALID_ARGUMENT", {part});
+    ExpectRefused({"items", "count", "things", "--filter", filter}, "INVALID_ARGUMENT", {part});
+  }
+}
+
+TEST_F(Items, SayWhatIsMissing) {
+  ExpectRefused({"items", "get", "things"}, "INVALID_ARGUMENT", {"no ids"});
+  ExpectRefused({"items", "delete", "nothing", "1"}, "NOT_FOUND", {"nothing"});
+  ExpectRefused({"items", "delete", "things", "--ids-file", folder_ / "none"}, "INVALID_ARGUMENT",
+                {"cannot be read"});
+  ExpectRefused({"items", "list", "things", "--limit", "0"}, "INVALID_ARGUMENT", {"--limit"});
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

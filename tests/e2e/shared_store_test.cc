@@ -1,0 +1,144 @@
+// Two daemons on one PostgreSQL database.
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "absl/time/clock.h"
+#include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/postgres_server.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class SharedStore : public Service {
+ protected:
+  void SetUp() override {
+    conninfo_file_ = folder_.Write("conninfo", server_.NewDatabase() + "\n");
+    ::chmod(conninfo_file_.c_str(), 0600);
+    other_ = Start("other");
+    daemon_ = Start("data");
+    Use(*daemon_);
+  }
+
+  std::unique_ptr<Daemon> Start(const std::string& data) {
+    auto daemon = std::make_unique<Daemon>(
+        folder_ / data, std::vector<std::string>{"--insecure", "--store", "postgres",
+                                                 "--postgres-file", conninfo_file_});
+    EXPECT_TRUE(daemon->listening()) << daemon->program().Wait().err;
+    return daemon;
+  }
+
+  void Use(const Daemon& daemon) { user_.flags = {"--server", daemon.address(), "--insecure"}; }
+
+  // The other daemon hears of changes a moment after the call that makes them.
+  void WaitFor(const std::string& field, const json& value) const {
+    json seen;
+    for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(30);) {
+      const Outcome outcome = Run({"collection", "info", "things", "--json"});
+      seen = outcome.json();
+      if (outcome.exit_code == 0 && seen[field] == value) return;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    FAIL() << field << " never became " << value << " in " << seen;
+  }
+
+  std::vector<std::string> Query(int k) const {
+    return {"query", "things", "--vectors",       Vectors("queries"), "--row", "2",       "--label",
+            "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
+  }
+
+  PostgresServer server_;
+  std::string conninfo_file_;
+  std::unique_ptr<Daemon> other_;
+};
+
+TEST_F(SharedStore, WhatIsIngestedAndBuiltThroughOneIsAnsweredByTheOther) {
+  CreateCollection();
+  Fill();
+  Build();
+  Grant(100, .1);
+  Write("queries", SeparatedClasses(10, 3));
+  const std::string digest = Info()["digest"];
+
+  Use(*other_);
+  WaitFor("version", 1);
+  EXPECT_EQ(Info()["digest"], digest);
+  EXPECT_EQ(Info()["items"], kItems);
+  const json answer = Answer(Query(8));
+  ASSERT_THAT(answer["matches"], SizeIs(8));
+  int of_class = 0;
+  for (const json& match : answer["matches"]) of_class += match["label"] == 2 ? 1 : 0;
+  EXPECT_GE(of_class, 6);
+
+  // Deleted through the first, not found through the second.
+  const std::string id = answer["matches"][0]["id"];
+  Use(*daemon_);
+  EXPECT_EQ(Answer({"items", "delete", "things", id})["deleted"], 1);
+  Use(*other_);
+  WaitFor("embedded", kItems - 1);
+  for (const json& match : Answer(Query(kItems))["matches"]) EXPECT_NE(match["id"], id);
+
+  // The first dies; the second goes on and builds the next version.
+  daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
+  EXPECT_EQ(Answer({"build", "things"})["version"], 2);
+  EXPECT_EQ(Info()["embedded"], kItems - 1);
+  daemon_ = Start("data");
+  Use(*daemon_);
+  EXPECT_EQ(Info()["version"], 2);
+}
+
+TEST_F(SharedStore, WithoutTheDatabaseSearchesGoOnAndChangesAreRefusedWithTheReason) {
+  CreateCollection();
+  Fill();
+  Build();
+  Grant(100, .1);
+  Write("queries", SeparatedClasses(10, 3));
+  server_.Kill();
+  EXPECT_THAT(Answer(Query(8))["matches"], SizeIs(8));
+  const Outcome refused = Run({"items", "delete", "things", "1", "--json"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.json()["error"]["code"], "UNAVAILABLE");
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("error: the store is unavailable: database test1 at "),
+                                 Not(HasSubstr("is privatemaild running"))));
+  server_.Start();
+  EXPECT_EQ(Answer({"items", "delete", "things", "1"})["deleted"], 1);
+
+  for (Daemon* daemon : {daemon_.get(), other_.get()}) {
+    daemon->program().Signal(SIGTERM);
+    const Outcome ended = daemon->program().Wait();
+    EXPECT_EQ(ended.exit_code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("changes of other daemons cannot be followed"));
+    EXPECT_THAT(ended.out + ended.err, Not(HasSubstr(PostgresServer::kPassword)));
+  }
+}
+
+TEST_F(SharedStore, ADaemonThatCannotReachItsStoreSaysWhyAndNoPassword) {
+  const auto start = [&](const std::string& conninfo) {
+    Daemon daemon(folder_ / "third", {"--insecure", "--store", "postgres", "--postgres-file",
+                                      folder_.Write("bad", conninfo)});
+    EXPECT_FALSE(daemon.listening());
+    const Outcome ended = daemon.program().Wait();
+    EXPECT_EQ(ended.exit_code, 1);
+    EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("hush-hush")));
+    return ended.err;
+  };
+  EXPECT_THAT(start("host=127.0.0.1 port=1 user=me password=hush-hush dbname=d"),
+              HasSubstr("the store is unavailable: database d at 127.0.0.1:1"));
+  EXPECT_THAT(start("postgresql://me:hush-hush@127.0.0.1:1/d"), HasSubstr("refused"));
+  EXPECT_THAT(start("hush-hush"), HasSubstr("must be keyword=value pairs of libpq"));
+  const Daemon same(folder_ / "data",
+                    {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
+  EXPECT_FALSE(same.listening()) << "a data directory is one daemon's";
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

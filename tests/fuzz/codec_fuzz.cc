@@ -1,0 +1,64 @@
+// Any bytes as a message of a peer. What is accepted comes back the same when it is sent on.
+#include <google/protobuf/stubs/logging.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "common/protocol/codec.h"
+#include "common/protocol/item_text.h"
+#include "common/protocol/public_parameters.h"
+#include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+namespace {
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void CheckMatrix(const v1::Matrix& proto) {
+  const absl::StatusOr<FloatMatrix> matrix = FromProto("matrix", proto);
+  if (!matrix.ok()) return;
+  Require(matrix->size() > 0 && matrix->allFinite());
+  v1::Matrix again;
+  ToProto(*matrix, &again);
+  Require(*FromProto("matrix", again) == *matrix);
+}
+
+void CheckParameters(const v1::PublicParameters& proto) {
+  const absl::StatusOr<PublicParameters> parameters = FromProto(proto);
+  if (!parameters.ok()) return;
+  v1::PublicParameters again;
+  ToProto(*parameters, &again);
+  Require(Fingerprint(*FromProto(again)) == Fingerprint(*parameters));
+}
+
+}  // namespace
+}  // namespace privatemail
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  google::protobuf::SetLogHandler(nullptr);  // it tells of every text that is not UTF-8
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace privatemail;
+  const int length = static_cast<int>(size);
+  if (v1::GetCollectionResponse message; message.ParseFromArray(data, length)) {
+    CheckParameters(message.parameters());
+    (void)CheckFingerprint(std::string(32, 'x'), message.fingerprint());
+  }
+  if (v1::RetrieveRequest message; message.ParseFromArray(data, length)) {
+    CheckMatrix(message.release());
+  }
+  if (v1::CreateCollectionRequest message; message.ParseFromArray(data, length)) {
+    CheckMatrix(message.anchors());
+    (void)FromProto(message.settings());
+  }
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (CheckPayload(text).ok() && !text.empty()) Require(IsUtf8(text));
+  return 0;
+}

@@ -1,0 +1,23 @@
+// Any bytes as a file of vectors or of labels. The first byte chooses the format.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "absl/strings/string_view.h"
+#include "common/features/vector_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr std::array kNames = {"a.npy", "a.fvecs", "a.ivecs", "a.csv", "a.txt", "a.png"};
+  if (size == 0) return 0;
+  const absl::string_view name = kNames[data[0] % kNames.size()];
+  const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  // What is accepted is there: no row without a column, no value out of nothing.
+  if (const auto vectors = privatemail::ParseVectors(name, bytes); vectors.ok()) {
+    if (vectors->size() < 1 || static_cast<size_t>(vectors->size()) > size) std::abort();
+  }
+  if (const auto labels = privatemail::ParseLabels(name, bytes); labels.ok()) {
+    if (labels->empty() || labels->size() > size) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,96 @@
+// The model under simulated_disk.h: what a process sees of a flat folder, what of it is on the
+// disk, and what is on its way there.
+#ifndef PRIVATEMAIL_TESTS_TESTING_DISK_MODEL_H_
+#define PRIVATEMAIL_TESTS_TESTING_DISK_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/testing/simulated_disk.h"
+
+namespace privatemail::simulated {
+
+inline constexpr size_t kMostFiles = 8;
+
+struct SharedStamp {
+  char name[64];
+  int64_t nanoseconds;
+};
+// In memory that parent and child share.
+struct Shared {
+  Life life;
+  SharedStamp stamps[kMostFiles];
+};
+
+// A change of a file on its way to the disk.
+struct Change {
+  enum class Kind { kWrite, kSize, kStamp };
+  Kind kind;
+  int64_t at = 0;  // an offset, a size or a stamp
+  std::string bytes = {};
+};
+
+struct File {
+  std::string content;  // on disk
+  int64_t stamp = 0;    // on disk
+  std::vector<Change> pending = {};
+  int64_t seen_stamp = 0;  // by the process
+
+  void Apply(const Change& change);
+};
+using Names = std::map<std::string, std::shared_ptr<File>>;
+struct Renaming {
+  std::string name;
+  std::shared_ptr<File> file;  // null: removed
+};
+
+class Disk {
+ public:
+  Disk(std::string folder, const PowerCut& cut, const Stamps& stamps, Shared* shared);
+
+  // The name inside the folder, "" for the folder itself; false: elsewhere.
+  bool Holds(const char* path, std::string* name) const;
+  bool Exists(const std::string& name) const { return name.empty() || names_.count(name) > 0; }
+  std::shared_ptr<File> Named(const std::string& name) { return names_[name]; }
+  // Null for the folder and for what is elsewhere.
+  File* Of(int descriptor);
+  bool Knows(int descriptor) { return Of(descriptor) != nullptr || folders_.count(descriptor) > 0; }
+
+  // Counts a call that is about to be made; the power may go instead.
+  void Count();
+
+  // What a call has done. file: null where the name was removed.
+  void Opened(int descriptor, const std::string& name);
+  void Closed(int descriptor);
+  void Renamed(const std::string& name, std::shared_ptr<File> file);
+  void Changed(File& file, Change change);
+  void Synced(int descriptor, bool stamp_too);
+
+  // Leaves in the real folder and in the shared stamps what the disk holds, and ends the process.
+  [[noreturn]] void Cut();
+
+ private:
+  bool Survives(bool is_stamp);
+  void Apply(const Renaming& renaming);
+  void Settle(File& file);
+
+  const std::string folder_;
+  const PowerCut cut_;
+  std::mt19937_64 coins_;
+  Shared* const shared_;
+  Names names_;          // as the process sees them
+  Names durable_names_;  // as the disk holds them
+  std::vector<Renaming> renamings_;
+  std::map<int, std::shared_ptr<File>> open_;
+  std::map<int, bool> folders_;
+};
+
+extern Disk* disk;  // in a life, until the cut; null otherwise
+
+}  // namespace privatemail::simulated
+
+#endif  // PRIVATEMAIL_TESTS_TESTING_DISK_MODEL_H_

@@ -1,0 +1,68 @@
+// A catalog over a directory of its own.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_CATALOG_FIXTURE_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_CATALOG_FIXTURE_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/catalog.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  CatalogTest() { Reopen(); }
+
+  void Reopen() {
+    catalog_.reset();
+    auto store = SqliteStore::Open(directory_.path());
+    ASSERT_THAT(store, IsOk());
+    auto catalog = Catalog::Open(*std::move(store));
+    ASSERT_THAT(catalog, IsOk());
+    catalog_ = *std::move(catalog);
+  }
+
+  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+
+  CollectionView CreateBirds(int items) {
+    auto view = catalog_->Create(Birds());
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
+
+  // Ids that a search for everything finds in its first slot, ascending.
+  std::vector<std::string> Findable() const {
+    const auto view = catalog_->Find("birds");
+    RetrievalQuery query = SomeQuery();
+    query.k = 100;
+    query.hidden = view->hidden;
+    const auto answer = view->retriever->Retrieve(query);
+    EXPECT_THAT(answer, IsOk());
+    std::vector<std::string> ids;
+    for (const Neighbor& neighbor : answer->slots[0]) {
+      ids.push_back(view->retriever->IdOf(neighbor.row));
+    }
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(view->embedded_items(), ids.size());
+    return ids;
+  }
+
+  void DeleteItems(const std::vector<std::string>& ids) {
+    const auto view = catalog_->Find("birds");
+    EXPECT_THAT(catalog_->DeleteItems(*view, ids), IsOk());
+  }
+
+  const TemporaryFolder directory_;
+  std::unique_ptr<Catalog> catalog_;
+};
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_CATALOG_FIXTURE_H_

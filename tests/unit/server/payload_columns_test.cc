@@ -1,0 +1,112 @@
+#include "server/engine/payload_columns.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+PayloadFilter Filter(const std::string& text) {
+  v1::PayloadFilter proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
+  return *PayloadFilter::FromProto("filter", proto);
+}
+
+PayloadFilter Below(const std::string& path, int bound) {
+  return Filter(absl::StrCat("range { path: \"", path, "\" lt: ", bound, " }"));
+}
+
+// {"n": row, "p0": row, "p1": row, ...}
+std::vector<std::string> Payloads(int rows, int paths) {
+  std::vector<std::string> payloads;
+  for (int row = 0; row < rows; ++row) {
+    std::string text = absl::StrCat("{\"n\":", row);
+    for (int path = 0; path < paths; ++path) absl::StrAppend(&text, ",\"p", path, "\":", row);
+    payloads.push_back(text + "}");
+  }
+  return payloads;
+}
+
+TEST(PayloadColumns, FindTheRowsThatTheFilterFitsOneByOne) {
+  std::vector<std::string> payloads = Payloads(50, 2);
+  payloads[3] = "";
+  payloads[4] = R"({"n":"text"})";
+  payloads[5] = "[1]";
+  const PayloadColumns columns(payloads);
+  const PayloadFilter filter = Filter(
+      R"(any_of { filters { range { path: "n" gte: 45 } }
+                  filters { none_of { filters { range { path: "p1" gte: 2 } } } } })");
+  std::vector<int64_t> expected;
+  for (int64_t row = 0; row < 50; ++row) {
+    if (filter.Matches(payloads[static_cast<size_t>(row)])) expected.push_back(row);
+  }
+  EXPECT_THAT(expected, SizeIs(10));
+  for (int time = 0; time < 2; ++time) {  // parsed, then kept
+    EXPECT_EQ(*columns.RowsThatFit(filter, nullptr, nullptr), expected);
+  }
+}
+
+TEST(PayloadColumns, LeaveHiddenRowsOut) {
+  const PayloadColumns columns(Payloads(6, 0));
+  HiddenRows hidden;
+  hidden.hidden = {true, false, false, true, false, false};
+  hidden.count = 2;
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), &hidden, nullptr), ElementsAre(1, 2, 4));
+}
+
+TEST(PayloadColumns, StayRightWhenMorePathsAreAskedForThanAreKept) {
+  const PayloadColumns columns(Payloads(20, 40));
+  for (int round = 0; round < 2; ++round) {
+    for (int path = 0; path < 40; ++path) {
+      EXPECT_THAT(*columns.RowsThatFit(Below(absl::StrCat("p", path), path), nullptr, nullptr),
+                  SizeIs(std::min(path, 20)));
+    }
+  }
+  std::string all = "all_of {";
+  for (int path = 0; path < 40; ++path) {
+    absl::StrAppend(&all, " filters { range { path: \"p", path, "\" gte: 18 } }");
+  }
+  EXPECT_THAT(*columns.RowsThatFit(Filter(all + " }"), nullptr, nullptr), ElementsAre(18, 19));
+}
+
+TEST(PayloadColumns, EndWhenTheCallerDoesNotWaitAnyMore) {
+  const PayloadColumns columns(Payloads(9000, 0));
+  int looks = 0;
+  const auto cancelled = [&] { return ++looks > 1; };
+  EXPECT_THAT(columns.RowsThatFit(Below("n", 5), nullptr, cancelled),
+              FailsWith(absl::StatusCode::kCancelled, ""));
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr), SizeIs(5)) << "nothing half";
+}
+
+TEST(PayloadColumns, AnswerManyThreadsAtOnce) {
+  const PayloadColumns columns(Payloads(300, 30));
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 60; ++i) {
+        const std::string path = absl::StrCat("p", (i * (thread + 1)) % 30);
+        EXPECT_THAT(*columns.RowsThatFit(Below(path, i), nullptr, nullptr), SizeIs(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PayloadColumns, OfNoItemsHaveNoRows) {
+  const PayloadColumns columns({});
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr), IsEmpty());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

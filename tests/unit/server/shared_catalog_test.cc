@@ -1,0 +1,216 @@
+// Two catalogs on one PostgreSQL database, as two daemons have them.
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/engine/catalog.h"
+#include "server/store/postgres/postgres_store.h"
+#include "tests/testing/postgres_server.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+PostgresServer& Server() {
+  static PostgresServer server;
+  return server;
+}
+
+bool Eventually(const std::function<bool()>& holds) {
+  for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(30);) {
+    if (holds()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+class SharedCatalog : public ::testing::Test {
+ protected:
+  std::unique_ptr<Catalog> OpenCatalog() {
+    auto store = PostgresStore::Open(conninfo_);
+    EXPECT_THAT(store, IsOk());
+    auto catalog = Catalog::Open(*std::move(store));
+    EXPECT_THAT(catalog, IsOk());
+    return *std::move(catalog);
+  }
+
+  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+
+  CollectionView CreateBirds(int items) {
+    auto view = one_->Create(Birds());
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(one_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  // What the other catalog knows, or an empty view.
+  CollectionView Other() const { return other_->Find("birds").value_or(CollectionView{}); }
+  uint64_t OtherVersion() const {
+    const CollectionView view = Other();
+    return view.retriever == nullptr ? 0 : view.retriever->version();
+  }
+
+  const std::string conninfo_ = Server().NewDatabase();
+  std::unique_ptr<Catalog> one_ = OpenCatalog();
+  std::unique_ptr<Catalog> other_ = OpenCatalog();
+};
+
+TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
+  const CollectionView view = CreateBirds(5);
+  EXPECT_TRUE(Eventually([&] { return Other().items == 5; }));
+  EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
+  EXPECT_EQ(Other().published->anchors.features, view.published->anchors.features);
+  const auto built = one_->Build("birds", nullptr);
+  ASSERT_THAT(built, IsOk());
+  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
+  const auto own = built->retriever->Retrieve(query);
+  const auto others = Other().retriever->Retrieve(query);
+  ASSERT_THAT(own, IsOk());
+  ASSERT_THAT(others, IsOk());
+  for (int slot = 0; slot < 3; ++slot) {
+    EXPECT_EQ(own->slots[slot][0].row, others->slots[slot][0].row);
+    EXPECT_EQ(own->slots[slot][0].squared_distance, others->slots[slot][0].squared_distance);
+  }
+  // And the other way round.
+  ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
+  ASSERT_THAT(other_->Build("birds", nullptr), IsOk());
+  EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->retriever->version() == 2; }));
+  EXPECT_EQ(one_->Find("birds")->embedded_items(), 7u);
+  EXPECT_EQ(one_->Find("birds")->items, 7u);
+}
+
+TEST_F(SharedCatalog, TheOtherHidesWhatWasDeleted) {
+  const CollectionView view = CreateBirds(5);
+  ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
+  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  const std::vector<std::string> first = {"item-002"};
+  ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
+  // A change of its own must not make it believe that it has seen everything before.
+  const std::vector<std::string> second = {"item-004"};
+  ASSERT_THAT(other_->DeleteItems(Other(), second), IsOk());
+  EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 3; }));
+  EXPECT_TRUE(Other().hidden->hidden[2]);
+  EXPECT_TRUE(Other().hidden->hidden[4]);
+  EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->embedded_items() == 3; }));
+  EXPECT_EQ(OpenCatalog()->Find("birds")->embedded_items(), 3u) << "nor one that starts later";
+}
+
+TEST_F(SharedCatalog, TheOtherForgetsADeletedCollectionAndKnowsTheNewOneOfItsName) {
+  CreateBirds(3);
+  ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
+  const CollectionView former = Other();
+  ASSERT_THAT(one_->Delete("birds"), IsOk());
+  EXPECT_TRUE(Eventually([&] { return Other().published == nullptr; }));
+  EXPECT_THAT(other_->Upsert(former, MakeItems(1, 1)),
+              FailsWith(absl::StatusCode::kNotFound, "collection birds does not exist"));
+  const auto again = one_->Create(Birds());
+  ASSERT_THAT(again, IsOk());
+  EXPECT_TRUE(Eventually([&] { return Other().published != nullptr; }));
+  EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
+  EXPECT_THAT(other_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+}
+
+TEST_F(SharedCatalog, ABuildThatTheOtherOvertookIsAbortedAndTheOthersResultAnswers) {
+  const CollectionView view = CreateBirds(3);
+  ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
+  EXPECT_THAT(one_->Build("birds",
+                          [&](int done, int) {
+                            if (done == 2) {
+                              EXPECT_THAT(other_->Upsert(Other(), MakeItems(6, 1)), IsOk());
+                              EXPECT_THAT(other_->Build("birds", nullptr), IsOk());
+                            }
+                            return absl::OkStatus();
+                          }),
+              FailsWith(absl::StatusCode::kAborted, "an embedding of later items"));
+  EXPECT_TRUE(Eventually([&] {
+    const CollectionView now = *one_->Find("birds");
+    return now.retriever != nullptr && now.retriever->items() == 6;
+  }));
+}
+
+TEST_F(SharedCatalog, AnItemThatTheOtherDeletesDuringABuildIsNotInItsResult) {
+  const CollectionView view = CreateBirds(5);
+  ASSERT_TRUE(Eventually([&] { return Other().items == 5; }));
+  const std::vector<std::string> ids = {"item-003"};
+  ASSERT_THAT(one_->Build("birds",
+                          [&](int done, int) {
+                            if (done == 2) {
+                              EXPECT_THAT(other_->DeleteItems(Other(), ids), IsOk());
+                            }
+                            return absl::OkStatus();
+                          }),
+              IsOk());
+  EXPECT_TRUE(one_->Find("birds")->hidden->hidden[3]) << "when the build returns";
+  EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 4; }));
+}
+
+TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
+  const CollectionView view = CreateBirds(40);
+  ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
+  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  const CollectionView others = Other();
+  const auto change = [](Catalog* catalog, const CollectionView& birds, int offset) {
+    for (int i = 0; i < 20; ++i) {
+      const std::vector<std::string> ids = {
+          absl::StrCat("item-0", i < 5 ? "0" : "", 2 * i + offset)};
+      EXPECT_THAT(catalog->DeleteItems(birds, ids), IsOk());
+      if (i % 3 == 0) {
+        EXPECT_THAT(catalog->Upsert(birds, {{MakeItem(absl::StrCat("new", i), 3, 1)}}), IsOk());
+      }
+    }
+  };
+  std::thread first([&] { change(one_.get(), view, 0); });
+  std::thread builder([&] {
+    // May be overtaken, which is a result, too.
+    for (int i = 0; i < 3; ++i) one_->Build("birds", nullptr).status().IgnoreError();
+  });
+  change(other_.get(), others, 1);
+  first.join();
+  builder.join();
+  const auto store = PostgresStore::Open(conninfo_);
+  const auto stored = (*store)->LoadEmbedding(view.published->parameters);
+  ASSERT_THAT(stored, IsOk());
+  const uint64_t findable = (*stored)->ids.size() - (*stored)->deleted.size();
+  for (const Catalog* catalog : {one_.get(), other_.get()}) {
+    EXPECT_TRUE(Eventually([&] {
+      const CollectionView now = *catalog->Find("birds");
+      return now.items == 7 && now.retriever->version() == (*stored)->version &&
+             now.embedded_items() == findable;
+    })) << (catalog == one_.get() ? "one" : "other");
+  }
+}
+
+TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfterwards) {
+  PostgresServer server;
+  const std::string conninfo = server.NewDatabase();
+  std::atomic<int> failures = 0;
+  std::atomic<int> recoveries = 0;
+  auto catalog = Catalog::Open(*PostgresStore::Open(conninfo), [&](const absl::Status& status) {
+    ++(status.ok() ? recoveries : failures);
+  });
+  ASSERT_THAT(catalog, IsOk());
+  const auto view = (*catalog)->Create(Birds());
+  ASSERT_THAT(view, IsOk());
+  ASSERT_THAT((*catalog)->Upsert(*view, MakeItems(5, 1)), IsOk());
+  ASSERT_THAT((*catalog)->Build("birds", nullptr), IsOk());
+  server.Kill();
+  const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
+  EXPECT_THAT((*catalog)->Find("birds")->retriever->Retrieve(query), IsOk());
+  EXPECT_THAT((*catalog)->Upsert(*view, MakeItems(6, 1)),
+              FailsWith(absl::StatusCode::kUnavailable, "the store is unavailable"));
+  EXPECT_EQ((*catalog)->Find("birds")->items, 5u);
+  EXPECT_TRUE(Eventually([&] { return failures > 0; }));
+  server.Start();
+  {
+    const auto elsewhere = PostgresStore::Open(conninfo);
+    ASSERT_THAT(elsewhere, IsOk());
+    ASSERT_THAT((*elsewhere)->Upsert(view->published->parameters, MakeItems(8, 1)), IsOk());
+  }
+  EXPECT_TRUE(Eventually([&] { return (*catalog)->Find("birds")->items == 8; }));
+  EXPECT_TRUE(Eventually([&] { return recoveries > 0; }));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,137 @@
+// What is left after a process was killed or a file was damaged.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr int kBatch = 50;
+
+// Upserts batches without end and writes one byte to `acknowledge` after each.
+[[noreturn]] void IngestUntilKilled(const std::string& directory,
+                                    const PublicParameters& parameters, int acknowledge) {
+  auto store = SqliteStore::Open(directory);
+  for (int batch = 0; store.ok(); ++batch) {
+    std::vector<Item> items;
+    items.reserve(kBatch);
+    for (int i = 0; i < kBatch; ++i) {
+      items.push_back(MakeItem(absl::StrFormat("%06d", batch * kBatch + i), 3, i));
+    }
+    if (!(*store)->Upsert(parameters, items).ok()) break;
+    if (::write(acknowledge, "x", 1) != 1) break;
+  }
+  ::_exit(1);
+}
+
+// Kills an ingesting child after `acknowledged` batches; returns how many were acknowledged.
+int KillAfter(int acknowledged, const std::string& directory, const PublicParameters& parameters) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    IngestUntilKilled(directory, parameters, ends[1]);
+  }
+  ::close(ends[1]);
+  int seen = 0;
+  char byte;
+  while (seen < acknowledged && ::read(ends[0], &byte, 1) == 1) ++seen;
+  ::kill(child, SIGKILL);
+  while (::read(ends[0], &byte, 1) == 1) ++seen;  // acknowledged before the signal struck
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
+  return seen;
+}
+
+TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
+  for (const int wanted : {1, 3, 8, 20}) {
+    const TemporaryFolder directory;
+    const StoredCollection collection = SmallCollection("birds");
+    {
+      auto store = SqliteStore::Open(directory.path());
+      ASSERT_THAT(store, IsOk());
+      ASSERT_THAT((*store)->Create(collection), IsOk());
+    }
+    const int acknowledged = KillAfter(wanted, directory.path(), collection.parameters);
+    auto store = SqliteStore::Open(directory.path());
+    ASSERT_THAT(store, IsOk());
+    const auto gallery = (*store)->LoadGallery(collection.parameters);
+    ASSERT_THAT(gallery, IsOk());
+    const size_t items = gallery->ids.size();
+    EXPECT_GE(items, static_cast<size_t>(acknowledged) * kBatch);
+    EXPECT_EQ(items % kBatch, 0u) << "a batch is there in part";
+    EXPECT_EQ((*store)->LoadCollections()->front().items, items);
+    for (size_t i = 0; i < items; ++i) {
+      EXPECT_EQ(gallery->ids[i], absl::StrFormat("%06d", static_cast<int>(i)));
+    }
+  }
+}
+
+void Overwrite(const std::string& path, int64_t offset, const std::string& bytes) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(offset);
+  file << bytes;
+}
+
+TEST(StoreCrash, AFileThatIsNoDatabaseIsNamed) {
+  const TemporaryFolder directory;
+  std::ofstream(directory / "privatemail.sqlite") << std::string(8192, 'x');
+  EXPECT_THAT(SqliteStore::Open(directory.path()),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "database file " + directory / "privatemail.sqlite" + " is damaged"));
+}
+
+TEST(StoreCrash, DamageToAnyPageIsAStatusAndNeverACrash) {
+  const TemporaryFolder original;
+  const StoredCollection collection = SmallCollection("birds");
+  {
+    auto store = SqliteStore::Open(original.path());
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT((*store)->Create(collection), IsOk());
+    ASSERT_THAT((*store)->Upsert(collection.parameters, MakeItems(200, 1)), IsOk());
+  }
+  const std::string file = original / "privatemail.sqlite";
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(file));
+  int noticed = 0;
+  for (int64_t offset = 0; offset < size; offset += 1024) {
+    const TemporaryFolder damaged;
+    std::filesystem::copy(file, damaged / "privatemail.sqlite");
+    Overwrite(damaged / "privatemail.sqlite", offset, std::string(64, '\xff'));
+    auto store = SqliteStore::Open(damaged.path());
+    absl::Status status = store.status();
+    if (store.ok()) status = (*store)->LoadCollections().status();
+    if (status.ok()) status = (*store)->LoadGallery(collection.parameters).status();
+    if (status.ok()) status = (*store)->Upsert(collection.parameters, MakeItems(9, 2)).status();
+    if (status.ok()) continue;  // free space, or a value that is as good as another
+    ++noticed;
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("privatemail.sqlite"));
+  }
+  EXPECT_GT(noticed, 5);
+}
+
+TEST(StoreCrash, ATruncatedFileIsNamed) {
+  const TemporaryFolder directory;
+  {
+    auto store = SqliteStore::Open(directory.path());
+    ASSERT_THAT(store, IsOk());
+    ASSERT_THAT((*store)->Create(SmallCollection("birds")), IsOk());
+  }
+  const std::string file = directory / "privatemail.sqlite";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  auto store = SqliteStore::Open(directory.path());
+  const absl::Status status = store.ok() ? (*store)->LoadCollections().status() : store.status();
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, file));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

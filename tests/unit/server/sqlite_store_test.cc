@@ -1,0 +1,128 @@
+// What is SQLite's own; store_conformance_test.cc has what every store promises.
+#include "server/store/sqlite/sqlite_store.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/uuid.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::MatchesRegex;
+using ::testing::SizeIs;
+
+// SQLite itself, beside the store: sees what is in the file and can put other things there.
+std::string AskFile(const std::string& directory, const std::string& sql) {
+  sqlite3* file = nullptr;
+  EXPECT_EQ(sqlite3_open((directory + "/privatemail.sqlite").c_str(), &file), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(file);
+  std::string value;
+  if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0) != nullptr) {
+    value = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(file);
+  return value;
+}
+
+class SqliteFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Reopen();
+    ASSERT_THAT(store_->Create(collection_), IsOk());
+  }
+
+  void Reopen() {
+    store_.reset();  // lets go of the lock first
+    auto store = SqliteStore::Open(directory_.path());
+    ASSERT_THAT(store, IsOk());
+    store_ = *std::move(store);
+  }
+
+  UpsertResult Upsert(const std::vector<Item>& items) {
+    auto result = store_->Upsert(collection_.parameters, items);
+    EXPECT_THAT(result, IsOk());
+    return *result;
+  }
+
+  const TemporaryFolder directory_;
+  const StoredCollection collection_ = SmallCollection("birds");
+  std::unique_ptr<SqliteStore> store_;
+};
+
+TEST_F(SqliteFile, IsLockedAgainstASecondDaemonThatIsToldThePid) {
+  EXPECT_THAT(SqliteStore::Open(directory_.path()),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("data directory ", directory_.path(),
+                                     " is locked by another daemon (pid ", ::getpid(), ")")));
+  Reopen();
+}
+
+TEST_F(SqliteFile, KeepsAWriteAheadLog) {
+  EXPECT_EQ(AskFile(directory_.path(), "PRAGMA journal_mode"), "wal");
+}
+
+TEST_F(SqliteFile, RefusesADatabaseOfANewerVersion) {
+  store_.reset();
+  AskFile(directory_.path(), "PRAGMA user_version = 3");
+  EXPECT_THAT(SqliteStore::Open(directory_.path()),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "has schema version 3, this program knows versions up to 2"));
+}
+
+TEST_F(SqliteFile, NoticesAnchorsThatDoNotMatchTheirDigest) {
+  store_.reset();
+  AskFile(directory_.path(), "UPDATE collections SET anchor_features = zeroblob(192)");
+  Reopen();
+  EXPECT_THAT(store_->LoadCollections(),
+              FailsWith(absl::StatusCode::kDataLoss, "the anchors do not match their digest"));
+}
+
+TEST_F(SqliteFile, NoticesFeaturesOfAnotherLength) {
+  Upsert(MakeItems(2, 1));
+  store_.reset();
+  AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
+  Reopen();
+  EXPECT_THAT(store_->LoadGallery(collection_.parameters),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
+}
+
+TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
+  const TemporaryFolder parent;
+  for (const std::string name : {"a/b", "c/"}) {
+    ASSERT_THAT(SqliteStore::Open(parent / name), IsOk());
+    struct stat info = {};
+    ASSERT_EQ(::stat((parent / name).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700u) << name;
+  }
+}
+
+TEST(StoreDirectory, ThatCannotBeMadeIsNamedWithTheReason) {
+  EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot create directory /proc/"));
+  EXPECT_THAT(SqliteStore::Open(""), FailsWith(absl::StatusCode::kFailedPrecondition, "empty"));
+}
+
+TEST(Uuid, IsOfVersion4AndNeverTheSame) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) {
+    const auto uuid = NewUuid();
+    ASSERT_THAT(uuid, IsOk());
+    EXPECT_THAT(*uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
+                                    "[0-9a-f]{12}"));
+    seen.insert(*uuid);
+  }
+  EXPECT_THAT(seen, SizeIs(100));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
