@@ -55,7 +55,7 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, dummies));
-  return RetrievalClient(collection.name(), std::move(scheme));
+  return RetrievalClient(collection.name(), collection.embedding_version(), std::move(scheme));
 }
 
 absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
@@ -66,12 +66,14 @@ absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
 }
 
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
+                                                uint64_t embedding_version,
                                                 const JointScheme& scheme,
                                                 const FloatMatrix& release,
                                                 const QueryOptions& options) {
   const EmbeddingSettings& settings = scheme.parameters().settings;
   v1::RetrieveRequest request;
   request.set_collection(collection);
+  request.set_embedding_version(embedding_version);
   request.set_fingerprint(Fingerprint(scheme.parameters()));
   request.set_k(static_cast<uint32_t>(options.k));
   request.set_with_payloads(options.with_payloads);
@@ -98,7 +100,8 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
-  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(name_, scheme_, release.rows, options));
+  PM_ASSIGN_OR_RETURN(prepared.request,
+                      PackRequest(name_, embedding_version_, scheme_, release.rows, options));
   prepared.state.slot = *parameters().SlotOf(target.label);
   prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;
@@ -124,6 +127,7 @@ absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64
   result.truncated = response.truncated();
   result.relative_residual = response.alignment().relative_residual();
   result.embedding_version = response.embedding_version();
+  result.changes_since_embedding = response.changes_since_embedding();
   return result;
 }
 

@@ -66,6 +66,7 @@ struct QueryResult {
   Similarity alignment;             // release to server coordinates
   double relative_residual = 0;     // of the anchors: 0 perfect, 1 no better than their mean
   uint64_t embedding_version = 0;
+  uint64_t changes_since_embedding = 0;  // of items, which the answer does not show yet
 };
 
 // One collection, ready for private queries. Lives on the client; immutable and thread-safe. Sees
@@ -100,10 +101,11 @@ class RetrievalClient {
                                      const v1::RetrieveResponse& response) const;
 
  private:
-  RetrievalClient(std::string name, JointScheme scheme)
-      : name_(std::move(name)), scheme_(std::move(scheme)) {}
+  RetrievalClient(std::string name, uint64_t embedding_version, JointScheme scheme)
+      : name_(std::move(name)), embedding_version_(embedding_version), scheme_(std::move(scheme)) {}
 
   std::string name_;
+  uint64_t embedding_version_;  // that GetCollection told of: this one or a later one answers
   JointScheme scheme_;
 };
 
@@ -115,6 +117,7 @@ absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64
 // The message that carries a release: a function of the release and public values alone. Errors:
 // those of PostProcess.
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
+                                                uint64_t embedding_version,
                                                 const JointScheme& scheme,
                                                 const FloatMatrix& release,
                                                 const QueryOptions& options);

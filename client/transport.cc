@@ -96,11 +96,13 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   return status;
 }
 
-absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name) const {
+absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
+                                                                   bool with_changes) const {
   grpc::ClientContext context;
   SetDeadline(options_, &context);
   v1::GetCollectionRequest request;
   request.set_collection(name);
+  request.set_with_changes(with_changes);
   v1::GetCollectionResponse response;
   PM_RETURN_IF_ERROR(Explain(FromGrpc(
       v1::RetrievalService::NewStub(channel_)->GetCollection(&context, request, &response))));

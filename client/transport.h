@@ -50,7 +50,9 @@ class Transport {
   // read a key.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
-  absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name) const;
+  // with_changes: counted by kind, for operators.
+  absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
+                                                          bool with_changes = false) const;
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
       const std::string& name, const std::string& fingerprint) const;
   // Sends the same bytes again, up to three times in all, when the server was unavailable: a

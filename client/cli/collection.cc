@@ -29,6 +29,12 @@ struct CreateOptions {
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
+  nlohmann::json changes;
+  if (c.has_changes()) {
+    changes = {{"inserted", c.changes().inserted()},
+               {"updated", c.changes().updated()},
+               {"deleted", c.changes().deleted()}};
+  }
   return {
       {"name", c.name()},
       {"uuid", p.collection_uuid()},
@@ -36,6 +42,8 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"items", c.items()},
       {"embedded", c.embedded_items()},
       {"version", c.embedding_version()},
+      {"changes_since_embedding", c.changes_since_embedding()},
+      {"changes", changes},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
       {"feature_dim", p.feature_dim()},
@@ -57,8 +65,13 @@ void Print(const v1::GetCollectionResponse& c) {
   std::cout << Printable(c.name()) << "  " << Counted(c.items(), "item") << ", "
             << c.embedded_items() << " embedded (version " << c.embedding_version() << "), "
             << p.slot_labels_size() << " classes, " << Counted(p.anchor_count(), "anchor") << ", "
-            << p.feature_dim() << " -> " << s.embedding_dim() << " dimensions\n"
-            << "  uuid " << Printable(p.collection_uuid()) << "\n  digest "
+            << p.feature_dim() << " -> " << s.embedding_dim() << " dimensions\n";
+  if (c.has_changes() && c.changes_since_embedding() > 0) {
+    std::cout << "  not embedded yet: " << c.changes().inserted() << " inserted, "
+              << c.changes().updated() << " updated (found as they were), " << c.changes().deleted()
+              << " deleted (not found any more): privatemail build " << Printable(c.name()) << "\n";
+  }
+  std::cout << "  uuid " << Printable(p.collection_uuid()) << "\n  digest "
             << absl::BytesToHexString(c.fingerprint()) << "\n  extractor "
             << Printable(p.extractor()) << "\n  kernel " << v1::Kernel_Name(s.kernel())
             << ", bandwidth " << s.kernel_bandwidth() << "; label graph "
@@ -177,7 +190,8 @@ absl::Status List(const Context& context) {
 
 absl::Status Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c, transport.GetCollection(name));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
+                      transport.GetCollection(name, /*with_changes=*/true));
   Answer(context, ToJson(c), [&] { Print(c); });
   return absl::OkStatus();
 }

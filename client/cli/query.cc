@@ -113,10 +113,12 @@ std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
                                        const v1::GetCollectionResponse& collection) {
   std::vector<std::string> warnings;
   // The searchable part of a gallery is what was embedded last.
-  if (collection.embedded_items() < collection.items()) {
-    warnings.push_back(absl::StrCat(collection.embedded_items(), " of ", collection.items(),
-                                    " items are searchable: run `privatemail build ",
-                                    collection.name(), "`"));
+  if (collection.changes_since_embedding() > 0) {
+    warnings.push_back(
+        absl::StrCat(collection.embedded_items(), " items are searchable, ", collection.items(),
+                     " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
+                     " since the last build are not all shown: run `privatemail build ",
+                     collection.name(), "`"));
   }
   if (options.query.filter) {
     warnings.emplace_back(

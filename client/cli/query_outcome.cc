@@ -147,7 +147,8 @@ nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string
           {"alignment",
            {{"relative_residual", outcome.result.relative_residual},
             {"scale", outcome.result.alignment.scale}}},
-          {"embedding_version", outcome.result.embedding_version}};
+          {"embedding_version", outcome.result.embedding_version},
+          {"changes_since_embedding", outcome.result.changes_since_embedding}};
 }
 
 ReportQuery Describe(const QueryOutcome& outcome, const RetrievalClient& client,

@@ -40,8 +40,10 @@ struct DaemonOptions {
   std::string log_format = "text";
   double drain_seconds = 10;
   double tls_reload_seconds = 60;
-  std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
-  std::string http;       // empty: none
+  std::string audit_log;                // empty: audit.jsonl in the data directory; "off": none
+  std::string http;                     // empty: none
+  double auto_build_share = .1;         // of the embedded items; 0: never
+  double auto_build_quiet_seconds = 5;  // without a change
   Limits limits;
 };
 

@@ -59,6 +59,7 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     MergeLive(updated, &options_);
     ApplyLogSettings(options_);
     gate_.SetLimits(options_.limits);
+    builds_.SetOptions(AutomaticBuildsOf(options_));
   }
   if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
   if (audit_ != nullptr) {

@@ -104,6 +104,10 @@ void LogRefresh(const absl::Status& status) {
 
 }  // namespace
 
+AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options) {
+  return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds)};
+}
+
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
     : address_(std::move(parts.address)),
       lock_(std::move(parts.lock)),
@@ -118,12 +122,35 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       retrieval_(catalog_.get(), &gate_),
       collections_(catalog_.get(), &gate_),
       key_service_(keys_.get(), &gate_),
-      health_(catalog_.get(), &gate_) {
+      health_(catalog_.get(), &gate_),
+      builds_(catalog_.get(), AutomaticBuildsOf(options), BuildHooks()) {
   if (keys_ != nullptr && keys_->made_admin_key()) new_admin_key_path_ = AdminKeyPath(options);
   if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->identity().not_after);
 }
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
+
+AutomaticBuilds::Hooks DaemonServer::BuildHooks() {
+  return {.check =
+              [this](const CollectionView& view) {
+                return CheckLimit("memory of this build in bytes", view.build_memory(),
+                                  this->options().limits.max_build_memory, "max_build_memory");
+              },
+          .progress = [this](const std::string& name,
+                             double done) { metrics_.SetBuildProgress(name, done); },
+          .ended =
+              [this](const std::string& name, const absl::Status& outcome) {
+                metrics_.EndBuild(name);
+                if (outcome.ok()) {
+                  Log(LogLevel::kInfo, "built after changes", {{"collection", name}});
+                } else if (!absl::IsCancelled(outcome)) {
+                  Log(LogLevel::kWarning,
+                      absl::StrCat("the build after changes failed, the former embedding stays: ",
+                                   outcome.message()),
+                      {{"collection", name}});
+                }
+              }};
+}
 
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {
   PM_RETURN_IF_ERROR(Validate(options));

@@ -18,6 +18,7 @@
 #include "server/daemon/http.h"
 #include "server/daemon/options.h"
 #include "server/daemon/serving_tls.h"
+#include "server/engine/automatic_builds.h"
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
 #include "server/services/gate.h"
@@ -75,6 +76,7 @@ class DaemonServer {
   };
   DaemonServer(const DaemonOptions& options, Parts parts);
 
+  AutomaticBuilds::Hooks BuildHooks();
   absl::Status Listen(const DaemonOptions& options);
   absl::Status ListenToMonitors(const DaemonOptions& options);
 
@@ -94,9 +96,12 @@ class DaemonServer {
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;
+  AutomaticBuilds builds_;  // after what it reports to
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };
+
+AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options);
 
 // Level and format of the log.
 void ApplyLogSettings(const DaemonOptions& options);

@@ -82,6 +82,13 @@ std::vector<Setting> OperationSettings() {
        "reopens it."},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
        "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
+      {"auto_build_share", Of<&Options::auto_build_share>, kLive,
+       "Changed items, as a share of those embedded, from which a collection that was built before "
+       "is built again by itself; 0: never, as for all but one of the daemons on one PostgreSQL.",
+       0, 1},
+      {"auto_build_quiet_seconds", Of<&Options::auto_build_quiet_seconds>, kLive,
+       "It is built when nothing of it has changed for so long, or after 12 times as long.", .05,
+       86400},
       {"log_level",
        Of<&Options::log_level>,
        kLive,

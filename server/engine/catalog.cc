@@ -46,6 +46,23 @@ uint64_t CollectionView::embedded_items() const {
   return static_cast<uint64_t>(retriever->items() - (hidden == nullptr ? 0 : hidden->count));
 }
 
+// Each change takes the next number, and nothing else does.
+uint64_t CollectionView::changes_since_embedding() const {
+  const uint64_t embedded = retriever == nullptr ? 0 : retriever->items_version();
+  // Another daemon may have embedded changes that this one has yet to be told of.
+  return latest_version > embedded ? latest_version - embedded : 0;
+}
+
+// Feature vectors once in float and twice in double, and four images of them.
+int64_t CollectionView::build_memory() const {
+  constexpr int64_t kFeatureBytes = sizeof(float) + 2 * sizeof(double);
+  constexpr int64_t kImageBytes = 4 * sizeof(double);
+  const PublicParameters& parameters = published->parameters;
+  const int64_t rows = static_cast<int64_t>(items) + parameters.anchor_count;
+  return rows *
+         (parameters.feature_dim * kFeatureBytes + parameters.settings.embedding_dim * kImageBytes);
+}
+
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        RefreshReport report) {
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store)));
@@ -134,9 +151,9 @@ absl::StatusOr<uint64_t> Catalog::Delete(absl::string_view name) {
 }
 
 void Catalog::SetItems(uint64_t items, uint64_t latest_version, Entry* entry) {
-  if (latest_version < entry->latest_version) return;  // overtaken by a later change
+  if (latest_version < entry->view.latest_version) return;  // overtaken by a later change
   entry->view.items = items;
-  entry->latest_version = latest_version;
+  entry->view.latest_version = latest_version;
 }
 
 void Catalog::Hide(absl::Span<const std::string> ids, Entry* entry) {
@@ -204,6 +221,13 @@ absl::StatusOr<uint64_t> Catalog::CountItems(const CollectionView& collection,
   auto count = store_->CountItems(collection.published->parameters, filter);
   if (absl::IsNotFound(count.status())) return NoSuchCollection(collection.published->name);
   return count;
+}
+
+absl::StatusOr<ChangesSinceEmbedding> Catalog::CountChanges(
+    const CollectionView& collection) const {
+  auto changes = store_->CountChanges(collection.published->parameters);
+  if (absl::IsNotFound(changes.status())) return NoSuchCollection(collection.published->name);
+  return changes;
 }
 
 }  // namespace privatemail

@@ -38,9 +38,16 @@ struct CollectionView {
   std::shared_ptr<const Retriever> retriever;  // null before the first build
   std::shared_ptr<const HiddenRows> hidden;    // of the retriever; null: none
   uint64_t items = 0;                          // stored, embedded or not
+  uint64_t latest_version = 0;                 // of the store's last change that this is of
 
   // Items that a search can find.
   uint64_t embedded_items() const;
+
+  // Insertions, updates and deletions since the gallery that the retriever was made of.
+  uint64_t changes_since_embedding() const;
+
+  // Bytes that building it takes, about.
+  int64_t build_memory() const;
 
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
@@ -100,6 +107,7 @@ class Catalog {
                                        absl::string_view after, int64_t limit) const;
   absl::StatusOr<uint64_t> CountItems(const CollectionView& collection,
                                       const std::optional<PayloadFilter>& filter) const;
+  absl::StatusOr<ChangesSinceEmbedding> CountChanges(const CollectionView& collection) const;
 
   // Embeds what is stored and lets it answer. The observer is called with 0 before the work and
   // after each step; a status of its own ends the build and leaves the former embedding in place.
@@ -114,7 +122,6 @@ class Catalog {
   };
   struct Entry {
     CollectionView view;
-    uint64_t latest_version = 0;   // that view.items is of
     uint64_t adopted_version = 0;  // up to which deletions of other daemons are hidden
     // While embeddings are being made or loaded: what was deleted here meanwhile, which they may
     // still have.

@@ -96,16 +96,6 @@ absl::Status Upsert(Catalog* catalog, Call& call,
   return CheckGiven("collection", name);
 }
 
-// Feature vectors once in float and twice in double, and four images of them.
-int64_t MemoryOfBuild(const CollectionView& view) {
-  constexpr int64_t kFeatureBytes = sizeof(float) + 2 * sizeof(double);
-  constexpr int64_t kImageBytes = 4 * sizeof(double);
-  const PublicParameters& parameters = view.published->parameters;
-  const int64_t rows = static_cast<int64_t>(view.items) + view.published->anchors.features.rows();
-  return rows * (view.published->anchors.features.cols() * kFeatureBytes +
-                 parameters.settings.embedding_dim * kImageBytes);
-}
-
 absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
                    grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
   const absl::Time start = absl::Now();
@@ -113,7 +103,9 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   const StepObserver report = [&](int done, int steps) -> absl::Status {
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
-    progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    const double elapsed = absl::ToDoubleSeconds(absl::Now() - start);
+    progress.set_elapsed_seconds(elapsed);
+    progress.set_remaining_seconds(done == 0 ? 0 : elapsed / done * (steps - done));
     call.ReportBuild(static_cast<double>(done) / steps);
     if (call.Cancelled() || !writer->Write(progress)) {
       return absl::CancelledError("the caller cancelled the build; the former embedding stays");
@@ -121,7 +113,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     return absl::OkStatus();
   };
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
-  PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes", MemoryOfBuild(before),
+  PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes", before.build_memory(),
                                 call.limits().max_build_memory, "max_build_memory"));
   PM_ASSIGN_OR_RETURN(const CollectionView built, catalog->Build(name, report));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));

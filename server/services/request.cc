@@ -19,6 +19,7 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
     proto->set_embedding_version(view.retriever->version());
   }
   proto->set_name(view.published->name);
+  proto->set_changes_since_embedding(view.changes_since_embedding());
 }
 
 }  // namespace privatemail

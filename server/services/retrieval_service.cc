@@ -97,6 +97,15 @@ absl::Status CheckLimits(const v1::RetrieveRequest& request, const PublicParamet
                     limits.max_request_memory, "max_request_memory");
 }
 
+// A searcher who was told of an embedding by one daemon is not answered from an earlier one by
+// another. UNAVAILABLE makes clients send the same again.
+absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& retriever) {
+  if (request.embedding_version() <= retriever.version()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
+      " is not here yet: this daemon has version ", retriever.version(), "; send it again"));
+}
+
 }  // namespace
 
 grpc::Status RetrievalService::GetCollection(grpc::ServerContext* context,
@@ -105,6 +114,11 @@ grpc::Status RetrievalService::GetCollection(grpc::ServerContext* context,
   return gate_->Serve(context, "GetCollection", *request, [&](Call& /*call*/) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
     ToProto(view, response);
+    if (!request->with_changes()) return absl::OkStatus();
+    PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
+    response->mutable_changes()->set_inserted(changes.inserted);
+    response->mutable_changes()->set_updated(changes.updated);
+    response->mutable_changes()->set_deleted(changes.deleted);
     return absl::OkStatus();
   });
 }
@@ -130,6 +144,7 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     PM_RETURN_IF_ERROR(CheckLimits(*request, view.published->parameters, call.limits()));
     PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+    PM_RETURN_IF_ERROR(CheckVersion(*request, *retriever));
     RetrievalQuery query;
     query.release = release.cast<double>();
     query.post_processing_steps = request->post_processing_steps();
@@ -147,6 +162,7 @@ grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
     }
     EncodeAlignment(answer, *retriever, request->with_alignment(), response->mutable_alignment());
     response->set_embedding_version(retriever->version());
+    response->set_changes_since_embedding(view.changes_since_embedding());
     response->set_truncated(answer.truncated);
     response->set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
     return absl::OkStatus();

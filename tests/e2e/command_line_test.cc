@@ -119,7 +119,10 @@ TEST_F(Advice, AQueryWarnsOfItemsThatAreNotSearchableYet) {
   EXPECT_THAT(Answer(query)["warnings"], IsEmpty());
   Write("more", SeparatedClasses(kItems + 5, 2));
   Ingest("more");
-  const std::string warning = "200 of 205 items are searchable: run `privatemail build things`";
+  const std::string warning =
+      "200 items are searchable, 205 are stored, and 5 changes since the last build are not all "
+      "shown: "
+      "run `privatemail build things`";
   EXPECT_EQ(Answer(query)["warnings"], json::array({warning}));
   EXPECT_THAT(Run(query).err, HasSubstr("warning: " + warning + "\n"));
 }

@@ -122,7 +122,8 @@ Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags
                const std::string& listen)
     : program_([&] {
         flags.insert(flags.begin(),
-                     {PRIVATEMAILD, "--data-dir", data_directory, "--listen", listen});
+                     {PRIVATEMAILD, "--data-dir", data_directory, "--listen", listen,
+                      "--auto-build-share", "0"});  // versions are what a test builds
         return std::move(flags);
       }()) {
   while (const std::optional<std::string> line = program_.ReadLine()) {

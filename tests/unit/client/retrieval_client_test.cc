@@ -80,7 +80,7 @@ TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
       ASSERT_OK_AND_ASSIGN(const PreparedQuery prepared,
                            client.Prepare(target, options, *funded.ledger, bits));
       ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest packed,
-                           PackRequest("things", client.scheme(), release.rows, options));
+                           PackRequest("things", 1, client.scheme(), release.rows, options));
       EXPECT_EQ(prepared.request.SerializeAsString(), packed.SerializeAsString());
     }
   }
@@ -127,7 +127,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
   QueryOptions at_server = kOptions;
   at_server.post_processing = PostProcessing::kServer;
   ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest request,
-                       PackRequest("things", client.scheme(), release.rows, at_server));
+                       PackRequest("things", 1, client.scheme(), release.rows, at_server));
   EXPECT_EQ(request.post_processing_steps(), 5u);
 
   // The server's side: it has the wire's bytes and the public labels.
@@ -144,7 +144,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
   EXPECT_LE((server - own).norm(), 1e-9 * own.norm());
 
   ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest finished,
-                       PackRequest("things", client.scheme(), release.rows, kOptions));
+                       PackRequest("things", 1, client.scheme(), release.rows, kOptions));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix sent, FromProto("release", finished.release()));
   EXPECT_EQ(finished.post_processing_steps(), 0u);
   EXPECT_LE((sent.cast<double>() - server).norm(), 1e-6 * server.norm())

@@ -1,0 +1,91 @@
+#include "server/engine/automatic_builds.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace privatemail {
+namespace {
+
+bool CrossesShare(const CollectionView& view, double share) {
+  if (!(share > 0) || view.retriever == nullptr || view.items == 0) return false;
+  const double embedded = std::max<double>(1, static_cast<double>(view.retriever->items()));
+  return static_cast<double>(view.changes_since_embedding()) >= share * embedded;
+}
+
+// Often enough to be in time, seldom enough to cost nothing.
+absl::Duration PollInterval(const AutomaticBuildOptions& options) {
+  return std::clamp(options.quiet / 4, absl::Milliseconds(10), absl::Seconds(1));
+}
+
+}  // namespace
+
+AutomaticBuilds::AutomaticBuilds(Catalog* catalog, const AutomaticBuildOptions& options,
+                                 Hooks hooks)
+    : catalog_(catalog), hooks_(std::move(hooks)), options_(options), thread_([this] { Run(); }) {}
+
+AutomaticBuilds::~AutomaticBuilds() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void AutomaticBuilds::SetOptions(const AutomaticBuildOptions& options) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  options_ = options;
+}
+
+void AutomaticBuilds::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    const AutomaticBuildOptions options = options_;
+    lock.unlock();
+    if (const std::string name = Next(options); !name.empty()) Build(name);
+    lock.lock();
+    wake_.wait_for(lock, absl::ToChronoMilliseconds(PollInterval(options)),
+                   [this] { return stopping_; });
+  }
+}
+
+std::string AutomaticBuilds::Next(const AutomaticBuildOptions& options) {
+  const absl::Time now = absl::Now();
+  std::map<std::string, Due> due;
+  std::string next;
+  for (const CollectionView& view : catalog_->List()) {
+    if (!CrossesShare(view, options.share)) continue;
+    const std::string& uuid = view.published->parameters.collection_uuid;
+    const auto known = due_.find(uuid);
+    Due seen = known == due_.end() ? Due{view.latest_version, now, now, now} : known->second;
+    if (seen.latest_version != view.latest_version) {
+      seen.latest_version = view.latest_version;
+      seen.changed = now;
+    }
+    const bool quiet = now - seen.changed >= options.quiet;
+    const bool waited = now - seen.since >= kLongestWait * options.quiet;
+    if (next.empty() && now >= seen.not_before && (quiet || waited)) next = view.published->name;
+    due[uuid] = seen;
+  }
+  due_ = std::move(due);
+  return next;
+}
+
+void AutomaticBuilds::Build(const std::string& name) {
+  const StepObserver observer = [&](int done, int steps) -> absl::Status {
+    hooks_.progress(name, static_cast<double>(done) / steps);
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return stopping_ ? absl::CancelledError("the daemon stops") : absl::OkStatus();
+  };
+  absl::StatusOr<CollectionView> view = catalog_->Find(name);
+  if (!view.ok()) return;  // deleted meanwhile
+  absl::Status outcome = hooks_.check(*view);
+  if (outcome.ok()) outcome = catalog_->Build(name, observer).status();
+  hooks_.ended(name, outcome);
+  if (outcome.ok()) return;
+  due_[view->published->parameters.collection_uuid].not_before = absl::Now() + kAfterFailure;
+}
+
+}  // namespace privatemail
