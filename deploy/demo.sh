@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 deploy/setup.sh
 log=$(mktemp)
 cmake --preset release >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
-echo "demo: building (the first time takes some minutes)"
+[ -e build/release/client/privatemail ] || echo "demo: building, which takes some minutes"
 # Of Ninja's lines only the "[12/80]", on one line; all of them when something is wrong.
 cmake --build --preset release 2>&1 | tee "$log" |
   while IFS= read -r line; do [[ $line == \[* ]] && printf '\rdemo: %s' "${line%% *}" || true; done ||
@@ -66,7 +66,7 @@ privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
 cat <<END
 
 demo: the daemon is stopped. To go on, start it again in this folder and ask on:
-  $bin/server/privatemaild --data-dir $out/data
+  $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query birds \\
     --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
 Both programs have --help; the README's section "Using it" begins where this demo ends.

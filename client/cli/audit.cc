@@ -44,30 +44,35 @@ nlohmann::json ToJson(const audit::Result& result) {
           {"proven", result.claim.proven}};
 }
 
-void Print(const std::vector<audit::Result>& results) {
+void PrintHead() {
   std::cout << absl::StreamFormat("%-28s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
-                                  "delta", "at least", "", "releases", "attacked by");
-  for (const audit::Result& r : results) {
-    std::cout << absl::StreamFormat(
-        "%-28s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon, r.claim.delta,
-        r.epsilon_lower, r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-        r.releases, r.attacked);
-  }
-  std::cout << "each with confidence " << absl::StrFormat("%.7g", results.front().confidence)
-            << "\n";
+                                  "delta", "at least", "", "releases", "attacked by")
+            << std::flush;
+}
+
+void Print(const audit::Result& r) {
+  std::cout << absl::StreamFormat(
+                   "%-28s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon,
+                   r.claim.delta, r.epsilon_lower,
+                   r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
+                   r.releases, r.attacked)
+            << std::flush;
 }
 
 absl::Status Audit(const Context& context, const AuditOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<audit::Subject> subjects, Subjects(options));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
-  ProgressBar bar("audit");
+  if (!context.json) PrintHead();
   for (const audit::Subject& subject : subjects) {
-    bar.Show(static_cast<int64_t>(results.size()), static_cast<int64_t>(subjects.size()));
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
     rows.push_back(ToJson(results.back()));
+    if (!context.json) Print(results.back());  // at once: each takes its time
   }
-  Answer(context, options.all ? rows : rows.front(), [&] { Print(results); });
+  Answer(context, options.all ? rows : rows.front(), [&] {
+    std::cout << "each with confidence " << absl::StrFormat("%.7g", results.front().confidence)
+              << "\n";
+  });
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
   return absl::InternalError("an attack got further than the claim allows");
 }

@@ -125,6 +125,11 @@ absl::Status Set(const Context& context, const BudgetOptions& options) {
   }
   PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget,
                                    options.accounting.empty() ? former.accounting : named->second));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
+  if (!(entry.left().epsilon > 0)) {
+    Warn(absl::StrCat("nothing is left of this: epsilon ", entry.spent().epsilon,
+                      " is spent already, so every release is refused until more is granted"));
+  }
   return Report(context, options.name, uuid, *ledger);
 }
 

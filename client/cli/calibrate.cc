@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -21,16 +20,6 @@ struct CalibrateOptions {
   std::optional<double> lipschitz;
   std::optional<int64_t> dimension;
 };
-
-// What stands for "not given" among the parameters is NaN, so a NaN that is given is refused here.
-absl::Status Take(const char* field, const std::optional<double>& given, double* parameter) {
-  if (!given.has_value()) return absl::OkStatus();
-  if (std::isnan(*given)) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " must be a number, but is nan"));
-  }
-  *parameter = *given;
-  return absl::OkStatus();
-}
 
 // How many values carry the noise. The noise of a coordinate depends on it where the radius's norm
 // is not the noise's, and in a box.
@@ -57,10 +46,10 @@ absl::StatusOr<int64_t> ValuesOf(const CalibrateOptions& options) {
 absl::Status Calibrate(const Context& context, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(Take("delta", options.delta, &parameters.delta));
-  PM_RETURN_IF_ERROR(Take("sensitivity", options.sensitivity, &parameters.sensitivity));
-  PM_RETURN_IF_ERROR(Take("radius", options.radius, &parameters.ball.radius));
-  PM_RETURN_IF_ERROR(Take("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
+  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &parameters.delta));
+  PM_RETURN_IF_ERROR(TakeNumber("sensitivity", options.sensitivity, &parameters.sensitivity));
+  PM_RETURN_IF_ERROR(TakeNumber("radius", options.radius, &parameters.ball.radius));
+  PM_RETURN_IF_ERROR(TakeNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
   PM_ASSIGN_OR_RETURN(const int64_t values, ValuesOf(options));
   PM_ASSIGN_OR_RETURN(const Calibration noise, privatemail::Calibrate(parameters, values));
   const Guarantee& guarantee = noise.guarantee;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -55,6 +56,16 @@ nlohmann::json ToJson(const Guarantee& guarantee) {
 
 nlohmann::json ToJson(const Budget& budget) {
   return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
+}
+
+absl::Status TakeNumber(absl::string_view field, const std::optional<double>& given,
+                        double* parameter) {
+  if (!given.has_value()) return absl::OkStatus();
+  if (std::isnan(*given)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " must be a number, but is nan"));
+  }
+  *parameter = *given;
+  return absl::OkStatus();
 }
 
 void Warn(const std::string& text) { std::cerr << "warning: " << Printable(text) << "\n"; }

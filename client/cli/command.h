@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -60,6 +61,11 @@ nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 
 // "warning: TEXT" on standard error.
+// What stands for "not given" among the parameters of mechanisms is NaN, so a NaN that is given is
+// refused here; INVALID_ARGUMENT names the field.
+absl::Status TakeNumber(absl::string_view field, const std::optional<double>& given,
+                        double* parameter);
+
 void Warn(const std::string& text);
 // "error: TEXT (CODE)" on standard error, and as JSON on standard output if that is asked for.
 void TellError(const Context& context, const absl::Status& status);

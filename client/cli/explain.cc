@@ -19,12 +19,31 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
                      : absl::StrCat("anchor ", row - slots);
 }
 
+void Print(const v1::RetrieveRequest& request, const PublicParameters& parameters,
+           const FloatMatrix& release) {
+  const std::string form =
+      request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
+  std::cout << "Prepared for the server, " << request.ByteSizeLong()
+            << " bytes and nothing else (kept before sending; whether they arrived is not known "
+               "here):\n"
+            << "  collection   " << Printable(request.collection()) << "\n  digest       "
+            << absl::BytesToHexString(request.fingerprint()) << "\n  matches      " << request.k()
+            << " for every slot\n  payloads     "
+            << (request.with_payloads() ? "for every slot" : "for none") << "\n  filter       "
+            << (request.has_filter() ? Printable(request.filter().ShortDebugString()) + ", in clear"
+                                     : "none")
+            << "\n  release      " << release.rows() << " x " << release.cols() << ", " << form
+            << ":\n";
+  for (Eigen::Index i = 0; i < release.rows(); ++i) {
+    std::cout << "    " << std::left << std::setw(36) << Printable(RowName(parameters, i))
+              << release.row(i) << "\n";
+  }
+}
+
 absl::Status Explain(const Context& context) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
-  const std::string form =
-      last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
   nlohmann::json rows = nlohmann::json::array();
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
     rows.push_back({{"row", RowName(parameters, i)},
@@ -40,32 +59,14 @@ absl::Status Explain(const Context& context) {
           {"filter", last.request.has_filter() ? last.request.filter().ShortDebugString() : ""},
           {"bytes", last.request.ByteSizeLong()},
           {"rows", rows}},
-         [&] {
-           std::cout << "The server received " << last.request.ByteSizeLong()
-                     << " bytes and nothing else:\n"
-                     << "  collection   " << Printable(last.request.collection())
-                     << "\n  digest       " << absl::BytesToHexString(last.request.fingerprint())
-                     << "\n  matches      " << last.request.k()
-                     << " for every slot\n  payloads     "
-                     << (last.request.with_payloads() ? "for every slot" : "for none")
-                     << "\n  filter       "
-                     << (last.request.has_filter()
-                             ? Printable(last.request.filter().ShortDebugString()) + ", in clear"
-                             : "none")
-                     << "\n  release      " << release.rows() << " x " << release.cols() << ", "
-                     << form << ":\n";
-           for (Eigen::Index i = 0; i < release.rows(); ++i) {
-             std::cout << "    " << std::left << std::setw(36) << Printable(RowName(parameters, i))
-                       << release.row(i) << "\n";
-           }
-         });
+         [&] { Print(last.request, parameters, release); });
   return absl::OkStatus();
 }
 
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Context& context) {
-  AddCommand(app, "explain", "What the server received in the last release, row by row")
+  AddCommand(app, "explain", "The last release as it was prepared for the server, row by row")
       ->callback([&context] { context.run = [&context] { return Explain(context); }; });
 }
 

@@ -1,49 +1,47 @@
 #include "client/cli/last_release.h"
 
-#include <cstdio>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/util/delimited_message_util.h>
+
 #include <fstream>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/private_file.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
 namespace {
 
-constexpr char kRequestFile[] = "/last_request.pb";
-constexpr char kCollectionFile[] = "/last_collection.pb";
+using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
+using google::protobuf::util::SerializeDelimitedToOstream;
 
-template <typename Message>
-absl::Status Save(const std::string& path, const Message& message) {
-  const std::string draft = path + ".new";
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  if (!message.SerializeToOstream(&file) || !file.flush() ||
-      std::rename(draft.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
-  }
-  return absl::OkStatus();
-}
-
-template <typename Message>
-absl::Status Load(const std::string& path, Message* message) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return absl::NotFoundError(absl::StrCat(path, " is not there: nothing was released yet"));
-  if (!message->ParseFromIstream(&file))
-    return absl::DataLossError(absl::StrCat(path, " is damaged"));
-  return absl::OkStatus();
-}
+std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
 }  // namespace
 
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last) {
-  PM_RETURN_IF_ERROR(Save(state_folder + kRequestFile, last.request));
-  return Save(state_folder + kCollectionFile, last.collection);
+  absl::StatusOr<PrivateFile> file = PrivateFile::Create("last release", PathIn(state_folder));
+  if (!file.ok()) return absl::UnavailableError(file.status().message());
+  std::ostringstream bytes;
+  if (!SerializeDelimitedToOstream(last.request, &bytes) ||
+      !SerializeDelimitedToOstream(last.collection, &bytes)) {
+    return absl::UnavailableError("last release: is too large to be kept");
+  }
+  return file->Commit(bytes.str());
 }
 
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
+  const std::string path = PathIn(state_folder);
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return absl::NotFoundError(absl::StrCat(path, " is not there: nothing was released yet"));
+  google::protobuf::io::IstreamInputStream bytes(&file);
   LastRelease last;
-  PM_RETURN_IF_ERROR(Load(state_folder + kRequestFile, &last.request));
-  PM_RETURN_IF_ERROR(Load(state_folder + kCollectionFile, &last.collection));
+  if (!ParseDelimitedFromZeroCopyStream(&last.request, &bytes, nullptr) ||
+      !ParseDelimitedFromZeroCopyStream(&last.collection, &bytes, nullptr)) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged"));
+  }
   return last;
 }
 

@@ -1,4 +1,5 @@
-// The last release that left this machine, kept so that its owner can look at it.
+// The last release that was prepared to leave this machine, kept so that its owner can look at it
+// and send it again.
 #ifndef PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 #define PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 
@@ -9,16 +10,18 @@
 
 namespace privatemail::cli {
 
-// Exactly what a server received, and the public parameters it belongs to. Nothing here names the
-// slot.
+// Exactly what was given to the network, and the public parameters it belongs to. Nothing here
+// names the slot, or says whether a server got it: it is kept before it is sent, and a sender whom
+// no answer reaches cannot know.
 struct LastRelease {
   v1::RetrieveRequest request;
   v1::GetCollectionResponse collection;
 };
 
-// Two files in the state folder, replaced atomically. UNAVAILABLE: they cannot be written.
+// One file in the state folder, for its owner alone, replaced atomically: of processes that save at
+// once, the last wins whole. UNAVAILABLE: it cannot be written.
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last);
-// NOT_FOUND: nothing was released yet. DATA_LOSS: a file is damaged.
+// NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
 
 }  // namespace privatemail::cli

@@ -21,6 +21,13 @@ std::string DefaultStateFolder() {
   return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
 }
 
+// A flag of another way to trust the server overrides the environment.
+void TrustAsTheEnvironmentSays(ConnectionOptions& connection) {
+  const char* trust = std::getenv("PRIVATEMAIL_TRUST");
+  const bool chosen = !connection.ca_file.empty() || !connection.trust_fingerprint.empty();
+  if (trust != nullptr && !chosen && !connection.insecure) connection.trust_fingerprint = trust;
+}
+
 // What stands before or after any subcommand.
 void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds) {
   ConnectionOptions& connection = context.connection;
@@ -28,9 +35,10 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
   app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
-  app.add_option("--trust", connection.trust_fingerprint,
-                 "SHA-256 fingerprint of the one server certificate to trust")
-      ->envname("PRIVATEMAIL_TRUST");
+  app.add_option(
+      "--trust", connection.trust_fingerprint,
+      "SHA-256 fingerprint of the one server certificate to trust; $PRIVATEMAIL_TRUST where "
+      "neither --ca nor --insecure is given");
   app.add_option("--cert", connection.certificate_file,
                  "PEM certificate to show to a daemon with --client-ca");
   app.add_option("--cert-key", connection.certificate_key_file,
@@ -70,6 +78,7 @@ absl::Status Run(Context& context, double deadline_seconds) {
         "--deadline must be a positive number of seconds below 1e9, but is ", deadline_seconds));
   }
   context.connection.deadline = absl::Seconds(deadline_seconds);
+  TrustAsTheEnvironmentSays(context.connection);
   try {
     return context.run();
   } catch (const std::bad_alloc&) {
@@ -96,7 +105,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
-      "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows of an upload were rejected.");
+      "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood, 3 some rows "
+      "of "
+      "an upload were rejected.");
   AddCommands(app, context);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 

@@ -28,6 +28,8 @@ struct QueryCommandOptions {
   std::string name;
   TargetOptions targets;
   QueryOptions query;
+  std::optional<double> delta;
+  std::optional<double> radius;
   std::string mechanism = "gaussian";
   std::string post_process = "client";
   std::string dummies_file;
@@ -151,7 +153,8 @@ absl::Status Tell(const Context& context, const RetrievalClient& client,
   for (const QueryOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
     reports.push_back(Describe(outcome, client, gallery));
-    Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, reports.back()); });
+    Answer(context, ToJson(outcome, warnings, reports.back()),
+           [&] { Print(outcome, reports.back()); });
   }
   if (!report_file.has_value() || reports.empty()) return absl::OkStatus();
   PM_RETURN_IF_ERROR(WriteReport(reports, &*report_file));
@@ -163,7 +166,10 @@ absl::Status Tell(const Context& context, const RetrievalClient& client,
 
 absl::Status Query(const Context& context, QueryCommandOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
-  PM_ASSIGN_OR_RETURN(options.query.cost.mechanism, MechanismFromName(options.mechanism));
+  PrivacyCost& cost = options.query.cost;
+  PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options.mechanism));
+  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &cost.delta));
+  PM_RETURN_IF_ERROR(TakeNumber("radius", options.radius, &cost.radius));
   if (options.post_process == "server") options.query.post_processing = PostProcessing::kServer;
   options.query.with_alignment = !options.report_file.empty();
   PM_ASSIGN_OR_RETURN(options.query.filter, FilterFromJson(options.filter));
@@ -204,13 +210,13 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddTargetOptions(query, &options->targets);
   query->add_option("-k", options->query.k, "Matches wanted")->capture_default_str();
   query->add_option("--epsilon", options->query.cost.epsilon, "Spent by each query")->required();
-  query->add_option("--delta", options->query.cost.delta,
+  query->add_option("--delta", options->delta,
                     "Spent by each query, where the mechanism has one: the Gaussian ones");
   query
       ->add_option("--mechanism", options->mechanism,
                    MechanismNames() + "; published-... is no proven guarantee")
       ->capture_default_str();
-  query->add_option("--radius", options->query.cost.radius,
+  query->add_option("--radius", options->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
                     "among all within this distance, not the class");
   query

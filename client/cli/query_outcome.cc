@@ -122,13 +122,19 @@ nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
   return json;
 }
 
-nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings) {
+nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings,
+                      const ReportQuery& report) {
   const QueryState& state = outcome.prepared.state;
+  nlohmann::json compared = nlohmann::json::array();
+  for (const ReportImage& image : report.non_private_matches) {
+    compared.push_back({{"picture", image.caption}, {"same_class", image.same_class}});
+  }
   return {{"query", outcome.target.name},
           {"label", outcome.target.target.label},
           {"label_guessed", outcome.target.guessed},
           {"class", outcome.class_name},
           {"matches", ToJson(outcome.result.matches)},
+          {"non_private_matches", compared},
           {"truncated", outcome.result.truncated},
           {"warnings", warnings},
           {"guarantee", ToJson(state.guarantee)},
@@ -190,7 +196,9 @@ void Print(const QueryOutcome& outcome, const ReportQuery& report) {
                 << "\n";
     }
   }
-  std::cout << "      (= marks the query's class)\n";
+  std::cout << "      (= marks the class "
+            << (outcome.target.guessed ? "guessed for the query, not a known one)\n"
+                                       : "given for the query)\n");
   for (const std::string& fact : report.facts) std::cout << "  " << fact << "\n";
   if (outcome.result.truncated)
     std::cout << "  the gallery holds fewer items than asked for: all are shown\n";

@@ -45,7 +45,8 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& s
 void Finish(const RetrievalClient& client, QueryOutcome* outcome);
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
-nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings);
+nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings,
+                      const ReportQuery& report);
 
 // The page's and the terminal's view of it. Plots need the server's anchors in the answer.
 ReportQuery Describe(const QueryOutcome& outcome, const RetrievalClient& client,

@@ -23,7 +23,7 @@ class BitSource {
 // there is nothing a forked child could share. Thread-safe.
 class SecureBits final : public BitSource {
  public:
-  // UNAVAILABLE with OpenSSL's reason when RAND_priv_bytes does not report success.
+  // UNAVAILABLE with OpenSSL's reason when RAND_priv_bytes_ex does not report success.
   absl::Status Fill(absl::Span<uint8_t> bytes) override;
 };
 

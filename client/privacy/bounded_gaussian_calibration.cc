@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/privacy_parameters.h"
 #include "client/privacy/separable_maximum.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -30,15 +31,6 @@ absl::Status CheckWidths(absl::Span<const double> widths) {
       CheckIntegerBetween("number of sides", static_cast<int64_t>(widths.size()), 1, kMostSides));
   for (size_t i = 0; i < widths.size(); ++i) {
     PM_RETURN_IF_ERROR(CheckFinitePositive(absl::StrCat("width of side ", i), widths[i]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckEpsilon(double epsilon) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
-  if (!(epsilon >= 1e-9) || !(epsilon <= 1e6)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("epsilon must be between 1e-9 and 1e6, but is ", epsilon));
   }
   return absl::OkStatus();
 }

@@ -5,31 +5,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/privacy_parameters.h"
 #include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
-namespace {
-
-absl::Status CheckPrivacyParameters(double epsilon, double delta) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
-  if (!(epsilon >= 1e-9) || !(epsilon <= 1e6)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("epsilon must be between 1e-9 and 1e6, but is ", epsilon));
-  }
-  if (!(delta >= 1e-300)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta must be at least 1e-300, but is ", delta));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<double> AnalyticGaussianStddev(double epsilon, double delta) {
-  PM_RETURN_IF_ERROR(CheckPrivacyParameters(epsilon, delta));
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  PM_RETURN_IF_ERROR(CheckDelta(delta));
   const long double target = std::log(static_cast<long double>(delta));
   long double low = 1;
   while (LnGaussianDelta(epsilon, 1 / low) <= target) low /= 2;
@@ -43,7 +28,8 @@ absl::StatusOr<double> AnalyticGaussianStddev(double epsilon, double delta) {
 }
 
 absl::StatusOr<double> PublishedGaussianStddev(double epsilon, double delta) {
-  PM_RETURN_IF_ERROR(CheckPrivacyParameters(epsilon, delta));
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  PM_RETURN_IF_ERROR(CheckDelta(delta));
   return std::sqrt(2 * std::log(1.25 / delta)) / epsilon;
 }
 

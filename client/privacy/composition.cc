@@ -171,7 +171,7 @@ absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, 
   // A single release is its own share; more of them take the rounding of their sum.
   const double plain =
       times == 1 ? epsilon : epsilon / static_cast<double>(times) * (1 - 8 * kUnitRoundoff);
-  if (delta == 0) return EpsilonShare{plain, kBasicComposition};
+  if (delta == 0) return EpsilonShare{plain, 0, kBasicComposition};
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
   const auto together = [&](double each) {
     const Guarantee release{
@@ -186,8 +186,8 @@ absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, 
     (together(middle) <= epsilon ? low : high) = middle;
   }
   const double strong = low * (1 - 1e-14);
-  if (strong > plain) return EpsilonShare{strong, kStrongComposition};
-  return EpsilonShare{plain, kBasicComposition};
+  if (strong > plain) return EpsilonShare{strong, delta, kStrongComposition};
+  return EpsilonShare{plain, 0, kBasicComposition};
 }
 
 absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts,

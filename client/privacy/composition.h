@@ -49,6 +49,7 @@ absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, do
 // What each of several releases may spend, and the theorem by which they keep the whole.
 struct EpsilonShare {
   double epsilon = 0;  // rounded down
+  double delta = 0;    // what all of them together cost of delta: none by the plain sum
   absl::string_view theorem;
 };
 // The largest epsilon of one of `times` (1 to 10,000) pure releases that together keep (epsilon,

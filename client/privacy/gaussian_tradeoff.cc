@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/privacy_parameters.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -87,11 +88,7 @@ absl::StatusOr<double> GaussianDelta(double mu, double epsilon) {
 
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta) {
   PM_RETURN_IF_ERROR(CheckMu(mu));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
-  if (!(delta >= 1e-300)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta must be at least 1e-300, but is ", delta));
-  }
+  PM_RETURN_IF_ERROR(CheckDelta(delta));
   const long double target = std::log(static_cast<long double>(delta)) - kSurplus;
   if (LnGaussianDelta(0, mu) <= target) return 0.0;
   long double low = 0;
@@ -105,10 +102,7 @@ absl::StatusOr<double> GaussianEpsilon(double mu, double delta) {
 }
 
 absl::StatusOr<double> GaussianMuOfPureDp(double epsilon) {
-  if (!(epsilon >= 1e-9) || !(epsilon <= 1e6)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("epsilon must be between 1e-9 and 1e6, but is ", epsilon));
-  }
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   long double low = 0;
   long double high = 2 * std::sqrt(static_cast<long double>(epsilon)) + 2;
   for (int i = 0; i < 120 && high - low > 1e-18L * high; ++i) {

@@ -24,6 +24,10 @@ absl::Status Validate(const Guarantee& guarantee) {
   if (guarantee.gaussian_mu.has_value()) {
     PM_RETURN_IF_ERROR(CheckFiniteNonNegative("gaussian_mu", *guarantee.gaussian_mu));
   }
+  if (guarantee.source.empty()) {
+    return absl::InvalidArgumentError(
+        "source must name the theorem that the guarantee follows from, but is empty");
+  }
   return absl::OkStatus();
 }
 

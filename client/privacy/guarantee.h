@@ -28,8 +28,8 @@ struct Guarantee {
 };
 
 // INVALID_ARGUMENT naming the field unless epsilon is finite and not negative, delta lies in
-// [0, 1), a radius is positive and comes with a metric (and a metric with a radius), and
-// gaussian_mu is finite and not negative.
+// [0, 1), a radius is positive and comes with a metric (and a metric with a radius), gaussian_mu is
+// finite and not negative, and source is not empty.
 absl::Status Validate(const Guarantee& guarantee);
 
 }  // namespace privatemail

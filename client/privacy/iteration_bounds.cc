@@ -1,5 +1,6 @@
 #include "client/privacy/iteration_bounds.h"
 
+#include <Eigen/SVD>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,10 @@ absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
 }
 
 double AffinitySpan(const IterationInputs& in) { return -std::expm1(-4 / in.kernel_denominator); }
+
+double OperatorNorm(const Matrix& matrix) {
+  return Eigen::BDCSVD<Matrix>(matrix).singularValues()[0];
+}
 
 absl::StatusOr<double> FiniteBound(double bound) {
   if (!std::isfinite(bound)) {

@@ -17,6 +17,9 @@ absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 // 1 - m, which cancels in a wide kernel when it is taken from m.
 double AffinitySpan(const IterationInputs& in);
 
+// |A|_op of a matrix with at least one entry.
+double OperatorNorm(const Matrix& matrix);
+
 // g_i = |alpha (L_Y Q)_i|
 Vector LabelPull(const IterationInputs& in);
 

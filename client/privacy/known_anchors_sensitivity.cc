@@ -1,6 +1,5 @@
 #include "client/privacy/known_anchors_sensitivity.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,6 +16,7 @@ using iteration_bounds::AffinitySpan;
 using iteration_bounds::InL1;
 using iteration_bounds::InL2;
 using iteration_bounds::LabelPull;
+using iteration_bounds::OperatorNorm;
 using iteration_bounds::RowMoves;
 using iteration_bounds::SmallestAffinity;
 
@@ -35,10 +35,6 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
     }
   }
   return absl::OkStatus();
-}
-
-double LargestSingularValue(const Matrix& matrix) {
-  return Eigen::BDCSVD<Matrix>(matrix).singularValues()[0];
 }
 
 // The names are those of the header's proof.
@@ -60,9 +56,9 @@ KnownSums SumsOf(const IterationInputs& in, const Matrix& anchors, double m) {
 
   // The last term covers the rounding of rows to length 1 and of C.
   const double r = std::expm1(h) - h + 1e-12 * (1 + h);
-  const double known = h * LargestSingularValue(of_anchors.transpose() * anchors) +
-                       r * std::sqrt(anchor_count) * LargestSingularValue(of_anchors);
-  const double free = AffinitySpan(in) * std::sqrt(slots) * LargestSingularValue(of_slots);
+  const double known = h * OperatorNorm(of_anchors.transpose() * anchors) +
+                       r * std::sqrt(anchor_count) * OperatorNorm(of_anchors);
+  const double free = AffinitySpan(in) * std::sqrt(slots) * OperatorNorm(of_slots);
 
   KnownSums sums;
   sums.distance = centred.rowwise().norm();

@@ -191,9 +191,13 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
         PM_RETURN_IF_ERROR(CatchUp(state, record->stamped_at_nanoseconds, std::move(transaction)));
         break;
       case Match::kForeign:
-        return Distrust(database_->path(),
-                        absl::StrCat("the ledger counts ", state.generation,
-                                     " changes, its witness ", record->generation));
+        return Distrust(
+            database_->path(),
+            record->generation == state.generation
+                ? absl::StrCat("both count ", state.generation,
+                               " changes, but this witness is not the one that was last written")
+                : absl::StrCat("the ledger counts ", state.generation, " changes, its witness ",
+                               record->generation));
     }
   }
 }

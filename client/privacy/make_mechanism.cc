@@ -20,29 +20,27 @@ namespace {
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-absl::Status RefuseUnused(const MechanismTraits& traits, const char* field, bool is_set) {
-  if (!is_set) return absl::OkStatus();
+absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool wanted, bool given) {
+  if (wanted == given) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
+      wanted ? absl::StrCat(field, " must be given for ", traits.name)
+             : absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
 }
 
-absl::Status CheckNothingIsIgnored(const MechanismTraits& traits, const MechanismParameters& p) {
-  const bool delta_is_set = !std::isnan(p.delta) && p.delta != 0;
-  if (!traits.TakesDelta()) PM_RETURN_IF_ERROR(RefuseUnused(traits, "delta", delta_is_set));
-  if (traits.protects != Protects::kValue) {
-    PM_RETURN_IF_ERROR(RefuseUnused(traits, "sensitivity", !std::isnan(p.sensitivity)));
-  } else {
-    PM_RETURN_IF_ERROR(RefuseUnused(traits, "radius", !std::isnan(p.ball.radius)));
-    PM_RETURN_IF_ERROR(RefuseUnused(traits, "norm", p.ball.p != HiddenBall().p));
-  }
-  if (traits.protects != Protects::kOutput) {
-    PM_RETURN_IF_ERROR(RefuseUnused(traits, "Lipschitz constant", !std::isnan(p.lipschitz)));
-  }
-  const bool has_box = !p.box.lower.empty() || !p.box.upper.empty();
-  if (traits.law != Law::kBoundedGaussian) return RefuseUnused(traits, "box", has_box);
-  if (has_box) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(traits.name, " needs a box: expected lower and upper ends"));
+// Nothing that the kind rests on is missing, and nothing that is given would be ignored.
+absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismParameters& p) {
+  const bool of_value = traits.protects == Protects::kValue;
+  const bool zero_delta = p.delta == 0 && !traits.TakesDelta();  // says that the law is pure
+  PM_RETURN_IF_ERROR(
+      CheckGiven(traits, "delta", traits.TakesDelta(), !std::isnan(p.delta) && !zero_delta));
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, !std::isnan(p.sensitivity)));
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "radius", !of_value, !std::isnan(p.ball.radius)));
+  const bool other_norm = p.ball.p != HiddenBall().p;
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "norm", !of_value && other_norm, other_norm));
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "Lipschitz constant", traits.protects == Protects::kOutput,
+                                !std::isnan(p.lipschitz)));
+  return CheckGiven(traits, "box (lower and upper ends)", traits.law == Law::kBoundedGaussian,
+                    !p.box.lower.empty() || !p.box.upper.empty());
 }
 
 Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* source) {
@@ -144,7 +142,7 @@ absl::StatusOr<double> SensitivityOf(const MechanismParameters& p, int64_t value
 
 absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values) {
   const MechanismTraits& traits = TraitsOf(parameters.kind);
-  PM_RETURN_IF_ERROR(CheckNothingIsIgnored(traits, parameters));
+  PM_RETURN_IF_ERROR(CheckWhatIsGiven(traits, parameters));
   if (traits.law == Law::kLaplace) {
     PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
     return Calibration{M_SQRT2 * noise.scale, std::move(noise.guarantee)};
@@ -159,7 +157,7 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
     const MechanismParameters& parameters, const ReleaseShape& shape) {
   PM_RETURN_IF_ERROR(CheckReleaseShape(shape));
   const MechanismTraits& traits = TraitsOf(parameters.kind);
-  PM_RETURN_IF_ERROR(CheckNothingIsIgnored(traits, parameters));
+  PM_RETURN_IF_ERROR(CheckWhatIsGiven(traits, parameters));
   if (traits.law == Law::kBoundedGaussian) {
     PM_ASSIGN_OR_RETURN(const Box box, BoxOf(parameters, shape.values));
     return traits.published

@@ -1,6 +1,5 @@
 #include "client/privacy/sensitivity.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,6 +19,7 @@ using iteration_bounds::FiniteBound;
 using iteration_bounds::InL1;
 using iteration_bounds::InL2;
 using iteration_bounds::LabelPull;
+using iteration_bounds::OperatorNorm;
 using iteration_bounds::RowMoves;
 using iteration_bounds::SmallestAffinity;
 
@@ -37,7 +37,7 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_ro
       (t * AffinitySpan(in) * (2 * rho + g.array() / (others * m)) / (others * m)).matrix();
 
   const Matrix centred = in.start.rowwise() - in.start.colwise().mean();
-  const double spread = Eigen::BDCSVD<Matrix>(centred).singularValues()[0];
+  const double spread = OperatorNorm(centred);
   const double u =
       (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
   const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);

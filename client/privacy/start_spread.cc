@@ -1,15 +1,16 @@
 #include "client/privacy/start_spread.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
+
+#include "client/privacy/iteration_bounds.h"
 
 namespace privatemail {
 
 StartSpread SpreadOf(const Matrix& start, double m, double span) {
   const auto others = static_cast<double>(start.rows() - 1);  // N
   const Matrix centred = start.rowwise() - start.colwise().mean();
-  const double norm = Eigen::BDCSVD<Matrix>(centred).singularValues()[0];
+  const double norm = iteration_bounds::OperatorNorm(centred);
   const double p_max = 1 / (1 + (others - 1) * m);
   // p_max - 1/N and 1/N - p_min, without their cancellation.
   const double above = (others - 1) * span / (others * (1 + (others - 1) * m));

@@ -31,7 +31,8 @@ struct Target {
 // refused, and so is what it has no use for.
 struct PrivacyCost {
   double epsilon = std::numeric_limits<double>::quiet_NaN();
-  // Of the Gaussian laws, and of strong composition over several iterations of a pure law.
+  // Of the Gaussian laws, and of strong composition over several iterations of a pure law; not
+  // charged where their plain sum serves better.
   double delta = std::numeric_limits<double>::quiet_NaN();
   MechanismKind mechanism = MechanismKind::kGaussian;
   // Inference Privacy only: targets whose unit features are at most this far apart, up to 2.

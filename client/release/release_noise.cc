@@ -82,6 +82,7 @@ absl::Status CheckRadius(const PrivacyCost& cost, const MechanismTraits& traits)
 struct Share {
   double epsilon = 0;
   double delta = 0;
+  double delta_of_all = 0;    // 0 where the theorem needs none
   double widening = 1;        // of the noise
   absl::string_view theorem;  // by which all of them keep the cost
 };
@@ -90,19 +91,18 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
   const bool on_input = traits.protects == Protects::kInput;
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("private_iterations", cost.private_iterations, 1, on_input ? 1 : 100));
-  if (cost.private_iterations == 1) {
-    return Share{.epsilon = cost.epsilon, .delta = cost.delta, .theorem = {}};
-  }
-  if (traits.TakesDelta()) {
+  const bool single = cost.private_iterations == 1;
+  if (single || traits.TakesDelta()) {
     return Share{.epsilon = cost.epsilon,
                  .delta = cost.delta,
+                 .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
                  .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
-                 .theorem = kGaussianComposition};
+                 .theorem = single ? "" : kGaussianComposition};
   }
   PM_ASSIGN_OR_RETURN(const EpsilonShare each,
                       EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
                                            cost.private_iterations));
-  return Share{.epsilon = each.epsilon, .delta = 0, .theorem = each.theorem};
+  return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
 // With the radius, so that a ledger does not take two radii for one kind of neighbours.
@@ -143,6 +143,7 @@ absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const
   ReleaseShape shape{.values = inputs.start.size(), .largest_value = largest_value};
   MechanismParameters noise{.kind = cost.mechanism, .epsilon = share.epsilon, .delta = share.delta};
   IterationNoise result;
+  result.delta = share.delta_of_all;
   result.composition = share.theorem;
   switch (traits.protects) {
     case Protects::kValue: {
@@ -173,8 +174,7 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   Guarantee guarantee = noise.mechanism->guarantee();
   guarantee.epsilon = cost.epsilon;
-  guarantee.delta = traits.TakesDelta() || cost.private_iterations > 1 ? cost.delta : 0;
-  if (std::isnan(guarantee.delta)) guarantee.delta = 0;
+  guarantee.delta = noise.delta;
   guarantee.neighbours = Neighbours(traits, cost.radius);
   if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
     guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");

@@ -19,6 +19,8 @@ struct IterationNoise {
   // How far the values under the noise can move between neighbours: L1 or L2, as the law needs.
   double sensitivity = 0;
   std::unique_ptr<const Mechanism> mechanism;
+  double delta =
+      0;  // what all iterations together cost of it: not what their theorem has no use for
   absl::string_view composition;  // the theorem by which iterations share the cost; empty for one
 };
 
@@ -28,8 +30,9 @@ struct IterationNoise {
 //
 // How iterations share the cost. Gaussian laws: noise sqrt(iterations) times as wide, since mu
 // composes as a root of squares (composition.h). Pure laws: EpsilonOfEachRelease of the cost's
-// epsilon and delta, or epsilon / iterations where there is no delta. Both hold although every
-// iteration starts from the one before, which is public once its noise is on.
+// epsilon and delta, or epsilon / iterations where that is more or there is no delta; then no delta
+// is spent. Both hold although every iteration starts from the one before, which is public once its
+// noise is on.
 //
 // INVALID_ARGUMENT: a parameter that is missing, out of range (a radius above 2, the diameter of
 // the sphere of features) or of no use to the mechanism.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/sqlite/checked_pages.h"
 
 namespace privatemail::sqlite {
 
@@ -13,14 +14,21 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   const int code = sqlite3_open_v2(
       path.c_str(), &handle,
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+      CheckedPages());
   database->handle_.reset(handle);  // there to be closed even when opening failed
   if (code != SQLITE_OK) return database->ErrorOf(code);
+  int reserved = kPageChecksumBytes;  // of a file that is new; others have what they have
+  sqlite3_file_control(handle, nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   return database;
 }
 
 absl::Status Database::ErrorOf(int code) const {
   const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  if (code == SQLITE_IOERR_DATA) {
+    return absl::DataLossError(
+        absl::StrCat("database file ", path_,
+                     " is damaged (a page does not match its checksum): restore it from a backup"));
+  }
   switch (code & 0xff) {  // the low byte of an extended code is the class
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

@@ -137,7 +137,9 @@ TEST(PlantedFault, LabelsThatFollowTheTargetInsteadOfTheSlot) {
                       *MakeGaussianMechanism(SoundStddevPerUnit(), bound,
                                              {.values = 2 * kRows, .largest_value = 1}, Claim())};
   };
-  ExpectCaught(AttackJointTrials("fault", Claim(), trial), 20'000);
+  ExpectCaught({.mechanism = "fault",
+                .claim = Claim(),
+                .attacks = {OnJointTrials("a target of either class", trial, 20'000)}});
 }
 
 }  // namespace

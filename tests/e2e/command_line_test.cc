@@ -75,12 +75,16 @@ TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
   ::setenv("PRIVATEMAIL_STATE", (folder_ / "elsewhere").c_str(), 1);
   user_.state.clear();
   const Outcome trust = Run({"collection", "list"});
+  user_.flags = {"--ca", folder_ / "none.pem"};
+  const Outcome ca = Run({"collection", "list"});
+  user_.flags = {};
   ::unsetenv("PRIVATEMAIL_TRUST");
   const Outcome server = Run({"collection", "list"});
   const Outcome state = Run({"explain"});
   ::unsetenv("PRIVATEMAIL_SERVER");
   ::unsetenv("PRIVATEMAIL_STATE");
   EXPECT_THAT(trust.err, HasSubstr("64 hex digits, but is \"12ab\""));
+  EXPECT_THAT(ca.err, HasSubstr("--ca must be a readable PEM file")) << "a flag overrides";
   EXPECT_THAT(server.err, HasSubstr("server 127.0.0.1:1 cannot be reached: connection refused: is "
                                     "privatemaild running?"));
   EXPECT_THAT(state.err, HasSubstr(folder_ / "elsewhere"));

@@ -117,6 +117,15 @@ TEST_F(FilledService, GuessesTheClassFromTheAnchorsWhenNoLabelIsGiven) {
   }
 }
 
+TEST_F(FilledService, MarksAGuessedClassAsGuessed) {
+  const std::vector<std::string> query =
+      Query({"--row", "0", "--epsilon", "20", "--delta", "1e-5", "-k", "1"});
+  EXPECT_THAT(Run(query).out, HasSubstr("(= marks the class guessed for the query, not a known"));
+  std::vector<std::string> given = query;
+  given.insert(given.end(), {"--label", "0"});
+  EXPECT_THAT(Run(given).out, HasSubstr("(= marks the class given for the query)"));
+}
+
 TEST_F(FilledService, PostProcessesOnEitherSideAndWithEitherMechanism) {
   for (const std::string side : {"client", "server"}) {
     for (const std::string mechanism : {"gaussian", "published-gaussian"}) {

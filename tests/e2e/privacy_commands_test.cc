@@ -48,7 +48,10 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
   const Outcome none =
       Run({"calibrate", "--mechanism", "lap-output", "--epsilon", "2", "--radius", ".5"});
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("Lipschitz constant must be finite and positive, but is nan"));
+  EXPECT_THAT(none.err, HasSubstr("Lipschitz constant must be given for lap-output"));
+  const Outcome no_delta =
+      Run({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--sensitivity", "1"});
+  EXPECT_THAT(no_delta.err, HasSubstr("delta must be given for gaussian"));
 }
 
 TEST_F(PrivacyCommands, AQueryTakesAnyMechanism) {
@@ -89,6 +92,16 @@ TEST_F(PrivacyCommands, ABudgetOfPrintedFormulasDoesNotCallItselfProven) {
   EXPECT_THAT(shown.out, ::testing::Not(HasSubstr("proven too")));
   EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "60", "--delta", ".1"})["accounting"],
             "gaussian");
+}
+
+TEST_F(PrivacyCommands, AGrantBelowWhatIsSpentSaysThatNothingIsLeft) {
+  Grant(2, .1);
+  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const Outcome less = Run({"budget", "set", "things", "--epsilon", ".5", "--delta", ".1"});
+  EXPECT_EQ(less.exit_code, 0);
+  EXPECT_THAT(less.err, HasSubstr("nothing is left of this: epsilon 1 is spent already"));
+  const Outcome more = Run({"budget", "set", "things", "--epsilon", "3", "--delta", ".1"});
+  EXPECT_EQ(more.err, "");
 }
 
 // Ten releases of epsilon .3 each: 3 by sums, 1.05 by mu (scipy).

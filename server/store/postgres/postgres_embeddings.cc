@@ -57,10 +57,8 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
                                                       const Embedding& embedding) {
   const std::string& uuid = parameters.collection_uuid;
   const auto items_version = static_cast<int64_t>(embedding.items_version);
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(const CollectionRow collection,
-                      postgres::FindCollection(&transaction, uuid, RowLock::kKeepAlive));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kKeepAlive));
+  auto& [transaction, collection] = begun;
   PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
   PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
   const int64_t key = next.Int(0, 0);
@@ -76,11 +74,9 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
 
 absl::StatusOr<std::optional<Embedding>> PostgresStore::LoadEmbedding(
     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   PM_ASSIGN_OR_RETURN(
       const Result found,
       transaction.Query("SELECT key, version, items_version, objective, anchor_coordinates "
@@ -104,11 +100,9 @@ absl::StatusOr<std::optional<Embedding>> PostgresStore::LoadEmbedding(
 
 absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSince(
     const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding,
                       postgres::FindEmbedding(&transaction, collection.key));
   if (static_cast<uint64_t>(embedding.version) != embedding_version) return std::nullopt;
@@ -118,11 +112,9 @@ absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSi
 
 absl::StatusOr<ChangesSinceEmbedding> PostgresStore::CountChanges(
     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding,
                       postgres::FindEmbedding(&transaction, collection.key));
   PM_ASSIGN_OR_RETURN(

@@ -135,11 +135,9 @@ absl::StatusOr<UpsertResult> PostgresStore::Upsert(const PublicParameters& param
     accepted.push_back(&items[i]);
     ids.push_back(items[i].id);
   }
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kChange));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kChange));
+  auto& [transaction, collection] = begun;
   Batch batch;
   PM_RETURN_IF_ERROR(batch.Load(&transaction, collection.key, ids));
   int64_t latest_version = collection.latest_version;
@@ -155,11 +153,9 @@ absl::StatusOr<UpsertResult> PostgresStore::Upsert(const PublicParameters& param
 
 absl::StatusOr<DeleteResult> PostgresStore::DeleteItems(const PublicParameters& parameters,
                                                         absl::Span<const std::string> ids) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kChange));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kChange));
+  auto& [transaction, collection] = begun;
   PM_ASSIGN_OR_RETURN(
       const Result deleted,
       transaction.Query(
@@ -181,11 +177,9 @@ absl::StatusOr<DeleteResult> PostgresStore::DeleteItems(const PublicParameters& 
 
 absl::StatusOr<std::vector<Item>> PostgresStore::GetItems(const PublicParameters& parameters,
                                                           absl::Span<const std::string> ids) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   PM_ASSIGN_OR_RETURN(
       const Result found,
       transaction.Query(absl::StrCat("SELECT ", postgres::ItemColumns(true),
@@ -207,11 +201,9 @@ absl::Status PostgresStore::ScanItems(const PublicParameters& parameters, absl::
                                       int64_t limit, bool with_features,
                                       absl::FunctionRef<bool(Item)> visit) {
   constexpr int64_t kChunkRows = 1000;
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   std::string last(after);
   while (limit > 0) {
     const int64_t wanted = std::min(limit, kChunkRows);

@@ -92,10 +92,8 @@ absl::Status PostgresStore::Create(const StoredCollection& collection) {
 }
 
 absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(const CollectionRow collection,
-                      postgres::FindCollection(&transaction, uuid, RowLock::kDelete));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kDelete));
+  auto& [transaction, collection] = begun;
   for (const char* sql :
        {"DELETE FROM items WHERE collection = $1", "DELETE FROM deletions WHERE collection = $1",
         "DELETE FROM embedded_items WHERE embedding IN "
@@ -109,11 +107,9 @@ absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
 }
 
 absl::StatusOr<Gallery> PostgresStore::LoadGallery(const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(
-      const CollectionRow collection,
-      postgres::FindCollection(&transaction, parameters.collection_uuid, RowLock::kNone));
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
   return postgres::ReadGallery(&transaction, collection, parameters.feature_dim);
 }
 

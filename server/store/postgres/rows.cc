@@ -74,6 +74,15 @@ absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::str
   return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
 }
 
+absl::StatusOr<CollectionTransaction> BeginWithCollection(Pool* pool, absl::string_view uuid,
+                                                          RowLock lock) {
+  const Transaction::Kind kind =
+      lock == RowLock::kNone ? Transaction::Kind::kRead : Transaction::Kind::kWrite;
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(pool, kind));
+  PM_ASSIGN_OR_RETURN(const CollectionRow collection, FindCollection(&transaction, uuid, lock));
+  return CollectionTransaction{std::move(transaction), collection};
+}
+
 absl::StatusOr<EmbeddingRow> FindEmbedding(Transaction* transaction, int64_t collection) {
   PM_ASSIGN_OR_RETURN(
       const Result found,

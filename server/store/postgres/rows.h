@@ -32,6 +32,14 @@ struct CollectionRow {
 absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::string_view uuid,
                                              RowLock lock);
 
+// A transaction that begins by finding its collection: read only without a lock. Errors of both.
+struct CollectionTransaction {
+  Transaction transaction;
+  CollectionRow collection;
+};
+absl::StatusOr<CollectionTransaction> BeginWithCollection(Pool* pool, absl::string_view uuid,
+                                                          RowLock lock);
+
 // Key and versions of a collection's embedding; zeros before the first.
 struct EmbeddingRow {
   int64_t key = 0;

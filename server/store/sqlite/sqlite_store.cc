@@ -1,5 +1,11 @@
 #include "server/store/sqlite/sqlite_store.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -22,12 +28,39 @@ absl::Status MadeFromLaterItems(int64_t version) {
                                          ") was saved meanwhile; it stays"));
 }
 
+absl::Status CannotMake(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made"));
+}
+
+// A new file gets its name when it has its tables, so that one that is empty has lost what it had.
+absl::Status MakeFile(const std::string& directory, const std::string& path) {
+  const std::string draft = path + ".new";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((draft + suffix).c_str());
+  {
+    PM_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database, Database::Open(draft));
+    PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
+  }
+  if (::rename(draft.c_str(), path.c_str()) != 0) return CannotMake(path);
+  const int folder = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool durable = folder >= 0 && ::fsync(folder) == 0;
+  const absl::Status status = durable ? absl::OkStatus() : CannotMake(path);
+  if (folder >= 0) ::close(folder);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& directory) {
   PM_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(directory));
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
-                      Database::Open(absl::StrCat(directory, "/privatemail.sqlite")));
+  const std::string path = absl::StrCat(directory, "/privatemail.sqlite");
+  struct stat file = {};
+  const bool exists = ::stat(path.c_str(), &file) == 0;
+  if (exists && file.st_size == 0) {
+    return absl::DataLossError(absl::StrCat("database file ", path,
+                                            " is damaged (it is empty): restore it from a backup"));
+  }
+  if (!exists) PM_RETURN_IF_ERROR(MakeFile(directory, path));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path));
   PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
 }

@@ -40,10 +40,10 @@ struct Setting {
   double c;  // the kernel's denominator
   int64_t slots;
 
-  Setting(Matrix q, double bandwidth, double weight, int64_t slot_count)
+  Setting(Matrix q, double bandwidth, double weight, int64_t slot_count,
+          LabelGraphKind kind = LabelGraphKind::kDistance)
       : start(std::move(q)),
-        graph(Labels(start.rows(), slot_count), LabelGraphKind::kDistance,
-              2 * bandwidth * bandwidth),
+        graph(Labels(start.rows(), slot_count), kind, 2 * bandwidth * bandwidth),
         alpha(weight),
         c(2 * bandwidth * bandwidth),
         slots(slot_count) {}

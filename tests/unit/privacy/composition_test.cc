@@ -121,6 +121,7 @@ TEST(EpsilonOfEachRelease, SpendsAllThatStrongCompositionAllows) {
       EXPECT_LE(Together(each.epsilon, 1e-5, times), epsilon * (1 + 1e-15));
       EXPECT_GT(Together(each.epsilon * (1 + 1e-9), 1e-5, times), epsilon);
       EXPECT_EQ(each.theorem, kStrongComposition);
+      EXPECT_EQ(each.delta, 1e-5);
     }
   }
   EXPECT_GT(EpsilonOfEachRelease(1, 1e-5, 10000)->epsilon, 10 / 10000.)
@@ -137,6 +138,7 @@ TEST(EpsilonOfEachRelease, IsThePlainShareForFewReleasesAndWithoutADelta) {
         EXPECT_LE(static_cast<long double>(each.epsilon) * times, epsilon);
         EXPECT_NEAR(each.epsilon * times, epsilon, 2e-15 * epsilon);
         EXPECT_EQ(each.theorem, kBasicComposition);
+        EXPECT_EQ(each.delta, 0) << "the plain sum needs none";
       }
     }
   }

@@ -41,6 +41,8 @@ TEST(Guarantee, BadFieldsAreNamed) {
   EXPECT_THAT(with([&](Guarantee& g) { g.metric = "l2"; }),
               FailsWith(kInvalid, "a metric without a radius"));
   EXPECT_THAT(with([&](Guarantee& g) { g.gaussian_mu = nan; }), FailsWith(kInvalid, "gaussian_mu"));
+  EXPECT_THAT(with([](Guarantee& g) { g.source.clear(); }),
+              FailsWith(kInvalid, "source must name the theorem"));
 }
 
 TEST(Guarantee, AnInfiniteRadiusIsLocalPrivacy) {

@@ -43,6 +43,9 @@ TEST(LedgerRestore, ARestoredLedgerRefundsNothingAndRefuses) {
   SpendTenths(path, 3);
   CopyState(folder / "backup", path);  // in place: the files keep their inodes
   ExpectDistrusted(path, 3);
+  EXPECT_THAT(Ledger::Open(path).value()->Show(kUuid),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "both count 3 changes, but this witness is not the one"));
 }
 
 TEST(LedgerRestore, ALedgerRestoredWithoutItsWitnessRefuses) {

@@ -75,6 +75,10 @@ TEST_F(ReleaseNoise, OfSeveralIterationsNamesTheTheoremThatComposesThem) {
     EXPECT_EQ(strong.guarantee.source,
               absl::StrCat(kStrongComposition, " over 8 iterations of: ", one.guarantee.source));
     EXPECT_EQ(strong.guarantee.delta, .09);
+    cost.delta = 1e-5;  // sqrt(2 * 8 ln(1e5)) = 13.6: more than 8, so the plain sum wins
+    ASSERT_OK_AND_ASSIGN(const JointRelease plain, Release(cost));
+    EXPECT_EQ(plain.guarantee, eight.guarantee);
+    EXPECT_EQ(plain.guarantee.delta, 0) << "is charged though nothing was bought by it";
   }
 }
 
@@ -108,7 +112,7 @@ TEST_F(ReleaseNoise, OfThePublishedLaplaceSharesTheCostAndSaysThatItIsPublished)
   EXPECT_THAT(release.guarantee.source, HasSubstr("as published, not a proven guarantee"));
   EXPECT_EQ(release.guarantee.neighbours, "as published: a row added");
   EXPECT_EQ(release.guarantee.epsilon, 1);
-  EXPECT_EQ(release.guarantee.delta, 1e-5);
+  EXPECT_EQ(release.guarantee.delta, 0);  // of which the plain sum has no use
 }
 
 TEST_F(ReleaseNoise, RefusesARadiusThatNoTwoUnitVectorsAreApart) {

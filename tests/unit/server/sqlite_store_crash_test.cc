@@ -1,4 +1,4 @@
-// What is left after a process was killed or a file was damaged.
+// What is left after a process was killed.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,62 +75,6 @@ TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
       EXPECT_EQ(gallery->ids[i], absl::StrFormat("%06d", static_cast<int>(i)));
     }
   }
-}
-
-void Overwrite(const std::string& path, int64_t offset, const std::string& bytes) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(offset);
-  file << bytes;
-}
-
-TEST(StoreCrash, AFileThatIsNoDatabaseIsNamed) {
-  const TemporaryFolder directory;
-  std::ofstream(directory / "privatemail.sqlite") << std::string(8192, 'x');
-  EXPECT_THAT(SqliteStore::Open(directory.path()),
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "database file " + directory / "privatemail.sqlite" + " is damaged"));
-}
-
-TEST(StoreCrash, DamageToAnyPageIsAStatusAndNeverACrash) {
-  const TemporaryFolder original;
-  const StoredCollection collection = SmallCollection("birds");
-  {
-    auto store = SqliteStore::Open(original.path());
-    ASSERT_THAT(store, IsOk());
-    ASSERT_THAT((*store)->Create(collection), IsOk());
-    ASSERT_THAT((*store)->Upsert(collection.parameters, MakeItems(200, 1)), IsOk());
-  }
-  const std::string file = original / "privatemail.sqlite";
-  const auto size = static_cast<int64_t>(std::filesystem::file_size(file));
-  int noticed = 0;
-  for (int64_t offset = 0; offset < size; offset += 1024) {
-    const TemporaryFolder damaged;
-    std::filesystem::copy(file, damaged / "privatemail.sqlite");
-    Overwrite(damaged / "privatemail.sqlite", offset, std::string(64, '\xff'));
-    auto store = SqliteStore::Open(damaged.path());
-    absl::Status status = store.status();
-    if (store.ok()) status = (*store)->LoadCollections().status();
-    if (status.ok()) status = (*store)->LoadGallery(collection.parameters).status();
-    if (status.ok()) status = (*store)->Upsert(collection.parameters, MakeItems(9, 2)).status();
-    if (status.ok()) continue;  // free space, or a value that is as good as another
-    ++noticed;
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("privatemail.sqlite"));
-  }
-  EXPECT_GT(noticed, 5);
-}
-
-TEST(StoreCrash, ATruncatedFileIsNamed) {
-  const TemporaryFolder directory;
-  {
-    auto store = SqliteStore::Open(directory.path());
-    ASSERT_THAT(store, IsOk());
-    ASSERT_THAT((*store)->Create(SmallCollection("birds")), IsOk());
-  }
-  const std::string file = directory / "privatemail.sqlite";
-  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-  auto store = SqliteStore::Open(directory.path());
-  const absl::Status status = store.ok() ? (*store)->LoadCollections().status() : store.status();
-  EXPECT_THAT(status, FailsWith(absl::StatusCode::kDataLoss, file));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/sqlite/checked_pages.h"
+#include "common/sqlite/checked_pages.h"
 #include "server/store/uuid.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -20,7 +22,9 @@ using ::testing::SizeIs;
 // SQLite itself, beside the store: sees what is in the file and can put other things there.
 std::string AskFile(const std::string& directory, const std::string& sql) {
   sqlite3* file = nullptr;
-  EXPECT_EQ(sqlite3_open((directory + "/privatemail.sqlite").c_str(), &file), SQLITE_OK);
+  EXPECT_EQ(sqlite3_open_v2((directory + "/privatemail.sqlite").c_str(), &file,
+                            SQLITE_OPEN_READWRITE, sqlite::CheckedPages()),
+            SQLITE_OK);
   sqlite3_stmt* statement = nullptr;
   EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
       << sqlite3_errmsg(file);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/sqlite/checked_pages.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
@@ -21,7 +22,9 @@ class SqliteBackend final : public StoreBackend {
 
   int64_t Rows(const std::string& table) override {
     sqlite3* file = nullptr;
-    EXPECT_EQ(sqlite3_open((directory_ / "privatemail.sqlite").c_str(), &file), SQLITE_OK);
+    EXPECT_EQ(sqlite3_open_v2((directory_ / "privatemail.sqlite").c_str(), &file,
+                              SQLITE_OPEN_READWRITE, sqlite::CheckedPages()),
+              SQLITE_OK);
     sqlite3_stmt* statement = nullptr;
     const std::string sql = "SELECT count(*) FROM " + table;
     EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);

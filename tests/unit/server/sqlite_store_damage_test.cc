@@ -1,0 +1,116 @@
+// A damaged database file: it is noticed, by its name, or makes no difference.
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/decode.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+template <typename Values>
+void Append(const Values& values, std::string* all) {
+  absl::StrAppend(all, BytesOf(values.data(), values.size()));
+}
+
+// All that a daemon serves out of a store.
+absl::StatusOr<std::string> ReadAll(const std::string& directory) {
+  PM_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(directory));
+  PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> collections, store->LoadCollections());
+  std::string all;
+  for (const StoredCollection& collection : collections) {
+    const PublicParameters& parameters = collection.parameters;
+    PM_ASSIGN_OR_RETURN(const Gallery gallery, store->LoadGallery(parameters));
+    PM_ASSIGN_OR_RETURN(const auto embedding, store->LoadEmbedding(parameters));
+    PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, store->CountChanges(parameters));
+    absl::StrAppend(&all, collection.name, collection.items, " ", collection.latest_version, " ",
+                    changes.inserted, changes.updated, changes.deleted, gallery.version);
+    for (const std::string& id : gallery.ids) absl::StrAppend(&all, id);
+    for (const std::string& payload : gallery.payloads) absl::StrAppend(&all, payload);
+    Append(gallery.labels, &all);
+    Append(gallery.features, &all);
+    if (!embedding.has_value()) continue;
+    for (const std::string& id : embedding->ids) absl::StrAppend(&all, id);
+    Append(embedding->labels, &all);
+    Append(embedding->coordinates, &all);
+    Append(embedding->anchor_coordinates, &all);
+    absl::StrAppend(&all, embedding->version, " ", embedding->items_version);
+  }
+  return all;
+}
+
+class StoreDamage : public ::testing::Test {
+ protected:
+  StoreDamage() {
+    const StoredCollection collection = SmallCollection("birds");
+    const auto store = SqliteStore::Open(directory_.path());
+    EXPECT_THAT((*store)->Create(collection), IsOk());
+    EXPECT_THAT((*store)->Upsert(collection.parameters, MakeItems(200, 1)), IsOk());
+    EXPECT_THAT((*store)->SaveEmbedding(collection.parameters, SomeEmbedding(200)), IsOk());
+    EXPECT_THAT((*store)->DeleteItems(collection.parameters, {"item-003"}), IsOk());
+  }
+
+  // Returns whether the damage was noticed.
+  bool Notices(const std::string& bytes) {
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
+    const absl::StatusOr<std::string> read = ReadAll(directory_.path());
+    if (read.ok()) {
+      EXPECT_TRUE(*read == expected_) << "something else was read";
+      return false;
+    }
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status();
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(file_));
+    return true;
+  }
+
+  const TemporaryFolder directory_;
+  const std::string file_ = directory_ / "privatemail.sqlite";
+  std::string sound_;
+  std::string expected_;
+
+  void SetUp() override {
+    expected_ = *ReadAll(directory_.path());
+    sound_ = ReadFile(file_);
+    ASSERT_FALSE(Notices(sound_));
+  }
+};
+
+TEST_F(StoreDamage, OfAFlippedBit) {
+  std::mt19937 random(1);
+  int noticed = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::string damaged = sound_;
+    const size_t bit = random() % (8 * damaged.size());
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    noticed += Notices(damaged) ? 1 : 0;
+  }
+  EXPECT_GT(noticed, 900);  // the rest lies in pages that nothing of this is read from
+}
+
+TEST_F(StoreDamage, OfATruncation) {
+  std::mt19937 random(1);
+  int noticed = 0;
+  for (int round = 0; round < 200; ++round) {
+    noticed += Notices(sound_.substr(0, random() % sound_.size())) ? 1 : 0;
+  }
+  EXPECT_GT(noticed, 190);  // the rest ends within the last page, which an index has
+  EXPECT_TRUE(Notices(""));
+}
+
+TEST_F(StoreDamage, OfAnotherFileInItsPlace) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
+
+}  // namespace
+}  // namespace privatemail::testing
