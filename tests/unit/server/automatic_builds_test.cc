@@ -77,7 +77,9 @@ TEST_F(AutomaticBuildsTest, WaitForAnUploadToEnd) {
       longest = std::max(longest, absl::Now() - start);
     }
     undisturbed = longest < kPause / 2;
-    if (undisturbed) EXPECT_EQ(succeeded_, before);
+    if (undisturbed) {
+      EXPECT_EQ(succeeded_, before);
+    }
     ASSERT_TRUE(Reaches(succeeded_, before + 1));
   }
   EXPECT_TRUE(undisturbed);
