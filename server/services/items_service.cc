@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "server/services/collections_service.h"
@@ -40,6 +41,24 @@ void ToProto(Item item, v1::Item* proto) {
   proto->mutable_features()->Assign(item.features.begin(), item.features.end());
   proto->set_payload(std::move(item.payload));
   proto->set_version(item.version);
+}
+
+// In parts, so that an answer that is too large is refused before all of it is in memory.
+absl::Status Fetch(const Catalog& catalog, const CollectionView& view,
+                   const std::vector<std::string>& ids, int64_t max_bytes,
+                   v1::GetItemsResponse* response) {
+  constexpr size_t kFetchedAtOnce = 16;
+  const absl::Span<const std::string> all = ids;
+  for (size_t first = 0; first < all.size(); first += kFetchedAtOnce) {
+    PM_ASSIGN_OR_RETURN(std::vector<Item> items,
+                        catalog.GetItems(view, all.subspan(first, kFetchedAtOnce)));
+    for (Item& item : items) ToProto(std::move(item), response->add_items());
+    if (response->ByteSizeLong() > static_cast<size_t>(max_bytes)) {
+      response->Clear();
+      return TooLarge(max_bytes, "ask for fewer ids at once");
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Moves as many of the items into the response as fit into a message; a page may be short.
@@ -88,14 +107,8 @@ grpc::Status CollectionsService::GetItems(grpc::ServerContext* context,
     PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxFetchedItems));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
     const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
-    PM_ASSIGN_OR_RETURN(std::vector<Item> items, catalog_->GetItems(view, ids));
-    for (Item& item : items) ToProto(std::move(item), response->add_items());
-    const int64_t most = call.limits().max_message_bytes;
-    if (response->ByteSizeLong() > static_cast<size_t>(most)) {
-      response->Clear();
-      return TooLarge(most, "ask for fewer ids at once");
-    }
-    call.AddRows(items.size());
+    PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, response));
+    call.AddRows(static_cast<uint64_t>(response->items_size()));
     return absl::OkStatus();
   });
 }

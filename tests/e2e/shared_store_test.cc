@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "absl/time/clock.h"
 #include "tests/e2e/service.h"
@@ -53,6 +54,14 @@ class SharedStore : public Service {
   std::vector<std::string> Query(int k) const {
     return {"query", "things", "--vectors",       Vectors("queries"), "--row", "2",       "--label",
             "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
+  }
+
+  // What a daemon with keys answers to the key of a file.
+  Outcome List(const Daemon& daemon, const std::string& key_file) const {
+    return User{
+        {"--server", daemon.address(), "--trust", daemon.fingerprint(), "--key-file", key_file},
+        user_.state}
+        .Run({"collection", "list", "--json"});
   }
 
   PostgresServer server_;
@@ -119,6 +128,33 @@ TEST_F(SharedStore, WithoutTheDatabaseSearchesGoOnAndChangesAreRefusedWithTheRea
     EXPECT_THAT(ended.err, HasSubstr("changes of other daemons cannot be followed"));
     EXPECT_THAT(ended.out + ended.err, Not(HasSubstr(PostgresServer::kPassword)));
   }
+}
+
+TEST_F(SharedStore, KeysAreEachDaemonsOwnUntilTheirFileIsCopied) {
+  const std::vector<std::string> flags = {"--store", "postgres", "--postgres-file", conninfo_file_};
+  Daemon one(folder_ / "one", flags);
+  Daemon two(folder_ / "two", flags);
+  ASSERT_TRUE(one.listening() && two.listening());
+  CreateCollection();  // through a third
+  const std::string key = one.admin_key();
+  const auto seen = [&](const Daemon& daemon) { return !List(daemon, key).json().empty(); };
+  for (const absl::Time start = absl::Now();
+       !seen(one) && absl::Now() - start < absl::Seconds(30);) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_EQ(List(one, key).json()[0]["name"], "things");
+  EXPECT_EQ(List(two, key).json()["error"]["code"], "UNAUTHENTICATED");
+
+  std::filesystem::copy_file(folder_ / "one/keys", folder_ / "two/keys",
+                             std::filesystem::copy_options::overwrite_existing);
+  two.program().Signal(SIGHUP);
+  Outcome taken;
+  for (const absl::Time start = absl::Now();
+       taken.exit_code != 0 && absl::Now() - start < absl::Seconds(30);) {
+    taken = List(two, key);
+  }
+  EXPECT_EQ(taken.json()[0]["name"], "things") << taken.err;
+  EXPECT_EQ(List(two, two.admin_key()).json()["error"]["code"], "UNAUTHENTICATED");
 }
 
 TEST_F(SharedStore, ADaemonThatCannotReachItsStoreSaysWhyAndNoPassword) {
