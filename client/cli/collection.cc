@@ -29,12 +29,6 @@ struct CreateOptions {
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
-  nlohmann::json changes;
-  if (c.has_changes()) {
-    changes = {{"inserted", c.changes().inserted()},
-               {"updated", c.changes().updated()},
-               {"deleted", c.changes().deleted()}};
-  }
   return {
       {"name", c.name()},
       {"uuid", p.collection_uuid()},
@@ -43,7 +37,6 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"embedded", c.embedded_items()},
       {"version", c.embedding_version()},
       {"changes_since_embedding", c.changes_since_embedding()},
-      {"changes", changes},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
       {"feature_dim", p.feature_dim()},
@@ -192,7 +185,11 @@ absl::Status Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       transport.GetCollection(name, /*with_changes=*/true));
-  Answer(context, ToJson(c), [&] { Print(c); });
+  nlohmann::json answer = ToJson(c);
+  answer["changes"] = {{"inserted", c.changes().inserted()},
+                       {"updated", c.changes().updated()},
+                       {"deleted", c.changes().deleted()}};
+  Answer(context, answer, [&] { Print(c); });
   return absl::OkStatus();
 }
 

@@ -29,6 +29,7 @@ absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool w
 
 // Nothing that the kind rests on is missing, and nothing that is given would be ignored.
 absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismParameters& p) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
   const bool of_value = traits.protects == Protects::kValue;
   const bool zero_delta = p.delta == 0 && !traits.TakesDelta();  // says that the law is pure
   PM_RETURN_IF_ERROR(

@@ -165,7 +165,7 @@ std::string Setting::Range() const {
   if (!choices.empty()) return absl::StrCat("one of ", absl::StrJoin(choices, ", "));
   if (std::holds_alternative<std::string*>(where)) return "a text";
   const bool whole = std::holds_alternative<int64_t*>(where);
-  return absl::StrFormat("%s between %.0f and %.0f", whole ? "an integer" : "a number", least,
+  return absl::StrFormat("%s between %.16g and %.16g", whole ? "an integer" : "a number", least,
                          most);
 }
 

@@ -29,6 +29,56 @@ class RetrievalServiceTest : public ServiceTest {
   }
 };
 
+// A searcher that was told of a later embedding by another daemon asks again.
+TEST_F(RetrievalServiceTest, AnswersFromTheNamedEmbeddingOrALaterOne) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveResponse response;
+  request.set_embedding_version(1);
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  request.set_embedding_version(2);
+  EXPECT_THAT(Retrieve(request, &response),
+              FailsWith(absl::StatusCode::kUnavailable,
+                        "embedding_version 2 of collection birds is not here yet: this daemon has "
+                        "version 1"));
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.embedding_version(), 2u);
+  request.set_embedding_version(1);
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.embedding_version(), 2u);
+}
+
+TEST_F(RetrievalServiceTest, SaysHowManyChangesAnAnswerDoesNotShowYet) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveResponse response;
+  ASSERT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.changes_since_embedding(), 0u);
+  v1::UpsertItemsResponse totals;
+  const std::vector<Item> more = {MakeItem("item-000", 3, 99), MakeItem("new", 3, 1),
+                                  MakeItem("newer", 3, 2)};
+  ASSERT_THAT(Upsert({Message("birds", more)}, &totals), IsOk());
+  v1::DeleteItemsRequest deletion;
+  deletion.set_collection("birds");
+  deletion.add_ids("item-005");
+  v1::DeleteItemsResponse deleted;
+  grpc::ClientContext deleting;
+  ASSERT_TRUE(collections_->DeleteItems(&deleting, deletion, &deleted).ok());
+  ASSERT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.changes_since_embedding(), 4u);
+
+  grpc::ClientContext context;
+  v1::GetCollectionRequest get;
+  get.set_collection("birds");
+  get.set_with_changes(true);
+  v1::GetCollectionResponse collection;
+  ASSERT_TRUE(retrieval_->GetCollection(&context, get, &collection).ok());
+  EXPECT_EQ(collection.changes_since_embedding(), 4u);
+  EXPECT_EQ(collection.changes().inserted(), 2u);
+  EXPECT_EQ(collection.changes().updated(), 1u);
+  EXPECT_EQ(collection.changes().deleted(), 1u);
+}
+
 TEST_F(RetrievalServiceTest, AnswersEverySlotAndWhatWasAskedFor) {
   v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
   v1::RetrieveResponse plain;

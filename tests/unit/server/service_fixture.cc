@@ -19,6 +19,7 @@ ServiceTest::ServiceTest(DaemonOptions options) {
   options.data_directory = directory_.path();
   options.listen = "127.0.0.1:0";
   options.insecure = true;
+  options.auto_build_share = 0;  // versions are what a test builds
   auto daemon = DaemonServer::Start(options);
   EXPECT_THAT(daemon, IsOk());
   daemon_ = *std::move(daemon);
