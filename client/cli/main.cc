@@ -21,11 +21,14 @@ std::string DefaultStateFolder() {
   return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
 }
 
-// A flag of another way to trust the server overrides the environment.
-void TrustAsTheEnvironmentSays(ConnectionOptions& connection) {
+// The environment's, where no flag says otherwise.
+void ConnectAsTheEnvironmentSays(ConnectionOptions& connection) {
+  if (connection.insecure) return;
   const char* trust = std::getenv("PRIVATEMAIL_TRUST");
   const bool chosen = !connection.ca_file.empty() || !connection.trust_fingerprint.empty();
-  if (trust != nullptr && !chosen && !connection.insecure) connection.trust_fingerprint = trust;
+  if (trust != nullptr && !chosen) connection.trust_fingerprint = trust;
+  const char* key = std::getenv("PRIVATEMAIL_KEY_FILE");
+  if (key != nullptr && connection.key_file.empty()) connection.key_file = key;
 }
 
 // What stands before or after any subcommand.
@@ -45,8 +48,8 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
                  "PEM private key of --cert, readable by you alone");
   app.add_flag("--insecure", connection.insecure, "No TLS");
   app.add_option("--key-file", connection.key_file,
-                 "File with the key that lets you in, readable by you alone")
-      ->envname("PRIVATEMAIL_KEY_FILE");
+                 "File with the key that lets you in, readable by you alone; $PRIVATEMAIL_KEY_FILE "
+                 "without --insecure");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
@@ -78,7 +81,7 @@ absl::Status Run(Context& context, double deadline_seconds) {
         "--deadline must be a positive number of seconds below 1e9, but is ", deadline_seconds));
   }
   context.connection.deadline = absl::Seconds(deadline_seconds);
-  TrustAsTheEnvironmentSays(context.connection);
+  ConnectAsTheEnvironmentSays(context.connection);
   try {
     return context.run();
   } catch (const std::bad_alloc&) {

@@ -75,6 +75,10 @@ TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
   ::setenv("PRIVATEMAIL_STATE", (folder_ / "elsewhere").c_str(), 1);
   user_.state.clear();
   const Outcome trust = Run({"collection", "list"});
+  ::setenv("PRIVATEMAIL_KEY_FILE", (folder_ / "none.key").c_str(), 1);
+  user_.flags = {"--insecure"};
+  const Outcome insecure = Run({"collection", "list"});
+  ::unsetenv("PRIVATEMAIL_KEY_FILE");
   user_.flags = {"--ca", folder_ / "none.pem"};
   const Outcome ca = Run({"collection", "list"});
   user_.flags = {};
@@ -84,6 +88,7 @@ TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
   ::unsetenv("PRIVATEMAIL_SERVER");
   ::unsetenv("PRIVATEMAIL_STATE");
   EXPECT_THAT(trust.err, HasSubstr("64 hex digits, but is \"12ab\""));
+  EXPECT_THAT(insecure.err, HasSubstr("cannot be reached")) << "neither trust nor key is used";
   EXPECT_THAT(ca.err, HasSubstr("--ca must be a readable PEM file")) << "a flag overrides";
   EXPECT_THAT(server.err, HasSubstr("server 127.0.0.1:1 cannot be reached: connection refused: is "
                                     "privatemaild running?"));

@@ -1,12 +1,9 @@
 #include "client/retrieval_client.h"
 
-#include <random>
-
 #include "common/numerics/smlq.h"
 #include "common/protocol/codec.h"
-#include "tests/testing/matchers.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -14,20 +11,13 @@ namespace {
 constexpr int kClasses = 5;
 constexpr int kAnchors = 40;
 constexpr int kDim = 8;
-constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-
-FloatMatrix Normal(int n, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<float> normal;
-  return FloatMatrix::NullaryExpr(n, kDim, [&] { return normal(bits); });
-}
 
 struct Published {
   v1::GetCollectionResponse collection;
   std::vector<v1::GetAnchorsResponse> chunks;
 
   Published() {
-    Anchors anchors{Normal(kAnchors, 1), {}};
+    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
     for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
     const PublicParameters parameters =
         *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
@@ -45,19 +35,12 @@ struct Published {
   }
 };
 
-struct Funded {
-  TemporaryFolder folder;
-  std::unique_ptr<Ledger> ledger = *Ledger::Open(folder / "ledger");
-
-  Funded() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
-};
-
 RetrievalClient MakeClient() {
   const Published published;
   return *RetrievalClient::Create(published.collection, published.chunks);
 }
 
-Target TargetOf(int32_t label, unsigned seed) { return {Normal(1, seed), label}; }
+Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
 
 const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 
@@ -65,7 +48,7 @@ const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 // else, and Prepare sends exactly what that function makes: same release, same bytes, whatever the
 // target was.
 TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   for (const auto where : {PostProcessing::kClient, PostProcessing::kServer}) {
     QueryOptions options = kOptions;
@@ -89,7 +72,7 @@ TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
 // Under the same bits two targets of different classes give requests that are equal but for the
 // release, and with the same release the same bytes.
 TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   QueryOptions options = kOptions;
   options.post_processing = PostProcessing::kServer;
@@ -106,7 +89,7 @@ TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
 }
 
 TEST(Wire, TwoQueriesForTheSameTargetDiffer) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   SecureBits bits;
   ASSERT_OK_AND_ASSIGN(const PreparedQuery one,
@@ -118,7 +101,7 @@ TEST(Wire, TwoQueriesForTheSameTargetDiffer) {
 
 // What the server computes from a noisy matrix is what the client would have sent.
 TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   SecureBits bits;
   ASSERT_OK_AND_ASSIGN(
@@ -153,7 +136,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
 
 // A filter travels as it was given, beside the release and never within it.
 TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
@@ -170,7 +153,7 @@ TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
 }
 
 TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
-  const Funded funded;
+  const FundedLedger funded;
   const RetrievalClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
@@ -251,7 +234,7 @@ TEST(RetrievalClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {
 }
 
 TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
-  const Funded funded;
+  const FundedLedger funded;
   SecureBits bits;
   QueryOptions options = kOptions;
   for (const int64_t k : {int64_t{0}, kMaxNeighbors + 1}) {

@@ -1,15 +1,13 @@
 // What a release draws, and what every iteration begins with.
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
-#include <random>
 
 #include "client/privacy/exact_sampling.h"
 #include "client/release/joint_scheme.h"
 #include "client/release/joint_steps.h"
 #include "common/base/validate.h"
-#include "tests/testing/matchers.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -17,17 +15,10 @@ namespace {
 constexpr int kClasses = 4;
 constexpr int kOfClass = 6;
 constexpr int kDim = 6;
-constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-
-FloatMatrix Normal(int n, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<float> normal;
-  return FloatMatrix::NullaryExpr(n, kDim, [&] { return normal(bits); });
-}
 
 // Labels 0, 10, 20, 30 in turn.
 Anchors MakeAnchors() {
-  Anchors anchors{Normal(kClasses * kOfClass, 1), {}};
+  Anchors anchors{NormalRows(kClasses * kOfClass, kDim, 1), {}};
   for (int i = 0; i < kClasses * kOfClass; ++i) anchors.labels.push_back(10 * (i % kClasses));
   return anchors;
 }
@@ -85,7 +76,7 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
   EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
 
-  const Matrix target = *UnitRows("target", Normal(2, 77));
+  const Matrix target = *UnitRows("target", NormalRows(2, kDim, 77));
   const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
   const Matrix two_rows = AssembleRows(setting, two, 2, target.row(1));
   for (int row = 0; row < one_rows.rows(); ++row) {
@@ -115,7 +106,7 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
 // iteration's noise comes out bit for bit.
 TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
   const JointSetting setting = MakeSetting();
-  const FloatMatrix target = Normal(1, 77);
+  const FloatMatrix target = NormalRows(1, kDim, 77);
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
     SCOPED_TRACE(TraitsOf(kind).name);

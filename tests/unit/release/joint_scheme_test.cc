@@ -1,12 +1,10 @@
 #include "client/release/joint_scheme.h"
 
 #include <cmath>
-#include <random>
 
 #include "client/release/joint_steps.h"
-#include "tests/testing/matchers.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -14,16 +12,9 @@ namespace {
 constexpr int kClasses = 4;
 constexpr int kAnchors = 24;
 constexpr int kDim = 6;
-constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-
-FloatMatrix Normal(int n, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<float> normal;
-  return FloatMatrix::NullaryExpr(n, kDim, [&] { return normal(bits); });
-}
 
 Anchors MakeAnchors(int n = kAnchors, unsigned seed = 1) {
-  Anchors anchors{Normal(n, seed), {}};
+  Anchors anchors{NormalRows(n, kDim, seed), {}};
   for (int i = 0; i < n; ++i) {
     anchors.labels.push_back(10 * (i % kClasses));
     anchors.features(i, i % kClasses) += 4;  // a class leans towards an axis of its own
@@ -35,14 +26,7 @@ PublicParameters Parameters(const Anchors& anchors) {
   return *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
 }
 
-Target TargetOf(int32_t label, unsigned seed) { return {Normal(1, seed), label}; }
-
-struct Funded {
-  TemporaryFolder folder;
-  std::unique_ptr<Ledger> ledger = *Ledger::Open(folder / "ledger");
-
-  Funded() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
-};
+Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
 
 // The label graph of a release is that of the slots' labels in ascending order, then the anchors':
 // -1/2 J |y_i - y_j| J off the diagonal, whoever hides in which slot.
@@ -66,7 +50,7 @@ TEST(JointRelease, LabelsGoBySlot) {
 
 // The same through the public function, and what is charged.
 TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
-  const Funded funded;
+  const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
@@ -84,7 +68,7 @@ TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
 }
 
 TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
-  const Funded funded;
+  const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   // Find how many reads the whole release takes, then fail at the last one: in the middle of the
@@ -103,7 +87,7 @@ TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
 }
 
 TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
-  const Funded funded;
+  const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
@@ -133,7 +117,7 @@ TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
 }
 
 TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
-  const Funded funded;
+  const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
@@ -152,7 +136,7 @@ TEST(JointRelease, TakesEveryMechanism) {
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
-    const Funded funded;
+    const FundedLedger funded;
     SecureBits bits;
     PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
     if (traits.TakesDelta()) cost.delta = 1e-5;
@@ -179,7 +163,7 @@ TEST(JointRelease, PrivateIterationsShareTheCost) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   const auto relative_noise = [&](const PrivacyCost& cost) {
-    const Funded funded;
+    const FundedLedger funded;
     SeededBits bits(4);  // the same start, so the same sensitivity
     const auto release = scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits);
     EXPECT_THAT(release, IsOk());
@@ -199,7 +183,7 @@ TEST(JointRelease, PrivateIterationsShareTheCost) {
   pure.delta = .09;                     // sqrt(2 * 8 ln(1/.09)) = 6.2
   EXPECT_LT(relative_noise(pure), .8 * sum);
 
-  const Funded funded;
+  const FundedLedger funded;
   SecureBits bits;
   cost.private_iterations = 0;
   EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),

@@ -1,13 +1,11 @@
 #include "client/release/release_noise.h"
 
 #include <cmath>
-#include <random>
 
 #include "client/privacy/composition.h"
 #include "client/release/joint_scheme.h"
-#include "tests/testing/matchers.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
@@ -19,29 +17,24 @@ using ::testing::StartsWith;
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
 constexpr int kDim = 6;
 
 // Releases of one target over 24 random anchors of four classes, each with a ledger of its own.
 class ReleaseNoise : public ::testing::Test {
  protected:
   ReleaseNoise() {
-    std::mt19937 bits(1);
-    std::normal_distribution<float> normal;
-    anchors_.features = FloatMatrix::NullaryExpr(24, kDim, [&] { return normal(bits); });
+    anchors_.features = NormalRows(24, kDim, 1);
     for (int i = 0; i < 24; ++i) anchors_.labels.push_back(10 * (i % 4));
   }
 
   absl::StatusOr<JointRelease> Release(const PrivacyCost& cost) const {
-    const TemporaryFolder folder;
-    const auto ledger = *Ledger::Open(folder / "ledger");
-    EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk());
+    const FundedLedger funded;
     SeededBits bits(4);
     auto release =
         JointScheme::Create(*MakePublicParameters(kUuid, EmbeddingSettings{}, anchors_, {}, "v"),
                             anchors_)
-            ->Release({Eigen::RowVectorXf::LinSpaced(kDim, 1, 2), 10}, cost, *ledger, bits);
-    EXPECT_EQ(ledger->Show(kUuid)->releases, release.ok() ? 1 : 0);
+            ->Release({Eigen::RowVectorXf::LinSpaced(kDim, 1, 2), 10}, cost, *funded.ledger, bits);
+    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, release.ok() ? 1 : 0);
     return release;
   }
 

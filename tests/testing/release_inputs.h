@@ -1,0 +1,34 @@
+// What releases are made of in tests: rows that mean nothing, and a ledger that can pay.
+#ifndef PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_
+#define PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_
+
+#include <memory>
+#include <random>
+
+#include "client/privacy/ledger.h"
+#include "common/base/matrix.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail {
+
+inline constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
+
+// n x dim, standard normal.
+inline FloatMatrix NormalRows(int n, int dim, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal;
+  return FloatMatrix::NullaryExpr(n, dim, [&] { return normal(bits); });
+}
+
+// Of the collection kUuid, with a grant of epsilon 100 and delta .1.
+struct FundedLedger {
+  TemporaryFolder folder;
+  std::unique_ptr<Ledger> ledger = *Ledger::Open(folder / "ledger");
+
+  FundedLedger() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_
