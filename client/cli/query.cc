@@ -13,6 +13,7 @@
 #include "client/cli/query_outcome.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
+#include "client/privacy/composition.h"
 #include "client/retrieval_client.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
@@ -89,6 +90,16 @@ absl::Status CheckLabelsAreGiven(const QueryCommandOptions& options,
                    "what it is to hide"));
 }
 
+// What one query spends of delta: a pure law does only over several iterations, and not always.
+absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
+  const double given = std::isnan(cost.delta) ? 0 : cost.delta;
+  if (TraitsOf(cost.mechanism).TakesDelta()) return given;
+  if (cost.private_iterations == 1) return 0;
+  PM_ASSIGN_OR_RETURN(const EpsilonShare share,
+                      EpsilonOfEachRelease(cost.epsilon, given, cost.private_iterations));
+  return share.delta;
+}
+
 // All queries or none: what a batch cannot afford as a whole is refused before its first charge.
 absl::Status CheckAffordable(const QueryCommandOptions& options, const LedgerEntry& entry,
                              size_t queries) {
@@ -99,7 +110,8 @@ absl::Status CheckAffordable(const QueryCommandOptions& options, const LedgerEnt
   }
   const PrivacyCost& cost = options.query.cost;
   const auto count = static_cast<double>(queries);
-  const Budget need{count * cost.epsilon, std::isnan(cost.delta) ? 0 : count * cost.delta};
+  PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
+  const Budget need{count * cost.epsilon, count * delta};
   // The ledger has the last word, and the words for a single query. What a batch costs in mu is not
   // known before its noise is.
   if (queries == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {

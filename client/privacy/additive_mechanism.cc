@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/exact_sampling.h"
 #include "client/privacy/noise_grid.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -60,8 +61,9 @@ class AdditiveMechanism final : public Mechanism {
 
   double NoiseBound(double confidence) const override {
     if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
-    // Two steps: one for the discrete law, one for the rounding of the value.
-    return grid_.Length(law_.quantile(confidence) * static_cast<double>(width_) + 2);
+    // Two steps: one for the discrete law, one for the rounding of the value; and that to float.
+    const double bound = grid_.Length(law_.quantile(confidence) * static_cast<double>(width_) + 2);
+    return bound + kFloatRoundoff * (shape_.largest_value + bound);
   }
 
  private:
@@ -107,7 +109,7 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(const Law& law, doub
   return absl::FailedPreconditionError(
       absl::StrCat("no noise grid fits ", shape.values, " values of up to ", shape.largest_value,
                    " with noise of width ", width, " (", width_per_unit,
-                   " for each unit of sensitivity): epsilon is too small or alpha too large"));
+                   " for each unit of sensitivity): epsilon or alpha is extreme"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // wherever 64 bits allow. A value is rounded to the grid, which moves each of the m coordinates by
 // at most g/2: neighbours D apart are then at most D + g sqrt(m) apart in L2 and D + g m in L1, for
 // which the noise is calibrated. Noise is drawn exactly; the sum is rounded to float once, at the
-// end. How many bits are drawn does not depend on the values.
+// end. How many bits are drawn does not depend on the values, but on the noise: README.md, time.
 //
 // Laplace: Pr[x] proportional to exp(-|x| / t) over the integers. Values D' steps apart in L1
 // change the law of the sum by a factor of at most exp(D' / t): pure, exact, nothing to add.

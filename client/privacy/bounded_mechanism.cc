@@ -11,6 +11,7 @@
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/exact_sampling.h"
 #include "client/privacy/noise_grid.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -29,6 +30,14 @@ struct GridBox {
       widths.push_back(grid.Length(static_cast<double>(high[i] - low[i])));
     }
     return widths;
+  }
+
+  // In magnitude.
+  double LargestEnd() const {
+    int64_t largest = 0;
+    for (const int64_t end : low) largest = std::max(largest, std::abs(end));
+    for (const int64_t end : high) largest = std::max(largest, std::abs(end));
+    return grid.Length(static_cast<double>(largest));
   }
 };
 
@@ -67,8 +76,9 @@ class BoundedGaussianMechanism final : public Mechanism {
     const double quantile =
         boost::math::quantile(boost::math::complement(boost::math::normal(), (1 - confidence) / 2));
     const std::vector<double> widths = box_.Widths();
-    return std::min(quantile * noise_stddev() + box_.grid.Length(2),
-                    *std::max_element(widths.begin(), widths.end()));
+    const double bound = std::min(quantile * noise_stddev() + box_.grid.Length(2),
+                                  *std::max_element(widths.begin(), widths.end()));
+    return bound + kFloatRoundoff * box_.LargestEnd();
   }
 
  private:

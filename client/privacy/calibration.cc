@@ -43,7 +43,7 @@ absl::StatusOr<double> ScaledStddev(double stddev_per_unit, double sensitivity) 
 }
 
 absl::StatusOr<double> LaplaceScale(double epsilon, double sensitivity) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));
   const double scale = sensitivity / epsilon * kRoundedUp;
   if (std::isnormal(scale)) return scale;

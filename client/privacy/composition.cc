@@ -60,10 +60,12 @@ absl::StatusOr<Guarantee> IfAnythingIsLeft(Guarantee guarantee) {
                    guarantee.delta, ", expected a finite epsilon and a delta below 1"));
 }
 
+// Never below the exact sum.
 double Sum(absl::Span<const Guarantee> parts, double Guarantee::*field) {
   double sum = 0;
   for (const Guarantee& part : parts) sum += part.*field;
-  return sum;
+  if (parts.size() < 2) return sum;
+  return sum * (kRoundedUp + static_cast<double>(parts.size()) * kUnitRoundoff);
 }
 
 double SumOfSquares(absl::Span<const Guarantee> parts) {

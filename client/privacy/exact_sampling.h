@@ -21,8 +21,9 @@ inline constexpr uint64_t kMaxDiscreteStddev = 3037000499;
 inline constexpr uint64_t kMaxDiscreteScale = uint64_t{1} << 42;
 
 // `count` independent draws from the discrete Gaussian: Pr[x] proportional to exp(-x^2 / (2
-// stddev^2)) over all integers. stddev: 1 .. kMaxDiscreteStddev. Expected cost about a dozen 64-bit
-// words a draw. INVALID_ARGUMENT: stddev out of range. Otherwise the error of `bits`. Bits are read
+// stddev^2)) over all integers. stddev: 1 .. kMaxDiscreteStddev. Expected cost about eighteen
+// 64-bit words a draw, a Laplace a dozen; it grows with the magnitude drawn, and so does the time.
+// INVALID_ARGUMENT: stddev out of range. Otherwise the error of `bits`. Bits are read
 // in blocks that live no longer than the call, so nothing survives a fork.
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
                                                             BitSource& bits);

@@ -114,7 +114,7 @@ class Ledger {
   absl::StatusOr<std::vector<LedgerChange>> History(const std::string& collection_uuid);
 
   // Spends what the guarantee costs. What is spent is compared with the grant up to one part in
-  // 10^12, so that three times .1 fit into .3; every calibration keeps a larger surplus.
+  // 10^12, so that three times .1 fit into .3: by as much a budget may be exceeded.
   // FAILED_PRECONDITION: no budget is granted, or Gaussian accounting of a guarantee that is not
   // proven or has neither a mu nor delta = 0. RESOURCE_EXHAUSTED: it does not suffice; the message
   // says what is spent, asked and left. UNAVAILABLE: the charge could not be made durable and

@@ -11,8 +11,9 @@
 namespace privatemail {
 
 // One record, overwritten in place, on disk before Write returns. The kernel stamps every change of
-// a file with a time (ctime) that no program can set, so a record that was restored or copied,
-// whole or together with its ledger, carries another stamp than the ledger remembers.
+// a file with a time (ctime) that no program can set but by setting the clock, so a record that was
+// restored or copied, whole or together with its ledger, carries another stamp than the ledger
+// remembers.
 //
 // Format, 512 bytes of text: 64 hexadecimal digits, the SHA-256 of all that follows; a space; a
 // JSON object {format: 2, ledger, generation, written_at}; spaces; a newline.

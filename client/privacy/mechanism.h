@@ -37,8 +37,8 @@ class Mechanism {
   // where there is a box.
   virtual double noise_stddev() const = 0;
 
-  // Half the width of an interval around an entry that holds its released value with at least
-  // this probability, whatever the value. confidence: in (0, 1), else NaN.
+  // Half the width of an interval around an entry, clipped as Release does, that holds its released
+  // value with at least this probability, whatever the value. confidence: in (0, 1), else NaN.
   virtual double NoiseBound(double confidence) const = 0;
 
   const Guarantee& guarantee() const { return guarantee_; }

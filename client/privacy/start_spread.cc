@@ -14,7 +14,7 @@ StartSpread SpreadOf(const Matrix& start, double m, double span) {
   const double p_max = 1 / (1 + (others - 1) * m);
   // p_max - 1/N and 1/N - p_min, without their cancellation.
   const double above = (others - 1) * span / (others * (1 + (others - 1) * m));
-  const double below = (others - 1) * span / (others * (m + others - 1));
+  const double below = (others - 1) * span / (others * (m + (others - 1)));
 
   StartSpread spread;
   spread.distance = centred.rowwise().norm();

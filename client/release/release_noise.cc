@@ -11,6 +11,7 @@
 #include "client/privacy/lipschitz.h"
 #include "client/privacy/make_mechanism.h"
 #include "client/privacy/published_release_sensitivity.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -109,7 +110,8 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
 std::string Neighbours(const MechanismTraits& traits, double radius) {
   if (traits.protects != Protects::kValue) {
     return absl::StrFormat(
-        "the target's features replaced by any others at most %.17g away; the class is not hidden",
+        "the target's features, scaled to length 1, replaced by any others at most %.17g away; the "
+        "class is not hidden",
         radius);
   }
   return SensitivityIsPrinted(traits) ? "as published: a row added"
@@ -162,7 +164,10 @@ absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const
     }
     case Protects::kInput:
       result.sensitivity = cost.radius;
-      noise.ball = {.radius = cost.radius, .p = 2};
+      // Scaling to length 1 rounds each of two neighbours' rows.
+      noise.ball = {.radius = cost.radius +
+                              2 * (static_cast<double>(parameters.feature_dim) + 4) * kUnitRoundoff,
+                    .p = 2};
       shape = {.values = parameters.feature_dim, .largest_value = 1};
       break;
   }
@@ -176,6 +181,7 @@ Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
   guarantee.epsilon = cost.epsilon;
   guarantee.delta = noise.delta;
   guarantee.neighbours = Neighbours(traits, cost.radius);
+  if (guarantee.radius.has_value()) guarantee.radius = cost.radius;
   if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
     guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
   }

@@ -51,6 +51,12 @@ bool IsPrintable(absl::string_view text) {
 
 }  // namespace
 
+bool IsKeyId(absl::string_view text) {
+  return text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+         });
+}
+
 Scopes ScopeNamed(absl::string_view name) {
   for (const auto& [known, scope] : kScopeNames) {
     if (name == known) return scope;

@@ -66,6 +66,9 @@ struct KeyText {
 };
 KeyText ParseKeyText(absl::string_view text);
 
+// Whether it could be the id of a key: 12 lower-case hexadecimal digits.
+bool IsKeyId(absl::string_view text);
+
 // Whether the secret is the key's. Takes the same time whatever the secret holds.
 bool Opens(const AccessKey& key, absl::string_view secret);
 

@@ -117,8 +117,14 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   const auto found =
       std::find_if(keys.begin(), keys.end(), [&](const AccessKey& key) { return key.id == id; });
   if (found == keys.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("key '", absl::CHexEscape(id.substr(0, 64)), "' does not exist"));
+    // Not repeated unless it is an id: whoever gives a key's text instead must not find it in a
+    // log.
+    if (!IsKeyId(id)) {
+      return absl::InvalidArgumentError(
+          "id must be the 12 hexadecimal digits that `privatemail key list` shows, not a key's "
+          "text");
+    }
+    return absl::NotFoundError(absl::StrCat("key ", id, " does not exist"));
   }
   if (found->revoked_at != 0) return *found;
   if (IsLastResort(*found) && std::count_if(keys.begin(), keys.end(), IsLastResort) == 1) {

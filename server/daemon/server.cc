@@ -27,6 +27,8 @@ namespace {
 
 // For those who are turned away, and gRPC's own: a few of them it needs to listen.
 constexpr int kSpareThreads = 16;
+constexpr int kStreamsOfOneConnection = 100;
+constexpr int kHandshakeMilliseconds = 10'000;
 
 // Linking the reflection library turns reflection on for every server of the program; this takes it
 // out again.
@@ -191,6 +193,13 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   quota.SetMaxThreads(static_cast<int>(options.limits.max_concurrent + options.limits.max_queued) +
                       kSpareThreads);
   builder.SetResourceQuota(quota);
+  // What grows when it is unpacked would grow before any limit is looked at.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(packed, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfOneConnection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_message_bytes));
   builder.SetMaxSendMessageSize(static_cast<int>(options.limits.max_message_bytes));
   // Named here, the library is linked whatever the flag says.

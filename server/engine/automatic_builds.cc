@@ -1,8 +1,11 @@
 #include "server/engine/automatic_builds.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 namespace privatemail {
@@ -17,6 +20,18 @@ bool CrossesShare(const CollectionView& view, double share) {
 // Often enough to be in time, seldom enough to cost nothing.
 absl::Duration PollInterval(const AutomaticBuildOptions& options) {
   return std::clamp(options.quiet / 4, absl::Milliseconds(10), absl::Seconds(1));
+}
+
+// No gRPC call is around this one to take an exception up.
+absl::Status BuildOrSayWhyNot(Catalog* catalog, const std::string& name,
+                              const StepObserver& observer) {
+  try {
+    return catalog->Build(name, observer).status();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the server has not enough memory for this build");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
 }
 
 }  // namespace
@@ -82,10 +97,14 @@ void AutomaticBuilds::Build(const std::string& name) {
   absl::StatusOr<CollectionView> view = catalog_->Find(name);
   if (!view.ok()) return;  // deleted meanwhile
   absl::Status outcome = hooks_.check(*view);
-  if (outcome.ok()) outcome = catalog_->Build(name, observer).status();
+  if (outcome.ok()) outcome = BuildOrSayWhyNot(catalog_, name, observer);
   hooks_.ended(name, outcome);
-  if (outcome.ok()) return;
-  due_[view->published->parameters.collection_uuid].not_before = absl::Now() + kAfterFailure;
+  const std::string& uuid = view->published->parameters.collection_uuid;
+  if (outcome.ok()) {
+    due_.erase(uuid);  // what changed meanwhile waits its own time
+  } else {
+    due_[uuid].not_before = absl::Now() + kAfterFailure;
+  }
 }
 
 }  // namespace privatemail

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/embedding/embed.h"
@@ -103,14 +104,16 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name,
                                               const StepObserver& observer) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, BeginBuild(name));
-  const absl::Status outcome = RunBuild(entry.get(), observer);
   bool outdated = false;
-  {
+  // Also when memory runs out in it.
+  auto end = absl::MakeCleanup([&] {
     const std::lock_guard<std::mutex> guard(mutex_);
     entry->building = false;
     EndLoad(entry.get());
     outdated = std::exchange(entry->outdated, false);
-  }
+  });
+  const absl::Status outcome = RunBuild(entry.get(), observer);
+  std::move(end).Invoke();
   // Should the store be away, its watch will ask for the same once it is back.
   if (outdated) Refresh().IgnoreError();
   PM_RETURN_IF_ERROR(outcome);

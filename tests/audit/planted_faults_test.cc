@@ -50,6 +50,28 @@ TEST(PlantedFault, ADeviationFivePercentTooSmall) {
   ExpectCaught(WithStddevPerUnit(.95 * SoundStddevPerUnit()));
 }
 
+// Every law and every place for the noise: noise made for an epsilon whose deviation is 5 %
+// smaller, under the claim of kEpsilon.
+TEST(PlantedFault, ADeviationFivePercentTooSmallOfAnyProvenMechanism) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.published) continue;
+    SCOPED_TRACE(traits.name);
+    const auto stddev = [&](double epsilon) {
+      return Calibrate(AuditParameters(traits.kind, epsilon, kDelta), 1)->stddev;
+    };
+    double low = kEpsilon;
+    double high = 2 * kEpsilon;
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (stddev(middle) > .95 * stddev(kEpsilon) ? low : high) = middle;
+    }
+    ASSERT_OK_AND_ASSIGN(Subject subject, AttackProductionMechanism(traits.kind, high, kDelta));
+    subject.claim.epsilon = kEpsilon;
+    ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
+    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  }
+}
+
 TEST(PlantedFault, AVarianceUsedAsADeviation) {
   const double variance = std::pow(SoundStddevPerUnit() * kDistance, 2);
   ExpectCaught(WithStddevPerUnit(variance / kDistance), 10'000);
