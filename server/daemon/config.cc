@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
@@ -56,7 +57,11 @@ std::string Printed(const SettingValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return Quoted(*text);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
-  return absl::StrFormat("%.17g", std::get<double>(value));
+  // The shortest of these that reads back as the same: .1, not .10000000000000001.
+  const double number = std::get<double>(value);
+  const std::string text = absl::StrFormat("%.15g", number);
+  double read = 0;
+  return absl::SimpleAtod(text, &read) && read == number ? text : absl::StrFormat("%.17g", number);
 }
 
 }  // namespace
