@@ -16,8 +16,9 @@ namespace privatemail {
 namespace {
 
 absl::Status Failed(absl::string_view doing, const std::string& path) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(errno)));
+  const std::string message = absl::StrCat("cannot ", doing, " ", path, ": ", std::strerror(errno));
+  const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
+  return full ? absl::ResourceExhaustedError(message) : absl::FailedPreconditionError(message);
 }
 
 // Closes on every way out.
@@ -67,7 +68,10 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   {
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0) return Failed("create", temporary);
-    PM_RETURN_IF_ERROR(WriteAndSync(file.get(), temporary, content));
+    if (absl::Status status = WriteAndSync(file.get(), temporary, content); !status.ok()) {
+      ::unlink(temporary.c_str());  // on a full disk even a part of it is too much
+      return status;
+    }
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) return Failed("rename to", path);
   const std::string directory = std::filesystem::path(path).parent_path().string();

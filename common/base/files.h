@@ -16,7 +16,8 @@ namespace privatemail {
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path);
 
 // Writes under another name, syncs and renames: at any moment `path` holds the old content or the
-// new. The file never has wider permissions than `mode`. FAILED_PRECONDITION with the reason.
+// new. The file never has wider permissions than `mode`. RESOURCE_EXHAUSTED naming the file: no space
+// is left for it. FAILED_PRECONDITION with the reason otherwise.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode);
 
 }  // namespace privatemail

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -35,6 +36,16 @@ sqlite3_vfs* BelowVfs() { return sqlite3_vfs_find(nullptr); }
 // A database file is read and written by whole pages, but for its header.
 bool IsPage(int bytes, sqlite3_int64 offset) {
   return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 && offset % bytes == 0;
+}
+
+// Makes a call to the layer below that may need space; tells SQLITE_FULL where there is none.
+template <typename Call>
+int Changing(const Call& call) {
+  errno = 0;
+  const int code = call();
+  const int kind = code & 0xff;
+  const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
+  return full && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) ? SQLITE_FULL : code;
 }
 
 Checksum ChecksumOf(const unsigned char* page, int bytes, sqlite3_int64 offset) {
@@ -90,7 +101,7 @@ int Read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
 int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) {
   const sqlite3_io_methods* methods = Below(file)->pMethods;
   if (!Of(file)->checked || !IsPage(bytes, offset)) {
-    return methods->xWrite(Below(file), bytes_in, bytes, offset);
+    return Changing([&] { return methods->xWrite(Below(file), bytes_in, bytes, offset); });
   }
   // Bytes that SQLite still uses are not written to: only those of a page that lies elsewhere.
   thread_local std::vector<unsigned char> page;
@@ -98,14 +109,16 @@ int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 off
   page.assign(in, in + bytes);
   const Checksum checksum = ChecksumOf(page.data(), bytes, offset);
   std::copy(checksum.begin(), checksum.end(), page.end() - kPageChecksumBytes);
-  return methods->xWrite(Below(file), page.data(), bytes, offset);
+  return Changing([&] { return methods->xWrite(Below(file), page.data(), bytes, offset); });
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
   if (size == 0) Of(file)->checked = Of(file)->database;  // what was cut short begins anew
-  return Below(file)->pMethods->xTruncate(Below(file), size);
+  return Changing([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
 }
-int Sync(sqlite3_file* file, int flags) { return Below(file)->pMethods->xSync(Below(file), flags); }
+int Sync(sqlite3_file* file, int flags) {
+  return Changing([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
+}
 int FileSize(sqlite3_file* file, sqlite3_int64* size) {
   return Below(file)->pMethods->xFileSize(Below(file), size);
 }
@@ -124,7 +137,8 @@ int DeviceCharacteristics(sqlite3_file* file) {
   return Below(file)->pMethods->xDeviceCharacteristics(Below(file));
 }
 int ShmMap(sqlite3_file* file, int page, int size, int extend, void volatile** memory) {
-  return Below(file)->pMethods->xShmMap(Below(file), page, size, extend, memory);
+  return Changing(
+      [&] { return Below(file)->pMethods->xShmMap(Below(file), page, size, extend, memory); });
 }
 int ShmLock(sqlite3_file* file, int offset, int count, int flags) {
   return Below(file)->pMethods->xShmLock(Below(file), offset, count, flags);
@@ -162,7 +176,7 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   if (below == nullptr) return SQLITE_NOMEM;
   std::memset(below, 0, static_cast<size_t>(vfs->szOsFile));
   File* file = new (handle) File{{nullptr}, below, (flags & SQLITE_OPEN_MAIN_DB) != 0, false};
-  int code = vfs->xOpen(vfs, name, below, flags, out_flags);
+  int code = Changing([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
   if (code == SQLITE_OK && file->database) code = FindOutWhetherChecked(file);
   if (code == SQLITE_OK) {
     handle->pMethods = &kMethods;  // from here on SQLite closes it

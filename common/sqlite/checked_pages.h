@@ -16,6 +16,9 @@ inline constexpr int kPageChecksumBytes = 8;
 // not match ends the statement with SQLITE_IOERR_DATA. The log (-wal) has checksums of SQLite's
 // own; pages get theirs when they leave it for the file. A file that was made without reserved
 // bytes stays readable and is not checked.
+//
+// Whatever the system refuses for want of space is SQLITE_FULL: below, only a page for which the
+// disk has no block left is, and neither a quota nor the largest file that is allowed.
 const char* CheckedPages();
 
 }  // namespace privatemail::sqlite

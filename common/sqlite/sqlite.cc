@@ -34,7 +34,7 @@ absl::Status Database::ErrorOf(int code) const {
     case SQLITE_NOTADB:
       return absl::DataLossError(absl::StrCat("database file ", path_, " is damaged (", reason,
                                               "): restore it from a backup"));
-    case SQLITE_FULL:
+    case SQLITE_FULL:  // also for a quota and the largest file that is allowed: CheckedPages
       return absl::ResourceExhaustedError(
           absl::StrCat("no space left for database file ", path_, " (", reason, ")"));
     case SQLITE_TOOBIG:

@@ -20,8 +20,8 @@ namespace privatemail::sqlite {
 class Statement;
 
 // One connection. Every failure is a status that names the file: DATA_LOSS when it is damaged or no
-// database, RESOURCE_EXHAUSTED when the disk is full or a value is too big, FAILED_PRECONDITION
-// when it cannot be opened or written, UNAVAILABLE when another program holds it for longer than
+// database, RESOURCE_EXHAUSTED when the disk, the quota or the largest file that is allowed is full
+// or a value is too big, FAILED_PRECONDITION when it cannot be opened or written, UNAVAILABLE when another program holds it for longer than
 // the busy timeout, INTERNAL otherwise.
 class Database {
  public:

@@ -38,6 +38,13 @@ std::string Line(const AuditEntry& entry) {
   return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+// Takes the beginning of a line back that had no place: the next line would go on where it ends.
+void TakeBack(int file, ssize_t bytes) {
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  // Where that fails, too, a line that nobody can parse is what is left to tell of it.
+  if (end >= bytes) (void)!::ftruncate(file, end - bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path) {
@@ -52,8 +59,10 @@ absl::Status AuditLog::Write(const AuditEntry& entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const ssize_t written = ::write(file_, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write audit log ", path_, ": ",
-                                             written < 0 ? std::strerror(errno) : "disk full"));
+  const absl::Status status = absl::UnavailableError(absl::StrCat(
+      "cannot write audit log ", path_, ": ", written < 0 ? std::strerror(errno) : "disk full"));
+  if (written > 0) TakeBack(file_, written);
+  return status;
 }
 
 absl::Status AuditLog::Reopen() {

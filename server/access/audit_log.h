@@ -43,7 +43,7 @@ class AuditLog {
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
-  // UNAVAILABLE naming the file, which cannot be written.
+  // UNAVAILABLE naming the file, which cannot be written; then nothing of the line is in it.
   absl::Status Write(const AuditEntry& entry);
 
   // Goes on in the file of that name, after another program has moved the former one away. On an

@@ -32,7 +32,7 @@ class KeyFile {
   absl::StatusOr<std::vector<AccessKey>> Load() const;
 
   // When it returns OK, the keys survive a loss of power; otherwise those before them do. Mode
-  // 0600. FAILED_PRECONDITION with the reason.
+  // 0600. RESOURCE_EXHAUSTED: the disk is full. FAILED_PRECONDITION with the reason otherwise.
   absl::Status Save(const std::vector<AccessKey>& keys) const;
 
  private:

@@ -24,6 +24,7 @@ struct Limits {
   int64_t max_concurrent = 64;                    // calls at work
   int64_t max_queued = 64;                        // calls that wait for one of these to end
   double queue_seconds = 5;                       // longest wait
+  double stream_idle_seconds = 60;                // longest wait for a caller in mid-stream
 };
 
 // RESOURCE_EXHAUSTED when `value` is above the limit: "k is 11, more than the limit of 10 (max_k)".

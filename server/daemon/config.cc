@@ -57,11 +57,11 @@ std::string Printed(const SettingValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return Quoted(*text);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
+  // The shortest of these that reads back as the same: .1, not .10000000000000001.
   const double number = std::get<double>(value);
-  const std::string brief = absl::StrFormat("%.16g", number);  // .1, and not .10000000000000001
+  const std::string text = absl::StrFormat("%.15g", number);
   double read = 0;
-  return absl::SimpleAtod(brief, &read) && read == number ? brief
-                                                          : absl::StrFormat("%.17g", number);
+  return absl::SimpleAtod(text, &read) && read == number ? text : absl::StrFormat("%.17g", number);
 }
 
 }  // namespace

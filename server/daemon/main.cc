@@ -104,6 +104,8 @@ sigset_t BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // Who reads the log may go away.
   std::signal(SIGPIPE, SIG_IGN);
+  // A write beyond the largest file that is allowed (ulimit -f) fails like one to a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   return signals;
 }
 

@@ -133,6 +133,10 @@ std::vector<Setting> LimitSettings() {
        "Calls that may wait for one of these to end; calls beyond are refused at once.", 0, 10000},
       {"queue_seconds", Limit<&Limits::queue_seconds>, kLive,
        "Longest time a call waits before it is refused.", 0, 3600},
+      {"stream_idle_seconds", Limit<&Limits::stream_idle_seconds>, kLive,
+       "Longest time in which the next message of an upload must have come, or the next part of a "
+       "streamed answer been taken; the call ends otherwise.",
+       1, 86400},
   };
 }
 

@@ -34,4 +34,18 @@ absl::Status Call::RequireCollection(absl::string_view name) {
                                                   "'"));
 }
 
+bool Call::Await(absl::FunctionRef<bool()> wait) {
+  if (timed_out_) return false;
+  IdleStreams::Watch watch(idle_, context_, limits_.stream_idle_seconds);
+  const bool done = wait();
+  timed_out_ = watch.End();
+  return done && !timed_out_;
+}
+
+absl::Status Call::StreamStatus() const {
+  if (timed_out_) return IdleStreams::TimedOut(limits_.stream_idle_seconds);
+  if (Cancelled()) return absl::CancelledError("the caller broke the stream off");
+  return absl::OkStatus();
+}
+
 }  // namespace privatemail

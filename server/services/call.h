@@ -4,16 +4,19 @@
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/access/access_key.h"
 #include "server/access/limits.h"
+#include "server/services/idle_streams.h"
 #include "server/services/metrics.h"
 #include "server/services/rpc_table.h"
 
@@ -23,8 +26,9 @@ namespace privatemail {
 // alone.
 class Call {
  public:
-  Call(const Rpc& rpc, const Limits& limits, grpc::ServerContext* context, Metrics* metrics)
-      : rpc_(rpc), limits_(limits), context_(context), metrics_(metrics) {}
+  Call(const Rpc& rpc, const Limits& limits, grpc::ServerContext* context, Metrics* metrics,
+       IdleStreams* idle)
+      : rpc_(rpc), limits_(limits), context_(context), metrics_(metrics), idle_(idle) {}
 
   // Of every message of the caller, before anything is done with it: may the key use this
   // collection? PERMISSION_DENIED, the same whether the collection exists or not. INVALID_ARGUMENT:
@@ -44,6 +48,23 @@ class Call {
   // The caller is gone or its deadline has passed: nobody waits for the result.
   bool Cancelled() const { return context_->IsCancelled(); }
 
+  // Waits for the caller's next message. False: there is none; StreamStatus says why.
+  template <typename Message>
+  bool Read(grpc::ServerReader<Message>* reader, Message* message) {
+    return Await([&] { return reader->Read(message); });
+  }
+
+  // Waits until the caller has taken enough to be sent more. False: it takes no more; StreamStatus
+  // says why.
+  template <typename Message>
+  bool Write(grpc::ServerWriter<Message>* writer, const Message& message) {
+    return Await([&] { return writer->Write(message); });
+  }
+
+  // DEADLINE_EXCEEDED naming limit and value: the caller let this call wait for longer than
+  // stream_idle_seconds. CANCELLED: it is gone. OK: neither.
+  absl::Status StreamStatus() const;
+
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
   void AddRows(uint64_t count) { rows_ += count; }
 
@@ -56,16 +77,20 @@ class Call {
  private:
   friend class Gate;
 
+  bool Await(absl::FunctionRef<bool()> wait);
+
   const Rpc& rpc_;
   const Limits limits_;
   grpc::ServerContext* const context_;
   Metrics* const metrics_;
+  IdleStreams* const idle_;
   std::shared_ptr<const AccessKey> key_;  // null: none that is valid
   absl::Status key_error_;                // then why
   std::string collection_;
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool builds_ = false;
+  bool timed_out_ = false;  // the caller let it wait for too long
 };
 
 }  // namespace privatemail

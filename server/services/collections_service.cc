@@ -77,7 +77,7 @@ absl::Status Upsert(Catalog* catalog, Call& call,
   std::string name;
   CollectionView collection;
   uint64_t offset = 0;
-  for (int64_t number = 0; reader->Read(&message); ++number) {
+  for (int64_t number = 0; call.Read(reader, &message); ++number) {
     PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
       name = message.collection();
@@ -92,7 +92,7 @@ absl::Status Upsert(Catalog* catalog, Call& call,
     call.AddRows(items.size());
   }
   // A stream that broke ends like one that is complete.
-  if (call.Cancelled()) return absl::CancelledError("the caller broke the stream off");
+  PM_RETURN_IF_ERROR(call.StreamStatus());
   return CheckGiven("collection", name);
 }
 
@@ -107,10 +107,9 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done == 0 ? 0 : elapsed / done * (steps - done));
     call.ReportBuild(static_cast<double>(done) / steps);
-    if (call.Cancelled() || !writer->Write(progress)) {
-      return absl::CancelledError("the caller cancelled the build; the former embedding stays");
-    }
-    return absl::OkStatus();
+    if (!call.Cancelled() && call.Write(writer, progress)) return absl::OkStatus();
+    if (absl::IsDeadlineExceeded(call.StreamStatus())) return call.StreamStatus();
+    return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
   PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes", before.build_memory(),
@@ -120,7 +119,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   ToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
-  writer->Write(progress);  // the embedding is in place whether or not anybody still listens
+  call.Write(writer, progress);  // the embedding is in place whether or not anybody still listens
   return absl::OkStatus();
 }
 

@@ -101,7 +101,7 @@ absl::Status Gate::RunCall(Call* call, const google::protobuf::Message* request,
 grpc::Status Gate::Run(grpc::ServerContext* context, absl::string_view rpc,
                        const google::protobuf::Message* request, const Handler& handler) {
   const absl::Time start = absl::Now();
-  Call call(FindRpc(rpc), CurrentLimits(), context, parts_.metrics);
+  Call call(FindRpc(rpc), CurrentLimits(), context, parts_.metrics, &idle_);
   const absl::Status status = RunGuarded([&] { return RunCall(&call, request, handler); });
   if (call.builds_) parts_.metrics->EndBuild(call.collection_);
   Record(call, status, absl::Now() - start);

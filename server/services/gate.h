@@ -21,6 +21,7 @@
 #include "server/access/limits.h"
 #include "server/access/rate_limits.h"
 #include "server/services/call.h"
+#include "server/services/idle_streams.h"
 #include "server/services/metrics.h"
 
 namespace privatemail {
@@ -51,7 +52,8 @@ class Gate {
     return Run(context, rpc, &request, handler);
   }
 
-  // The same for a stream of messages, each of which the handler shows to Call::Admit.
+  // The same for a stream of messages, each of which the handler shows to Call::Admit. It reads and
+  // writes by way of the call, so that nobody keeps a place who neither sends nor takes anything.
   grpc::Status ServeStream(grpc::ServerContext* context, absl::string_view rpc,
                            const Handler& handler) {
     return Run(context, rpc, nullptr, handler);
@@ -74,6 +76,7 @@ class Gate {
 
   const GateParts parts_;
   RateLimits rates_;
+  IdleStreams idle_;
   mutable std::mutex mutex_;  // guards limits_
   Limits limits_;
 };

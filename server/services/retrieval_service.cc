@@ -26,7 +26,7 @@ absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::s
   return view;
 }
 
-absl::Status SendAnchors(const Anchors& anchors,
+absl::Status SendAnchors(const Anchors& anchors, Call& call,
                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
   const Eigen::Index rows = anchors.features.rows();
   const int64_t row_bytes = anchors.features.cols() * static_cast<int64_t>(sizeof(float));
@@ -37,7 +37,9 @@ absl::Status SendAnchors(const Anchors& anchors,
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
     response.mutable_labels()->Assign(anchors.labels.begin() + first,
                                       anchors.labels.begin() + first + count);
-    if (!writer->Write(response)) return absl::CancelledError("the caller stopped reading");
+    if (call.Write(writer, response)) continue;
+    PM_RETURN_IF_ERROR(call.StreamStatus());
+    return absl::CancelledError("the caller stopped reading");
   }
   return absl::OkStatus();
 }
@@ -130,7 +132,7 @@ grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* context,
     PM_ASSIGN_OR_RETURN(const CollectionView view,
                         FindMatching(*catalog_, request->collection(), request->fingerprint()));
     call.AddRows(view.published->anchors.labels.size());
-    return SendAnchors(view.published->anchors, writer);
+    return SendAnchors(view.published->anchors, call, writer);
   });
 }
 

@@ -106,7 +106,12 @@ TEST_F(KeyRingTest, ARevokedKeyStaysRevokedAndListed) {
   Open();
   EXPECT_THAT(ring_->Authenticate(made->text), FailsWith(kUnauthenticated, ""));
   ASSERT_EQ(ring_->List().size(), 2u);
-  EXPECT_THAT(ring_->Revoke("none"), FailsWith(absl::StatusCode::kNotFound, "'none'"));
+  EXPECT_THAT(ring_->Revoke("0123456789ab"),
+              FailsWith(absl::StatusCode::kNotFound, "key 0123456789ab does not exist"));
+  // The text of a key, given by mistake, comes back in no message.
+  const absl::Status text = ring_->Revoke(made->text).status();
+  EXPECT_THAT(text, FailsWith(absl::StatusCode::kInvalidArgument, "not a key's text"));
+  EXPECT_THAT(std::string(text.message()), ::testing::Not(::testing::HasSubstr("pm_")));
 }
 
 TEST_F(KeyRingTest, KeepsTheLastKeyThatCanMakeKeys) {

@@ -1,0 +1,177 @@
+// A daemon whose disk is full: no file may grow beyond what prlimit allows. It refuses what it
+// cannot keep, naming the file, loses nothing, answers searches, and goes on when there is space.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/protocol/codec.h"
+#include "tests/e2e/service.h"
+#include "tests/e2e/writers.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+class FullDisk : public Service {
+ protected:
+  // For the running daemon: as on a disk on which no file has place to grow beyond this.
+  void AllowFilesOf(rlim_t bytes) {
+    const rlimit limit = {bytes, RLIM_INFINITY};
+    ASSERT_EQ(::prlimit(daemon_->program().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
+  void AllowAll() { AllowFilesOf(RLIM_INFINITY); }
+
+  rlim_t LargestFile() const {
+    rlim_t largest = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "data")) {
+      if (entry.is_regular_file()) largest = std::max<rlim_t>(largest, entry.file_size());
+    }
+    return largest;
+  }
+
+  std::map<std::string, v1::Item> Stored() const {
+    v1::ScrollItemsRequest request;
+    request.set_collection("things");
+    request.set_limit(1000);
+    const auto page = Connect().ScrollItems(request);
+    std::map<std::string, v1::Item> stored;
+    EXPECT_THAT(page, IsOk());
+    if (!page.ok()) return stored;
+    EXPECT_EQ(page->next_cursor(), "");
+    for (const v1::Item& item : page->items()) stored[item.id()] = item;
+    return stored;
+  }
+
+  absl::Status Search() const {
+    const auto things = Connect().GetCollection("things");
+    if (!things.ok()) return things.status();
+    const v1::PublicParameters& parameters = things->parameters();
+    v1::RetrieveRequest request;
+    request.set_collection("things");
+    request.set_fingerprint(things->fingerprint());
+    request.set_k(5);
+    ToProto(FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
+                                parameters.settings().embedding_dim())
+                .eval(),
+            request.mutable_release());
+    return Connect().Retrieve(request).status();
+  }
+
+  absl::Status BuildStatus() const {
+    return Connect().BuildEmbedding("things", [](const auto& /*progress*/) {}).status();
+  }
+
+  std::vector<nlohmann::json> AuditLines() const {
+    std::ifstream file(folder_ / "data/audit.jsonl");
+    std::vector<nlohmann::json> lines;
+    for (std::string line; std::getline(file, line);) {
+      lines.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
+    }
+    return lines;
+  }
+};
+
+TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
+  StartDaemon();
+  CreateCollection();
+  Writer writer("a", "things", 1);
+  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
+  Build();
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+    EXPECT_THAT(writer.WriteUntilFailure(Connect()),
+                FailsWith(kExhausted, "no space left for database file " +
+                                          (folder_ / "data/privatemail.sqlite")));
+    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+    EXPECT_THAT(BuildStatus(), FailsWith(kExhausted, "privatemail.sqlite"));
+    EXPECT_THAT(Search(), IsOk());
+    AllowAll();
+    EXPECT_THAT(writer.Write(Connect(), 10), IsOk());
+    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+    EXPECT_THAT(BuildStatus(), IsOk());
+  }
+  daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
+  StartDaemon();
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  EXPECT_THAT(Search(), IsOk());
+  std::printf("%lld acknowledged writes kept over 3 full disks\n",
+              static_cast<long long>(writer.acknowledged_messages()));
+}
+
+TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
+  // Longer than the log on standard error, which is a file here, too.
+  std::string former;
+  for (int i = 0; i < 2000; ++i) former += "{\"rpc\":\"ListCollections\"}\n";
+  const std::string path = folder_.Write("data/audit.jsonl", former);
+  StartDaemon();
+  ASSERT_THAT(Connect().ListCollections(), IsOk());
+  const size_t before = AuditLines().size();
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(std::filesystem::file_size(path) + 20));
+  EXPECT_THAT(Connect().ListCollections(), IsOk()) << "a call is served all the same";
+  EXPECT_THAT(Connect().ListCollections(), IsOk());
+  AllowAll();
+  EXPECT_THAT(Connect().ListCollections(), IsOk());
+  daemon_->program().Signal(SIGTERM);
+  const Outcome ended = daemon_->program().Wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("cannot write audit log " + path));
+  const std::vector<nlohmann::json> lines = AuditLines();
+  EXPECT_EQ(lines.size(), before + 1);
+  for (const nlohmann::json& line : lines) EXPECT_EQ(line["rpc"], "ListCollections") << line;
+}
+
+TEST_F(FullDisk, AKeyIsRefusedNamingTheFileAndTheOthersStay) {
+  daemon_ = std::make_unique<Daemon>(folder_ / "data");
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  ConnectionOptions options;
+  options.server = daemon_->address();
+  options.trust_fingerprint = daemon_->fingerprint();
+  options.key_file = daemon_->admin_key();
+  const Transport transport = *Transport::Create(options);
+  v1::CreateKeyRequest request;
+  request.set_name("one");
+  request.add_scopes(v1::KEY_SCOPE_SEARCH);
+  ASSERT_THAT(transport.CreateKey(request), IsOk());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(100));
+  EXPECT_THAT(transport.CreateKey(request),
+              FailsWith(kExhausted, "cannot write " + (folder_ / "data/keys.new")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
+  EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
+  AllowAll();
+  EXPECT_THAT(transport.CreateKey(request), IsOk());
+  EXPECT_EQ(transport.ListKeys()->keys_size(), 3);
+}
+
+// Started where nothing can be written, it says which file and leaves nothing that would be in the
+// way of the next start.
+TEST_F(FullDisk, AFirstStartIsRefusedNamingTheFileAndWorksLater) {
+  for (const std::string blocks : {"0", "1", "2", "8", "40"}) {
+    SCOPED_TRACE(blocks);
+    // The log goes into a pipe, which no limit concerns.
+    const std::string limited = "ulimit -f " + blocks + "; exec \"$@\" 2>&1";
+    Program program({"/bin/sh", "-c", limited, "sh", PRIVATEMAILD, "--data-dir", folder_ / "data",
+                     "--listen", "127.0.0.1:0"});
+    const Outcome ended = program.Wait();
+    EXPECT_EQ(ended.exit_code, 1);
+    EXPECT_THAT(ended.out, HasSubstr(folder_ / "data/privatemail."));
+    EXPECT_THAT(ended.out, Not(HasSubstr("damaged")));
+  }
+  daemon_ = std::make_unique<Daemon>(folder_ / "data");
+  EXPECT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
