@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/keys.pb.h"
@@ -77,6 +78,15 @@ class Transport {
   absl::StatusOr<v1::BuildEmbeddingResponse> BuildEmbedding(
       const std::string& name,
       const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const;
+
+  // A whole collection as collections.proto says. `take` gets the bytes in order; its error ends
+  // the call and is returned. No deadline.
+  absl::Status SnapshotCollection(const std::string& name,
+                                  const std::function<absl::Status(absl::string_view)>& take) const;
+  // `next` fills a piece of the snapshot, at most kSnapshotPieceBytes, and returns true, or returns
+  // false at the end; its error ends the call and is returned, and nothing is stored. No deadline.
+  absl::StatusOr<v1::RestoreCollectionResponse> RestoreCollection(
+      const std::string& name, const std::function<absl::StatusOr<bool>(std::string*)>& next) const;
 
   // Keys of the server's callers, for those who administer it. The response of CreateKey holds the
   // new key's text, which the server does not know any more.

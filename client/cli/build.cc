@@ -1,19 +1,25 @@
+#include "client/cli/build.h"
+
 #include <iostream>
 
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
+
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
+                                                             const std::string& name) {
+  ProgressBar bar("embedding");
+  return transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
+    bar.Show(message.steps_done(), message.steps());
+  });
+}
+
 namespace {
 
 absl::Status Build(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  ProgressBar bar("embedding");
-  PM_ASSIGN_OR_RETURN(
-      const v1::BuildEmbeddingResponse done,
-      transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
-        bar.Show(message.steps_done(), message.steps());
-      }));
+  PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done, BuildWithProgress(transport, name));
   const v1::GetCollectionResponse& c = done.collection();
   Answer(context,
          {{"embedded", c.embedded_items()},

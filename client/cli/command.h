@@ -39,6 +39,8 @@ void AddCollectionCommand(CLI::App& app, Context& context);
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddBuildCommand(CLI::App& app, Context& context);
 void AddItemsCommand(CLI::App& app, Context& context);
+void AddSnapshotCommand(CLI::App& app, Context& context);
+void AddRestoreCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);

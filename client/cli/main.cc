@@ -64,6 +64,8 @@ void AddCommands(CLI::App& app, Context& context) {
   AddIngestCommand(app, context);
   AddBuildCommand(app, context);
   AddItemsCommand(app, context);
+  AddSnapshotCommand(app, context);
+  AddRestoreCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
   AddHealthCommand(app, context);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace privatemail::cli {
 
@@ -15,29 +16,45 @@ namespace privatemail::cli {
 // removed and what stood under the name stays.
 class PrivateFile {
  public:
+  // What Commit does with a file that has the name already.
+  enum class Existing { kReplace, kKeep };
+
   // Mode 0600 from the start. INVALID_ARGUMENT naming `flag`: nothing can be written there.
-  static absl::StatusOr<PrivateFile> Create(const std::string& flag, const std::string& path);
+  // ALREADY_EXISTS: there is a file, which is to be kept.
+  static absl::StatusOr<PrivateFile> Create(const std::string& flag, const std::string& path,
+                                            Existing existing = Existing::kReplace);
   ~PrivateFile();
   PrivateFile(PrivateFile&& other) noexcept
       : flag_(std::move(other.flag_)),
         path_(std::move(other.path_)),
         draft_(std::move(other.draft_)),
+        existing_(other.existing_),
         file_(std::exchange(other.file_, -1)) {}
   PrivateFile& operator=(PrivateFile&&) = delete;
 
   const std::string& path() const { return path_; }
 
-  // Once. UNAVAILABLE: it could not be written.
-  absl::Status Commit(const std::string& content);
+  // The next bytes. UNAVAILABLE: they could not be written.
+  absl::Status Append(absl::string_view content);
+
+  // Once, with the last bytes; the file is on disk when it returns OK. UNAVAILABLE: it could not be
+  // written. ALREADY_EXISTS: a file that is to be kept has got the name meanwhile.
+  absl::Status Commit(absl::string_view content);
 
  private:
-  PrivateFile(std::string flag, std::string path, int file)
-      : flag_(std::move(flag)), path_(std::move(path)), file_(file) {}
+  PrivateFile(std::string flag, std::string path, Existing existing)
+      : flag_(std::move(flag)), path_(std::move(path)), existing_(existing) {}
+
+  absl::Status CannotWrite() const;
+  absl::Status Exists() const;
+  // Gives the draft its name.
+  bool Place();
 
   std::string flag_;
   std::string path_;
   std::string draft_;
-  int file_;
+  Existing existing_;
+  int file_ = -1;
 };
 
 }  // namespace privatemail::cli

@@ -69,6 +69,7 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
                                   settings.normalise, observer));
   Embedding embedding;
   embedding.items_version = gallery.version;
+  embedding.collection = gallery.collection;
   embedding.objective = SmlqObjective(z, feature_graph, label_graph, settings.alpha);
   embedding.ids = std::move(gallery.ids);
   embedding.labels = std::move(gallery.labels);

@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 64;
 
+}  // namespace
+
 absl::Status CheckName(absl::string_view name) {
   bool valid = !name.empty() && name.size() <= kMaxNameBytes && absl::ascii_isalnum(name[0]);
   for (const char c : name) {
@@ -31,8 +33,6 @@ absl::Status NoSuchCollection(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat(
       "collection ", absl::CHexEscape(name.substr(0, 2 * kMaxNameBytes)), " does not exist"));
 }
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<const Retriever>> CollectionView::Built() const {
   if (retriever != nullptr) return retriever;
@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
     SetItems(collection.items, collection.latest_version, entry.get());
+    entry->key = collection.key;
     entry->view.published = Publish(std::move(collection));
     const PublishedCollection& published = *entry->view.published;
     absl::StatusOr<std::optional<Embedding>> embedding =

@@ -87,6 +87,19 @@ class Catalog {
   // INVALID_ARGUMENT naming the field; ALREADY_EXISTS.
   absl::StatusOr<CollectionView> Create(NewCollection collection);
 
+  // A new collection with all items of a snapshot, or nothing. It keeps the snapshot's UUID unless
+  // the store has a collection with it; then it gets a new one, and so another fingerprint. It is
+  // not built. Its name is collection.name.
+  // INVALID_ARGUMENT: the name; ALREADY_EXISTS; DATA_LOSS: parameters, anchors and items do not
+  // belong together.
+  absl::StatusOr<CollectionView> Restore(StoredCollection collection, Gallery gallery);
+
+  // Whether Create or Restore would find the name malformed or taken, as far as this catalog knows.
+  absl::Status CheckNewName(absl::string_view name) const;
+
+  // All items, at one moment. NOT_FOUND: the collection was deleted.
+  absl::StatusOr<Gallery> LoadGallery(const CollectionView& collection) const;
+
   // Returns how many items went with it. A build under way ends with ABORTED. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name);
 
@@ -122,6 +135,7 @@ class Catalog {
   };
   struct Entry {
     CollectionView view;
+    int64_t key = 0;               // in the store; 0: of a collection made here, not told yet
     uint64_t adopted_version = 0;  // up to which deletions of other daemons are hidden
     // While embeddings are being made or loaded: what was deleted here meanwhile, which they may
     // still have.
@@ -133,6 +147,11 @@ class Catalog {
   };
 
   explicit Catalog(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+
+  // Whether a restored collection may have this UUID.
+  absl::StatusOr<bool> IsFree(const std::string& uuid);
+  // Gives the collection another UUID if it must have one. Under administration_mutex_.
+  absl::Status Import(StoredCollection* collection, Gallery* gallery);
 
   absl::StatusOr<std::shared_ptr<Entry>> FindEntry(absl::string_view name) const;
   // The entry of this very collection; null when there is none any more. Under mutex_.

@@ -1,4 +1,5 @@
 // How a catalog follows what other daemons do to the same store.
+#include <map>
 #include <set>
 #include <utility>
 
@@ -24,14 +25,19 @@ absl::Status Catalog::Refresh() {
 }
 
 absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& states) {
-  std::set<std::string> uuids;
-  for (const CollectionState& state : states) uuids.insert(state.uuid);
+  std::map<std::string, const CollectionState*> stored_as;
+  for (const CollectionState& state : states) stored_as[state.name] = &state;
   std::set<std::string> known;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       const std::string& uuid = entry->second->view.published->parameters.collection_uuid;
-      if (uuids.count(uuid) > 0) {
+      const auto state = stored_as.find(entry->first);
+      int64_t& key = entry->second->key;
+      // A restored collection may have the UUID of the deleted one that is known here.
+      if (state != stored_as.end() && state->second->uuid == uuid &&
+          (key == 0 || key == state->second->key)) {
+        key = state->second->key;
         known.insert(uuid);
         ++entry;
       } else {
@@ -48,6 +54,7 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
     outcome.Update(stored.status());
     if (!stored.ok()) continue;
     auto entry = std::make_shared<Entry>();
+    entry->key = stored->key;
     entry->view.published = Publish(*std::move(stored));
     const std::lock_guard<std::mutex> guard(mutex_);
     entries_[state.name] = std::move(entry);

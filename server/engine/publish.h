@@ -1,4 +1,4 @@
-// From what a store holds to what answers. For the parts of Catalog.
+// From what a store holds to what answers, and what is said of names. For the parts of Catalog.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
 #define PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
 
@@ -11,6 +11,11 @@ namespace privatemail {
 std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection);
 std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
                                                Embedding embedding);
+
+// INVALID_ARGUMENT: it cannot be a collection's.
+absl::Status CheckName(absl::string_view name);
+// NOT_FOUND.
+absl::Status NoSuchCollection(absl::string_view name);
 
 }  // namespace privatemail
 

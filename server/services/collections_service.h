@@ -41,6 +41,12 @@ class CollectionsService final : public v1::CollectionsService::Service {
                            v1::ScrollItemsResponse* response) override;
   grpc::Status CountItems(grpc::ServerContext* context, const v1::CountItemsRequest* request,
                           v1::CountItemsResponse* response) override;
+  grpc::Status SnapshotCollection(
+      grpc::ServerContext* context, const v1::SnapshotCollectionRequest* request,
+      grpc::ServerWriter<v1::SnapshotCollectionResponse>* writer) override;
+  grpc::Status RestoreCollection(grpc::ServerContext* context,
+                                 grpc::ServerReader<v1::RestoreCollectionRequest>* reader,
+                                 v1::RestoreCollectionResponse* response) override;
 
  private:
   Catalog* const catalog_;

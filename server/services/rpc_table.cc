@@ -29,6 +29,9 @@ const std::vector<Rpc>& Rpcs() {
       {"GetItems", kWriting, "collection"},
       {"ScrollItems", kWriting, "collection"},
       {"CountItems", kWriting, "collection"},
+      // A snapshot holds everything, and a restored collection may take the place of a lost one.
+      {"SnapshotCollection", kAdminScope, "collection"},
+      {"RestoreCollection", kAdminScope, "collection"},
       {"CreateKey", kAdminScope, "", /*all_collections=*/true},
       {"ListKeys", kAdminScope, "", /*all_collections=*/true},
       {"RevokeKey", kAdminScope, "", /*all_collections=*/true},

@@ -53,6 +53,11 @@ class Store {
   // ALREADY_EXISTS: the name is taken.
   virtual absl::Status Create(const StoredCollection& collection) = 0;
 
+  // Creates a collection that has these items from the first, all of it or nothing. Their versions
+  // go on after gallery.version; the counts in `collection` are ignored. ALREADY_EXISTS: the name
+  // or the UUID is taken. INVALID_ARGUMENT: ids do not ascend, or an item is malformed (CheckItem).
+  virtual absl::Status Import(const StoredCollection& collection, const Gallery& gallery) = 0;
+
   // Deletes a collection with all that belongs to it; returns how many items it had. NOT_FOUND.
   virtual absl::StatusOr<uint64_t> Delete(absl::string_view uuid) = 0;
 
@@ -85,8 +90,8 @@ class Store {
   // All items, at one moment. NOT_FOUND.
   virtual absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) = 0;
 
-  // Replaces the collection's embedding; returns the version it gave to the new one. NOT_FOUND: the
-  // collection was deleted. ABORTED: the embedding there was made from later items.
+  // Replaces the collection's embedding; returns the new one's version. NOT_FOUND: the collection
+  // was deleted, be it imported again since. ABORTED: the one there was made from later items.
   virtual absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
                                                  const Embedding& embedding) = 0;
 

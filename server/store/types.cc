@@ -33,4 +33,31 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   return CheckPayload(item.payload);
 }
 
+absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters) {
+  const size_t rows = gallery.ids.size();
+  if (gallery.labels.size() != rows || gallery.payloads.size() != rows ||
+      static_cast<size_t>(gallery.features.rows()) != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gallery must have as many labels, payloads and features as ids, but has ",
+                     rows, " ids, ", gallery.labels.size(), " labels, ", gallery.payloads.size(),
+                     " payloads and ", gallery.features.rows(), " features"));
+  }
+  for (size_t i = 1; i < rows; ++i) {
+    if (gallery.ids[i - 1] < gallery.ids[i]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("ids of the gallery must ascend, but number ", i, " (from 0) does not"));
+  }
+  if (rows == 0) return absl::OkStatus();
+  return CheckColumns("features", parameters.feature_dim, gallery.features.cols());
+}
+
+Item ItemOf(const Gallery& gallery, size_t row) {
+  const auto features = gallery.features.row(static_cast<Eigen::Index>(row));
+  return {gallery.ids[row],
+          gallery.labels[row],
+          {features.begin(), features.end()},
+          gallery.payloads[row],
+          0};
+}
+
 }  // namespace privatemail

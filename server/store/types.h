@@ -58,12 +58,16 @@ struct StoredCollection {
   Anchors anchors;
   uint64_t items = 0;
   uint64_t latest_version = 0;  // of its last change to an item; 0 before the first
+  int64_t key = 0;              // see CollectionState; ignored on the way in
 };
 
 // What changes about a collection, without what is large.
 struct CollectionState {
   std::string uuid;
   std::string name;
+  // Given by the store when the collection is made, to no other ever: one that was deleted and
+  // restored has its UUID again, but not its key. From 1.
+  int64_t key = 0;
   uint64_t items = 0;
   uint64_t latest_version = 0;
   uint64_t embedding_version = 0;  // 0 before the first embedding
@@ -90,17 +94,24 @@ struct ItemPage {
 // All items of a collection, ordered by the bytes of their ids.
 struct Gallery {
   uint64_t version = 0;               // the collection's latest version when it was read
+  int64_t collection = 0;             // its key (CollectionState)
   std::vector<std::string> ids;       // n
   std::vector<int32_t> labels;        // n
   std::vector<std::string> payloads;  // n
   FloatMatrix features;               // n x feature_dim
 };
 
+// OK when the columns have equal lengths and ids ascend; otherwise INVALID_ARGUMENT.
+absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
+// Row `row` as an item of its own.
+Item ItemOf(const Gallery& gallery, size_t row);
+
 // A finished embedding with everything that an answer is made of, so that writes to items after the
 // build show only after the next one.
 struct Embedding {
   uint64_t version = 0;               // given by the store when it is saved, from 1
   uint64_t items_version = 0;         // of the gallery that it was made from
+  int64_t collection = 0;             // key of that gallery's collection; 0 saves it under any
   double objective = 0;               // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
   std::vector<std::string> ids;       // n, ascending by bytes
   std::vector<int32_t> labels;        // n

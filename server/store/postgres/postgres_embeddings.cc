@@ -59,6 +59,9 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kKeepAlive));
   auto& [transaction, collection] = begun;
+  if (embedding.collection != 0 && embedding.collection != collection.key) {
+    return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+  }
   PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
   PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
   const int64_t key = next.Int(0, 0);

@@ -52,43 +52,18 @@ absl::StatusOr<std::vector<CollectionState>> PostgresStore::ListStates() {
                       Transaction::Begin(&pool_, Transaction::Kind::kRead));
   PM_ASSIGN_OR_RETURN(
       const Result result,
-      transaction.Query("SELECT c.uuid, c.name, c.items, c.latest_version, coalesce(e.version, 0) "
+      transaction.Query("SELECT c.uuid, c.name, c.key, c.items, c.latest_version, "
+                        "coalesce(e.version, 0) "
                         "FROM collections c LEFT JOIN embeddings e ON e.collection = c.key "
                         "ORDER BY c.name"));
   std::vector<CollectionState> states;
   for (int row = 0; row < result.rows(); ++row) {
     states.push_back({std::string(result.Bytes(row, 0)), std::string(result.Bytes(row, 1)),
-                      static_cast<uint64_t>(result.Int(row, 2)),
-                      static_cast<uint64_t>(result.Int(row, 3)),
-                      static_cast<uint64_t>(result.Int(row, 4))});
+                      result.Int(row, 2), static_cast<uint64_t>(result.Int(row, 3)),
+                      static_cast<uint64_t>(result.Int(row, 4)),
+                      static_cast<uint64_t>(result.Int(row, 5))});
   }
   return states;
-}
-
-absl::Status PostgresStore::Create(const StoredCollection& collection) {
-  v1::PublicParameters proto;
-  ToProto(collection.parameters, &proto);
-  const Anchors& anchors = collection.anchors;
-  Parameters values;
-  values.Text(collection.parameters.collection_uuid).Text(collection.name);
-  values.Bytes(proto.SerializeAsString());
-  values.Bytes(BytesOf(anchors.features.data(), anchors.features.size()));
-  values.Bytes(BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size())));
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  // Who creates the same name at the same time waits here for the outcome of the first.
-  PM_ASSIGN_OR_RETURN(const Result inserted,
-                      transaction.Query("INSERT INTO collections (uuid, name, parameters, "
-                                        "anchor_features, anchor_labels) "
-                                        "VALUES ($1, $2, $3, $4, $5) "
-                                        "ON CONFLICT (name) DO NOTHING RETURNING key",
-                                        values));
-  if (inserted.rows() == 0) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("collection ", collection.name, " exists already"));
-  }
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, collection.parameters.collection_uuid));
-  return transaction.Commit();
 }
 
 absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {

@@ -98,6 +98,7 @@ absl::StatusOr<StoredCollection> ReadCollection(const Result& result, int row) {
   PM_RETURN_IF_ERROR(Place(collection.status()));
   collection->items = static_cast<uint64_t>(result.Int(row, 4));
   collection->latest_version = static_cast<uint64_t>(result.Int(row, 5));
+  collection->key = result.Int(row, 6);
   return collection;
 }
 
@@ -123,6 +124,7 @@ absl::StatusOr<Gallery> ReadGallery(Transaction* transaction, const CollectionRo
                                     int64_t feature_dim) {
   Gallery gallery;
   gallery.version = static_cast<uint64_t>(collection.latest_version);
+  gallery.collection = collection.key;
   gallery.features.resize(collection.items, feature_dim);
   Eigen::Index filled = 0;
   std::string after;

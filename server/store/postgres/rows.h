@@ -50,7 +50,7 @@ absl::StatusOr<EmbeddingRow> FindEmbedding(Transaction* transaction, int64_t col
 
 // What ReadCollection reads, out of the table collections.
 inline constexpr char kCollectionColumns[] =
-    "name, parameters, anchor_features, anchor_labels, items, latest_version";
+    "name, parameters, anchor_features, anchor_labels, items, latest_version, key";
 absl::StatusOr<StoredCollection> ReadCollection(const Result& result, int row);
 
 // What ReadItem reads, out of the table items, with features or without.

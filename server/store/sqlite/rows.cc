@@ -40,6 +40,7 @@ absl::StatusOr<StoredCollection> ReadCollection(const Database& database, const 
   PM_RETURN_IF_ERROR(Place(database, collection.status()));
   collection->items = static_cast<uint64_t>(row.Int(4));
   collection->latest_version = static_cast<uint64_t>(row.Int(5));
+  collection->key = row.Int(6);
   return collection;
 }
 

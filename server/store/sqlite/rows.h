@@ -18,7 +18,7 @@ absl::Status Damaged(const sqlite::Database& database, absl::string_view what);
 
 // What ReadCollection reads, out of the table collections.
 inline constexpr char kCollectionColumns[] =
-    "name, parameters, anchor_features, anchor_labels, items, latest_version";
+    "name, parameters, anchor_features, anchor_labels, items, latest_version, key";
 
 // row: kCollectionColumns. The anchors are checked against their digest.
 absl::StatusOr<StoredCollection> ReadCollection(const sqlite::Database& database,

@@ -28,6 +28,10 @@ absl::Status MadeFromLaterItems(int64_t version) {
                                          ") was saved meanwhile; it stays"));
 }
 
+absl::Status NotThere(absl::string_view uuid) {
+  return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+}
+
 absl::Status CannotMake(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made"));
 }
@@ -69,7 +73,7 @@ absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
   PM_ASSIGN_OR_RETURN(Statement select,
                       database_->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.BindText(1, uuid).Step());
-  if (!found) return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+  if (!found) return NotThere(uuid);
   return select.Int(0);
 }
 
@@ -109,44 +113,17 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(
       Statement select,
-      database_->Prepare("SELECT c.uuid, c.name, c.items, c.latest_version, "
+      database_->Prepare("SELECT c.uuid, c.name, c.key, c.items, c.latest_version, "
                          "coalesce(e.version, 0) FROM collections c LEFT JOIN embeddings e "
                          "ON e.collection = c.key ORDER BY c.name"));
   std::vector<CollectionState> states;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());
     if (!more) return states;
-    states.push_back({std::string(select.Bytes(0)), std::string(select.Bytes(1)),
-                      static_cast<uint64_t>(select.Int(2)), static_cast<uint64_t>(select.Int(3)),
-                      static_cast<uint64_t>(select.Int(4))});
+    states.push_back({std::string(select.Bytes(0)), std::string(select.Bytes(1)), select.Int(2),
+                      static_cast<uint64_t>(select.Int(3)), static_cast<uint64_t>(select.Int(4)),
+                      static_cast<uint64_t>(select.Int(5))});
   }
-}
-
-absl::Status SqliteStore::Create(const StoredCollection& collection) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(Statement find,
-                      database_->Prepare("SELECT 1 FROM collections WHERE name = ?1"));
-  PM_ASSIGN_OR_RETURN(const bool taken, find.BindText(1, collection.name).Step());
-  if (taken) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("collection ", collection.name, " exists already"));
-  }
-  v1::PublicParameters proto;
-  ToProto(collection.parameters, &proto);
-  const std::string parameters = proto.SerializeAsString();
-  const Anchors& anchors = collection.anchors;
-  PM_ASSIGN_OR_RETURN(Statement insert,
-                      database_->Prepare("INSERT INTO collections (uuid, name, parameters, "
-                                         "anchor_features, anchor_labels) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5)"));
-  insert.BindText(1, collection.parameters.collection_uuid).BindText(2, collection.name);
-  insert.BindBlob(3, parameters.data(), parameters.size());
-  insert.BindBlob(4, anchors.features.data(),
-                  static_cast<size_t>(anchors.features.size()) * sizeof(float));
-  insert.BindBlob(5, anchors.labels.data(), anchors.labels.size() * sizeof(int32_t));
-  PM_RETURN_IF_ERROR(insert.Run());
-  return transaction.Commit();
 }
 
 absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
@@ -180,6 +157,7 @@ absl::StatusOr<Gallery> SqliteStore::LoadGallery(const PublicParameters& paramet
                       database_->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
   PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
   gallery.version = static_cast<uint64_t>(select.Int(0));
+  gallery.collection = key;
   return gallery;
 }
 
@@ -188,6 +166,9 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  if (embedding.collection != 0 && embedding.collection != key) {
+    return NotThere(parameters.collection_uuid);
+  }
   PM_ASSIGN_OR_RETURN(const EmbeddingVersions former, VersionsOf(key));
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   if (items_version < former.items_version) return MadeFromLaterItems(former.items_version);

@@ -30,6 +30,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
+  absl::Status Import(const StoredCollection& collection, const Gallery& gallery) override;
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;

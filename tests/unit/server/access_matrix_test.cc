@@ -100,6 +100,9 @@ class AccessMatrix : public ::testing::Test {
     if (auto* items = dynamic_cast<v1::GetItemsRequest*>(request.get())) {
       items->add_ids(MakeItems(1, 1)[0].id);
     }
+    if (auto* restore = dynamic_cast<v1::RestoreCollectionRequest*>(request.get())) {
+      restore->set_data(ServiceTest::SnapshotBytes(3));
+    }
     if (auto* page = dynamic_cast<v1::ScrollItemsRequest*>(request.get())) page->set_limit(1);
     if (auto* create = dynamic_cast<v1::CreateKeyRequest*>(request.get())) {
       create->set_name("made");
@@ -111,6 +114,12 @@ class AccessMatrix : public ::testing::Test {
           request.get(), method.input_type()->FindFieldByName(rpc.collection), collection);
     }
     return request;
+  }
+
+  // New where it could be created, birds where something is there to be harmed.
+  static std::string TargetOf(const MethodDescriptor& method) {
+    if (method.name() == "CreateCollection") return "new";
+    return method.name() == "RestoreCollection" ? "restored" : "birds";
   }
 
   // All that a call could change.
@@ -132,8 +141,7 @@ class AccessMatrix : public ::testing::Test {
                  const std::function<absl::StatusCode(const Rpc&)>& expected) {
     const std::string before = Everything();
     for (const MethodDescriptor* method : AllMethods()) {
-      // New where it could be created, birds where something is there to be harmed.
-      const std::string collection = method->name() == "CreateCollection" ? "new" : "birds";
+      const std::string collection = TargetOf(*method);
       const absl::Status status =
           CallOnce(Channel(credentials), *method, *RequestFor(*method, collection));
       EXPECT_EQ(status.code(), expected(FindRpc(method->name())))
@@ -205,7 +213,7 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
   });
   // Nor does it learn what is there.
   for (const char* rpc : {"GetCollection", "Retrieve", "UpsertItems", "DeleteItems", "GetItems",
-                          "ScrollItems", "CountItems", "DeleteCollection"}) {
+                          "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
     const absl::Status there = Try(rpc, "birds", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());
     EXPECT_EQ(there.code(), absent.code());
@@ -250,6 +258,21 @@ TEST_F(AccessMatrix, ItemsAreNeitherReadNorCountedNorDeletedByWhoMayOnlySearch) 
   }
 }
 
+TEST_F(AccessMatrix, ACollectionIsTakenAwayAndBroughtInByWhoMayAdministerItAlone) {
+  const std::string writer = MakeKey(kSearchScope | kWriteScope, {}).text();
+  const std::string admin = MakeKey(kAdminScope, {"birds", "restored"}).text();
+  for (const char* rpc : {"SnapshotCollection", "RestoreCollection"}) {
+    const std::string before = Everything();
+    EXPECT_THAT(Try(rpc, "restored", writer),
+                FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
+    EXPECT_THAT(Try(rpc, "fish", admin),
+                FailsWith(kPermissionDenied, "is not for collection 'fish'"));
+    EXPECT_EQ(Everything(), before) << rpc << " was executed";
+  }
+  EXPECT_THAT(Try("SnapshotCollection", "birds", admin), IsOk());
+  EXPECT_THAT(Try("RestoreCollection", "restored", admin), IsOk());
+}
+
 // Without this, tests that expect refusals would pass for a daemon that refuses everything.
 TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
   for (const MethodDescriptor* method : AllMethods()) {
@@ -257,9 +280,8 @@ TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
     for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
       if ((rpc.any_of & scope) == 0) continue;
       victim_ = MakeKey(kAnyScope, {}).key().id();
-      const std::string collection = rpc.name == std::string("CreateCollection")   ? "new"
-                                     : rpc.name == std::string("DeleteCollection") ? "fish"
-                                                                                   : "birds";
+      const std::string collection =
+          rpc.name == std::string("DeleteCollection") ? "fish" : TargetOf(*method);
       const std::vector<std::string> covered =
           rpc.all_collections ? std::vector<std::string>{} : std::vector{collection};
       const absl::Status status = CallOnce(ChannelWith(MakeKey(scope, covered).text()), *method,

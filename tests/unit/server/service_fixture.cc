@@ -1,6 +1,7 @@
 #include "tests/unit/server/service_fixture.h"
 
 #include "common/protocol/codec.h"
+#include "common/protocol/snapshot.h"
 #include "common/rpc/status.h"
 
 namespace privatemail::testing {
@@ -46,6 +47,25 @@ v1::Item ServiceTest::ItemMessage(const Item& item) {
   message.mutable_features()->Assign(item.features.begin(), item.features.end());
   message.set_payload(item.payload);
   return message;
+}
+
+std::string ServiceTest::SnapshotBytes(int items) {
+  const StoredCollection collection = SmallCollection("birds");
+  v1::SnapshotCollection head;
+  head.set_name(collection.name);
+  ToProto(collection.parameters, head.mutable_parameters());
+  head.set_items(static_cast<uint64_t>(items));
+  std::string bytes;
+  SnapshotWriter writer([&](absl::string_view block) {
+    bytes.append(block.data(), block.size());
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(writer.Begin(head, collection.anchors), IsOk());
+  for (const Item& item : MakeItems(items, 1)) {
+    EXPECT_THAT(writer.Add(ItemMessage(item)), IsOk());
+  }
+  EXPECT_THAT(writer.Finish(), IsOk());
+  return bytes;
 }
 
 v1::UpsertItemsRequest ServiceTest::Message(const std::string& collection,

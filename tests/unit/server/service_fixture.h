@@ -20,6 +20,8 @@ class ServiceTest : public ::testing::Test {
  public:
   static v1::CreateCollectionRequest Birds();
   static v1::Item ItemMessage(const Item& item);
+  // A whole snapshot of a collection like Birds() with MakeItems(items, 1), whose UUID is new.
+  static std::string SnapshotBytes(int items);
 
  protected:
   // Without TLS and on a free port, whatever the options say.

@@ -212,5 +212,39 @@ TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfte
   EXPECT_TRUE(Eventually([&] { return recoveries > 0; }));
 }
 
+// Deleted and restored while the other could not look: it has the UUID again, and its embedding the
+// version, but nothing else of it is as it was.
+TEST_F(SharedCatalog, ACollectionThatCameBackUnderItsUuidIsNotTakenForTheOneThatIsGone) {
+  const CollectionView birds = CreateBirds(5);
+  Gallery gallery = *one_->LoadGallery(birds);
+  ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());
+  const StepObserver observer;
+  ASSERT_THAT(one_->Build("birds", observer), IsOk());
+  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  ASSERT_EQ(Other().retriever->items(), 8);
+
+  const size_t name_at = conninfo_.find("dbname=") + 7;
+  const std::string database = conninfo_.substr(name_at);
+  const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
+  PostgresServer::Ask(elsewhere,
+                      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                      "WHERE query LIKE 'LISTEN%' AND datname = '" +
+                          database + "'");
+  ASSERT_THAT(one_->Delete("birds"), IsOk());
+  StoredCollection collection;
+  collection.name = "birds";
+  collection.parameters = birds.published->parameters;
+  collection.anchors = birds.published->anchors;
+  const auto restored = one_->Restore(std::move(collection), std::move(gallery));
+  ASSERT_THAT(restored, IsOk());
+  EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
+  ASSERT_THAT(one_->Build("birds", observer), IsOk());
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
+  EXPECT_TRUE(
+      Eventually([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));
+  EXPECT_EQ(OtherVersion(), 1u);
+}
+
 }  // namespace
 }  // namespace privatemail::testing

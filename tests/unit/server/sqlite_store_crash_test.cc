@@ -77,5 +77,56 @@ TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
   }
 }
 
+// Imports a large collection after a byte to `start`.
+[[noreturn]] void ImportUntilKilled(const std::string& directory,
+                                    const StoredCollection& collection, const Gallery& gallery,
+                                    int start) {
+  auto store = SqliteStore::Open(directory);
+  if (store.ok() && ::write(start, "x", 1) == 1) {
+    (*store)->Import(collection, gallery).IgnoreError();
+  }
+  ::pause();
+  ::_exit(1);
+}
+
+TEST(StoreCrash, AnImportThatIsKilledIsThereAsAWholeOrNotAtAll) {
+  constexpr int kItems = 5000;
+  Gallery gallery;
+  gallery.features = FloatMatrix::Ones(kItems, kDim);
+  gallery.labels.assign(kItems, 3);
+  gallery.payloads.assign(kItems, "\"" + std::string(200, 'x') + "\"");
+  for (int i = 0; i < kItems; ++i) gallery.ids.push_back(absl::StrFormat("%06d", i));
+  const StoredCollection collection = SmallCollection("birds");
+  int interrupted = 0;
+  for (const int milliseconds : {0, 2, 5, 10, 20, 40, 80, 160}) {
+    const TemporaryFolder directory;
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) ImportUntilKilled(directory.path(), collection, gallery, ends[1]);
+    char byte;
+    ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+    ::usleep(static_cast<useconds_t>(milliseconds) * 1000);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
+    ::close(ends[0]);
+    ::close(ends[1]);
+
+    auto store = SqliteStore::Open(directory.path());
+    ASSERT_THAT(store, IsOk());
+    if ((*store)->ListStates()->empty()) {
+      ++interrupted;
+      ASSERT_THAT((*store)->Import(collection, gallery), IsOk());
+    }
+    const auto stored = (*store)->LoadGallery(collection.parameters);
+    ASSERT_THAT(stored, IsOk());
+    EXPECT_EQ(stored->ids, gallery.ids);
+    EXPECT_EQ((*store)->ListStates()->front().items, static_cast<uint64_t>(kItems));
+  }
+  EXPECT_GE(interrupted, 1);
+}
+
 }  // namespace
 }  // namespace privatemail::testing

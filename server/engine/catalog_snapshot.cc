@@ -1,0 +1,72 @@
+// How a collection leaves a catalog for a snapshot, and comes back.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/engine/catalog.h"
+#include "server/engine/publish.h"
+#include "server/store/uuid.h"
+
+namespace privatemail {
+namespace {
+
+// The blocks' checksums say that they are what was written, not that it made sense.
+absl::Status CheckParameters(const StoredCollection& collection) {
+  const PublicParameters& given = collection.parameters;
+  const auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
+                                         given.class_names, given.extractor);
+  if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
+  if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
+  return absl::DataLossError("snapshot: its parameters are not those of its anchors");
+}
+
+}  // namespace
+
+absl::StatusOr<Gallery> Catalog::LoadGallery(const CollectionView& collection) const {
+  auto gallery = store_->LoadGallery(collection.published->parameters);
+  if (absl::IsNotFound(gallery.status())) return NoSuchCollection(collection.published->name);
+  return gallery;
+}
+
+absl::Status Catalog::CheckNewName(absl::string_view name) const {
+  PM_RETURN_IF_ERROR(CheckName(name));
+  if (!Find(name).ok()) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("collection ", name, " exists already"));
+}
+
+absl::StatusOr<bool> Catalog::IsFree(const std::string& uuid) {
+  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store_->ListStates());
+  for (const CollectionState& state : states) {
+    if (state.uuid == uuid) return false;
+  }
+  return true;
+}
+
+absl::Status Catalog::Import(StoredCollection* collection, Gallery* gallery) {
+  std::string& uuid = collection->parameters.collection_uuid;
+  PM_ASSIGN_OR_RETURN(const bool keep, IsFree(uuid));
+  if (keep) {
+    const absl::Status imported = store_->Import(*collection, *gallery);
+    // It may be the UUID that another daemon has just taken; if it is the name, the next says so.
+    if (!absl::IsAlreadyExists(imported)) return imported;
+  }
+  PM_ASSIGN_OR_RETURN(uuid, NewUuid());
+  gallery->version = 0;
+  return store_->Import(*collection, *gallery);
+}
+
+absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection, Gallery gallery) {
+  PM_RETURN_IF_ERROR(CheckName(collection.name));
+  PM_RETURN_IF_ERROR(CheckParameters(collection));
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_RETURN_IF_ERROR(Import(&collection, &gallery));
+  auto entry = std::make_shared<Entry>();
+  SetItems(gallery.ids.size(), gallery.version + gallery.ids.size(), entry.get());
+  entry->view.published = Publish(std::move(collection));
+  const CollectionView view = entry->view;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entries_[view.published->name] = std::move(entry);
+  return view;
+}
+
+}  // namespace privatemail

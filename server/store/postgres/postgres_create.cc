@@ -1,0 +1,117 @@
+// How collections come into PostgresStore.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/decode.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/rows.h"
+
+namespace privatemail {
+
+using postgres::Parameters;
+using postgres::Result;
+using postgres::Transaction;
+
+namespace {
+
+// Within the caller's transaction; returns the collection's key. The counts are those that it will
+// have when the transaction commits.
+absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection& collection,
+                               uint64_t items, uint64_t latest_version) {
+  v1::PublicParameters proto;
+  ToProto(collection.parameters, &proto);
+  const Anchors& anchors = collection.anchors;
+  Parameters values;
+  values.Text(collection.parameters.collection_uuid).Text(collection.name);
+  values.Bytes(proto.SerializeAsString());
+  values.Bytes(BytesOf(anchors.features.data(), anchors.features.size()));
+  values.Bytes(BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size())));
+  values.Int(static_cast<int64_t>(items)).Int(static_cast<int64_t>(latest_version));
+  // Who creates the same name at the same time waits here for the outcome of the first.
+  PM_ASSIGN_OR_RETURN(const Result inserted,
+                      transaction->Query("INSERT INTO collections (uuid, name, parameters, "
+                                         "anchor_features, anchor_labels, items, latest_version) "
+                                         "VALUES ($1, $2, $3, $4, $5, $6, $7) "
+                                         "ON CONFLICT DO NOTHING RETURNING key",
+                                         values));
+  if (inserted.rows() == 1) return inserted.Int(0, 0);
+  PM_ASSIGN_OR_RETURN(const Result named,
+                      transaction->Query("SELECT 1 FROM collections WHERE name = $1",
+                                         Parameters().Text(collection.name)));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "collection ", named.rows() > 0 ? collection.name : collection.parameters.collection_uuid,
+      " exists already"));
+}
+
+// Rows `first` to before `last`.
+absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gallery& gallery,
+                         const PublicParameters& parameters, size_t first, size_t last) {
+  std::vector<std::string> ids;
+  std::vector<std::string> features;
+  std::vector<std::string> payloads;
+  std::vector<int64_t> labels;
+  std::vector<int64_t> versions;
+  for (size_t row = first; row < last; ++row) {
+    Item item = ItemOf(gallery, row);
+    PM_RETURN_IF_ERROR(CheckItem(item, parameters));
+    features.emplace_back(
+        BytesOf(item.features.data(), static_cast<int64_t>(item.features.size())));
+    ids.push_back(std::move(item.id));
+    payloads.push_back(std::move(item.payload));
+    labels.push_back(item.label);
+    versions.push_back(static_cast<int64_t>(gallery.version + row + 1));
+  }
+  Parameters values;
+  values.Int(collection).ByteArrays(ids).Ints(labels).ByteArrays(features);
+  values.ByteArrays(payloads).Ints(versions);
+  return transaction
+      ->Query(
+          "INSERT INTO items (collection, id, label, features, payload, inserted, version) "
+          "SELECT $1, i, l, f, p, v, v FROM unnest($2, $3, $4, $5, $6) AS t (i, l, f, p, v)",
+          values)
+      .status();
+}
+
+// How many rows from `first` on make a statement of about a megabyte.
+size_t RowsOfAStatement(const Gallery& gallery, size_t first) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  size_t bytes = 0;
+  size_t row = first;
+  for (; row < gallery.ids.size() && (row == first || bytes < kBytes); ++row) {
+    bytes += gallery.ids[row].size() + gallery.payloads[row].size() +
+             static_cast<size_t>(gallery.features.cols()) * sizeof(float);
+  }
+  return row - first;
+}
+
+}  // namespace
+
+absl::Status PostgresStore::Create(const StoredCollection& collection) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
+  PM_RETURN_IF_ERROR(Insert(&transaction, collection, 0, 0).status());
+  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, collection.parameters.collection_uuid));
+  return transaction.Commit();
+}
+
+absl::Status PostgresStore::Import(const StoredCollection& collection, const Gallery& gallery) {
+  const PublicParameters& parameters = collection.parameters;
+  PM_RETURN_IF_ERROR(CheckGallery(gallery, parameters));
+  const size_t rows = gallery.ids.size();
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
+  PM_ASSIGN_OR_RETURN(const int64_t key,
+                      Insert(&transaction, collection, rows, gallery.version + rows));
+  for (size_t first = 0; first < rows;) {
+    const size_t last = first + RowsOfAStatement(gallery, first);
+    PM_RETURN_IF_ERROR(InsertItems(&transaction, key, gallery, parameters, first, last));
+    first = last;
+  }
+  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, parameters.collection_uuid));
+  return transaction.Commit();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,184 @@
+// Snapshots through the programs: files on disk, damaged and not.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void Save(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class Snapshots : public FilledService {
+ protected:
+  json Take() const { return Answer({"snapshot", "things", "--out", file_}); }
+  std::vector<std::string> Ids(const std::string& name) const {
+    std::vector<std::string> ids;
+    for (const json& item : Answer({"items", "list", name, "--limit", "1000"})["items"]) {
+      ids.push_back(item["id"]);
+    }
+    return ids;
+  }
+  // What restore says of bytes that it must refuse.
+  void ExpectRefusedBytes(const std::string& bytes, const std::string& part) const {
+    Save(folder_ / "damaged", bytes);
+    ExpectRefused({"restore", "new", "--in", folder_ / "damaged"}, "DATA_LOSS",
+                  {absl::StrCat("--in ", folder_ / "damaged", ": block "), part});
+  }
+  // Names of files in the folder that begin so.
+  std::vector<std::string> Files(const std::string& start) const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      const std::string name = entry.path().filename();
+      if (absl::StartsWith(name, start)) names.push_back(name);
+    }
+    return names;
+  }
+
+  const std::string file_ = folder_ / "things.snapshot";
+};
+
+TEST_F(Snapshots, ALostCollectionComesBackWithItsDigestItsBudgetAndItsAnswers) {
+  const json before = Info();
+  const json taken = Take();
+  EXPECT_EQ(taken["items"], kItems);
+  EXPECT_EQ(taken["anchors"], kClasses * kAnchorsPerClass);
+  EXPECT_EQ(taken["bytes"], std::filesystem::file_size(file_));
+  struct stat info = {};
+  ASSERT_EQ(::stat(file_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0600U);
+
+  // A disaster: another daemon, with nothing in it.
+  daemon_.reset();
+  std::filesystem::rename(folder_ / "data", folder_ / "lost");
+  StartDaemon();
+  const json restored = Answer({"restore", "things", "--in", file_});
+  EXPECT_EQ(restored["items"], kItems);
+  EXPECT_EQ(restored["same_digest"], true);
+  EXPECT_EQ(restored["built"], true);
+  const json after = Info();
+  EXPECT_EQ(after["digest"], before["digest"]);
+  EXPECT_EQ(after["embedded"], kItems);
+  const json answer =
+      Answer(Query({"--row", "2", "--label", "2", "-k", "5", "--epsilon", "5", "--delta", "1e-3"}));
+  EXPECT_EQ(answer["matches"].size(), 5u);
+}
+
+TEST_F(Snapshots, ACopyUnderAnotherNameHasADigestOfItsOwnAndTheSameItems) {
+  Take();
+  const Outcome outcome = Run({"restore", "copy", "--in", file_, "--no-build"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("restored 200 items of the collection things as copy, "
+                                           "with a digest of its own"),
+                                 HasSubstr("run `privatemail build copy`")));
+  EXPECT_EQ(Ids("copy"), Ids("things"));
+  EXPECT_NE(Answer({"collection", "info", "copy"})["digest"], Info()["digest"]);
+  EXPECT_EQ(Answer({"collection", "info", "copy"})["embedded"], 0);
+  ExpectRefused({"restore", "copy", "--in", file_}, "ALREADY_EXISTS", {"collection copy exists"});
+}
+
+TEST_F(Snapshots, AFileThatIsThereIsReplacedOnlyOnRequest) {
+  Save(file_, "precious");
+  ExpectRefused({"snapshot", "things", "--out", file_}, "ALREADY_EXISTS",
+                {"--out ", "exists already: --force replaces it"});
+  EXPECT_EQ(Contents(file_), "precious");
+  // Whatever fails, what was there stays, and no draft is left.
+  ExpectRefused({"snapshot", "nothing", "--out", file_, "--force"}, "NOT_FOUND", {"nothing"});
+  EXPECT_EQ(Contents(file_), "precious");
+  EXPECT_EQ(Files("things.snapshot").size(), 1u);
+  ExpectRefused({"snapshot", "things", "--out", folder_ / "none/here"}, "INVALID_ARGUMENT",
+                {"cannot be written"});
+  EXPECT_EQ(Answer({"snapshot", "things", "--out", file_, "--force"})["items"], kItems);
+  EXPECT_THAT(Contents(file_), Not(HasSubstr("precious")));
+  EXPECT_EQ(Files("things.snapshot").size(), 1u);
+}
+
+// A thousand flips and two hundred truncations of the format are in snapshot_test.cc; each here is
+// two processes.
+TEST_F(Snapshots, ADamagedFileIsRefusedNamingFileAndBlockBeforeAnythingIsSent) {
+  Take();
+  const std::string good = Contents(file_);
+  std::mt19937 random(1);
+  for (int i = 0; i < 15; ++i) {
+    std::string bytes = good;
+    const size_t bit = random() % (8 * bytes.size());
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    ExpectRefusedBytes(bytes, "");
+    ExpectRefusedBytes(good.substr(0, random() % good.size()), "is truncated");
+  }
+  ExpectRefusedBytes(good + "x", "(end) is followed by bytes");
+  ExpectRefusedBytes("", "block 0 (header) is cut off");
+  ExpectRefusedBytes("this is a letter", "block 0 (header) is not that of a snapshot");
+  ExpectRefused({"restore", "new", "--in", folder_ / "none"}, "INVALID_ARGUMENT",
+                {"--in ", "cannot be read: No such file"});
+  ExpectRefused({"restore", "new", "--in", folder_.path()}, "INVALID_ARGUMENT", {"--in "});
+  // Not even a server is needed to learn it.
+  daemon_.reset();
+  Save(folder_ / "damaged", good.substr(0, 100));
+  const Outcome outcome = Run({"restore", "new", "--in", folder_ / "damaged"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("damaged: block 1 (collection) is cut off"),
+                                 HasSubstr("(DATA_LOSS)")));
+}
+
+TEST_F(Snapshots, AreTakenWhileUploadsGoOnAndEachIsOfOneMoment) {
+  std::thread uploads([&] {
+    Labelled rows = SeparatedClasses(kItems, 2);
+    for (int round = 1; round <= 20; ++round) {
+      bool sent = false;
+      EXPECT_THAT(Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+        if (std::exchange(sent, true)) return false;
+        message->set_collection("things");
+        for (int i = 0; i < kItems; ++i) {
+          v1::Item* item = message->add_items();
+          item->set_id(std::to_string(i));
+          item->set_label(rows.labels[i]);
+          item->mutable_features()->Assign(rows.vectors.row(i).begin(), rows.vectors.row(i).end());
+          item->set_payload(absl::StrCat("{\"round\":", round, "}"));
+        }
+        return true;
+      }),
+                  IsOk());
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    const json taken = Answer({"snapshot", "things", "--out", file_, "--force"});
+    EXPECT_EQ(taken["latest_version"].get<int>() % kItems, 0);
+    const int round = taken["latest_version"].get<int>() / kItems - 1;
+    const std::string name = absl::StrCat("copy", i);
+    EXPECT_EQ(Answer({"restore", name, "--in", file_, "--no-build"})["items"], kItems);
+    const std::string filter = absl::StrCat("{\"path\":\"round\",\"equals\":", round, "}");
+    EXPECT_EQ(Answer({"items", "count", name, "--filter", filter})["items"],
+              round == 0 ? 0 : kItems);
+  }
+  uploads.join();
+}
+
+TEST_F(Snapshots, HelpSaysWhatAFileHoldsAndWhichDigestARestoredCollectionHas) {
+  EXPECT_THAT(Run({"snapshot", "--help"}).out,
+              AllOf(HasSubstr("in the clear"), HasSubstr("--force"), HasSubstr("scope admin")));
+  EXPECT_THAT(Run({"restore", "--help"}).out,
+              AllOf(HasSubstr("keeps the digest"), HasSubstr("--no-build")));
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

@@ -1,0 +1,40 @@
+// Any bytes as the daemon's configuration file. What is accepted comes back the same when it is
+// printed and read again, and what is refused changes nothing.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "server/daemon/config.h"
+
+namespace privatemail {
+namespace {
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void Check(absl::string_view text) {
+  static const std::string untouched = PrintConfig(DaemonOptions());
+  DaemonOptions options;
+  const absl::Status status = ParseConfig(text, "fuzz.toml", &options);
+  const std::string printed = PrintConfig(options);
+  if (!status.ok()) {
+    Require(absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "fuzz.toml"));
+    Require(printed == untouched);
+    return;
+  }
+  DaemonOptions again;
+  Require(ParseConfig(printed, "printed.toml", &again).ok());
+  Require(PrintConfig(again) == printed);
+}
+
+}  // namespace
+}  // namespace privatemail
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  privatemail::Check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
