@@ -35,8 +35,8 @@ absl::StatusOr<double> PublishedGaussianStddev(double epsilon, double delta);
 absl::StatusOr<double> ScaledStddev(double stddev_per_unit, double sensitivity);
 
 // Scale of Laplace noise that hides a value of this L1 sensitivity: sensitivity / epsilon, rounded
-// up (Dwork, McSherry, Nissim, Smith 2006, proposition 1). INVALID_ARGUMENT: epsilon or sensitivity
-// is not finite and positive, or their quotient is no normal number.
+// up (Dwork, McSherry, Nissim, Smith 2006, proposition 1). INVALID_ARGUMENT: epsilon is not in
+// [1e-9, 1e6], sensitivity is not finite and positive, or their quotient is no normal number.
 absl::StatusOr<double> LaplaceScale(double epsilon, double sensitivity);
 
 }  // namespace privatemail

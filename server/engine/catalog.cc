@@ -48,7 +48,8 @@ uint64_t CollectionView::embedded_items() const {
 
 // Each change takes the next number, and nothing else does.
 uint64_t CollectionView::changes_since_embedding() const {
-  const uint64_t embedded = retriever == nullptr ? 0 : retriever->items_version();
+  if (retriever == nullptr) return items;  // inserted, whatever numbers a restored one began with
+  const uint64_t embedded = retriever->items_version();
   // Another daemon may have embedded changes that this one has yet to be told of.
   return latest_version > embedded ? latest_version - embedded : 0;
 }
