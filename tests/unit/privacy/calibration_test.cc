@@ -87,8 +87,9 @@ TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {
 TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
   std::mt19937_64 bits(2006);
   std::uniform_real_distribution<double> log_value(-300, 300);
+  std::uniform_real_distribution<double> log_epsilon(std::log(1.01e-9), std::log(.99e6));
   for (int trial = 0; trial < 100000; ++trial) {
-    const double epsilon = std::exp(log_value(bits));
+    const double epsilon = std::exp(log_epsilon(bits));
     const double sensitivity = std::exp(log_value(bits));
     const Quad quotient = Quad(sensitivity) / epsilon;
     ASSERT_OK_AND_ASSIGN(const double scale, LaplaceScale(epsilon, sensitivity));
@@ -104,8 +105,10 @@ TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
   EXPECT_THAT(LaplaceScale(0, 1), FailsWith(kInvalid, "epsilon"));
   EXPECT_THAT(LaplaceScale(1, nan), FailsWith(kInvalid, "sensitivity must be finite and positive"));
   EXPECT_THAT(LaplaceScale(1, INFINITY), FailsWith(kInvalid, "sensitivity"));
-  EXPECT_THAT(LaplaceScale(1e-300, 1e100), FailsWith(kInvalid, "scale must be a normal number"));
-  EXPECT_THAT(LaplaceScale(1e300, 1e-100), FailsWith(kInvalid, "scale must be a normal number"));
+  EXPECT_THAT(LaplaceScale(1e-10, 1), FailsWith(kInvalid, "epsilon must be between 1e-9 and"));
+  EXPECT_THAT(LaplaceScale(1e7, 1), FailsWith(kInvalid, "epsilon must be between 1e-9 and 1e6"));
+  EXPECT_THAT(LaplaceScale(1e-9, 1e300), FailsWith(kInvalid, "scale must be a normal number"));
+  EXPECT_THAT(LaplaceScale(1e6, 1e-303), FailsWith(kInvalid, "scale must be a normal number"));
 }
 
 TEST(Calibration, BadParametersAreNamed) {
