@@ -2,6 +2,7 @@
 
 #include <Eigen/SVD>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -41,7 +42,10 @@ absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
 double AffinitySpan(const IterationInputs& in) { return -std::expm1(-4 / in.kernel_denominator); }
 
 double OperatorNorm(const Matrix& matrix) {
-  return Eigen::BDCSVD<Matrix>(matrix).singularValues()[0];
+  const Eigen::BDCSVD<Matrix> decomposition(matrix);
+  // Without convergence no bound is known, and FiniteBound refuses.
+  if (decomposition.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
+  return decomposition.singularValues()[0];
 }
 
 absl::StatusOr<double> FiniteBound(double bound) {

@@ -85,10 +85,11 @@ struct LedgerEntry {
 // a backup or lost does not match its witness and refuses to spend: what was spent
 // since is unknown. (So do a witness whose mode or number of hard links was changed, which the
 // kernel stamps, too, and one whose stamp reached the disk and whose record did not, when the power
-// goes in the milliseconds between. After the end of a process alone nothing is refused.) Three
+// goes in the milliseconds between. After the end of a process alone nothing is refused.) Four
 // ways back are left: to delete ledger and witness both, which begins anew with nothing granted; to
-// restore the whole disk, kernel time stamps included; and to copy the ledger in the milliseconds
-// between the two writes of a change, and put it back within a second of them.
+// restore the whole disk, kernel time stamps included; to copy the ledger in the milliseconds
+// between the two writes of a change, and put it back within a second of them; and to set the clock
+// back for it, or to do it all within one tick of a file system whose stamps are coarse.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness, readable by their owner alone.
