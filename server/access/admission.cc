@@ -1,7 +1,7 @@
 #include "server/access/admission.h"
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -11,72 +11,104 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskEvery(100);
 
+// Places that only administrators get.
+int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
+
 }  // namespace
 
-absl::StatusOr<Admission::Place> Admission::Enter(const std::function<bool()>& gone) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (working_ >= limits_.max_concurrent || !queue_.empty()) {
-    PM_RETURN_IF_ERROR(Wait(&lock, gone));
-  }
-  ++working_;
-  return Place(this);
+Admission::Ticket::Ticket(Ticket&& other) noexcept
+    : admission_(std::exchange(other.admission_, nullptr)), entry_(other.entry_) {}
+
+Admission::Ticket::~Ticket() {
+  if (admission_ != nullptr) admission_->Leave(entry_);
 }
 
-absl::Status Admission::Wait(std::unique_lock<std::mutex>* lock,
-                             const std::function<bool()>& gone) {
-  const int64_t waiting = static_cast<int64_t>(queue_.size());
-  if (waiting >= limits_.max_queued) {
+absl::Status Admission::Ticket::AwaitPlace(const std::function<bool()>& gone) {
+  std::unique_lock<std::mutex> lock(admission_->mutex_);
+  while (!entry_->working) {
+    const Limits& limits = admission_->limits_;
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - entry_->since;
+    const std::chrono::duration<double> left(limits.queue_seconds - waited.count());
+    if (!(left.count() > 0)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the server is busy: the call waited ", limits.queue_seconds,
+                       " s (queue_seconds) while ", admission_->Count(true),
+                       " others were worked on (max_concurrent ", limits.max_concurrent, ")"));
+    }
+    admission_->changed_.wait_for(lock, std::min<std::chrono::duration<double>>(kAskEvery, left));
+    if (gone()) return absl::CancelledError("the caller did not wait until it was its turn");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  // Whoever waits and may work is at work already: nobody is overtaken.
+  const bool works = MayWork(caller);
+  if (!works) PM_RETURN_IF_ERROR(CheckMayWait(caller));
+  entries_.push_back({caller, std::chrono::steady_clock::now(), works});
+  return Ticket(this, std::prev(entries_.end()));
+}
+
+bool Admission::MayWork(const Caller& caller) const {
+  const int64_t kept = caller.administers ? 0 : Reserved(limits_);
+  if (Count(true) >= limits_.max_concurrent - kept) return false;
+  return caller.key.empty() || CountOfKey(caller.key, true) < limits_.max_concurrent_per_key;
+}
+
+absl::Status Admission::CheckMayWait(const Caller& caller) const {
+  const int64_t waiting = Count(false);
+  if (waiting >= limits_.max_queued + (caller.administers ? Reserved(limits_) : 0)) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the server is busy: ", working_, " calls are worked on (max_concurrent ",
+        "the server is busy: ", Count(true), " calls are worked on (max_concurrent ",
         limits_.max_concurrent, ") and ", waiting, " wait (max_queued ", limits_.max_queued, ")"));
   }
-  const auto start = std::chrono::steady_clock::now();
-  const auto waited = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  const void* const self = &start;
-  queue_.push_back(self);
-  absl::Status status;
-  while (queue_.front() != self || working_ >= limits_.max_concurrent) {
-    if (waited() >= limits_.queue_seconds) {
-      status = absl::ResourceExhaustedError(
-          absl::StrCat("the server is busy: the call waited ", limits_.queue_seconds,
-                       " s (queue_seconds) while ", working_,
-                       " others were worked on (max_concurrent ", limits_.max_concurrent, ")"));
-      break;
-    }
-    const std::chrono::duration<double> left(limits_.queue_seconds - waited());
-    changed_.wait_for(*lock, std::min<std::chrono::duration<double>>(kAskEvery, left));
-    if (gone()) {
-      status = absl::CancelledError("the caller did not wait until it was its turn");
-      break;
-    }
-  }
-  queue_.erase(std::find(queue_.begin(), queue_.end(), self));
-  changed_.notify_all();
-  return status;
+  if (caller.key.empty()) return absl::OkStatus();
+  const int64_t of_key = CountOfKey(caller.key, false);
+  if (of_key < limits_.max_concurrent_per_key) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "key ", caller.key, " has ", CountOfKey(caller.key, true), " calls that are worked on and ",
+      of_key, " that wait (max_concurrent_per_key ", limits_.max_concurrent_per_key, ")"));
 }
 
-void Admission::Leave() {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  --working_;
+void Admission::FillPlaces() {
+  for (Entry& entry : entries_) {
+    if (!entry.working) entry.working = MayWork(entry.caller);
+  }
   changed_.notify_all();
+}
+
+void Admission::Leave(std::list<Entry>::iterator entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entries_.erase(entry);
+  FillPlaces();
 }
 
 void Admission::SetLimits(const Limits& limits) {
   const std::lock_guard<std::mutex> guard(mutex_);
   limits_ = limits;
-  changed_.notify_all();
+  FillPlaces();
+}
+
+int64_t Admission::Count(bool working) const {
+  return std::count_if(entries_.begin(), entries_.end(),
+                       [&](const Entry& entry) { return entry.working == working; });
+}
+
+int64_t Admission::CountOfKey(const std::string& key, bool working) const {
+  return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.working == working && entry.caller.key == key;
+  });
 }
 
 int64_t Admission::working() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return working_;
+  return Count(true);
 }
 
 int64_t Admission::waiting() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return static_cast<int64_t>(queue_.size());
+  return Count(false);
 }
 
 }  // namespace privatemail

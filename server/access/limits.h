@@ -21,10 +21,13 @@ struct Limits {
   int64_t max_k = 10'000;                         // nearest items a slot
   int64_t max_request_memory = int64_t{1} << 30;  // bytes one call works with, builds apart
   int64_t max_build_memory = int64_t{1} << 34;    // bytes one build works with
+  int64_t max_connections = 4096;                 // of clients, about
+  double connection_idle_seconds = 300;           // longest time without a call
   int64_t max_concurrent = 64;                    // calls at work
+  int64_t max_concurrent_per_key = 48;            // of them, and of those that wait
   int64_t max_queued = 64;                        // calls that wait for one of these to end
   double queue_seconds = 5;                       // longest wait
-  double stream_idle_seconds = 60;                // longest wait for a caller in mid-stream
+  double stream_idle_seconds = 60;                // longest wait for a caller to send or to take
 };
 
 // RESOURCE_EXHAUSTED when `value` is above the limit: "k is 11, more than the limit of 10 (max_k)".

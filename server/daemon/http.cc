@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
+#include "server/daemon/listening_sockets.h"
 #include "server/daemon/options.h"
-#include "server/daemon/probe.h"
 
 namespace privatemail {
 namespace {
@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view 
     return absl::InvalidArgumentError(
         absl::StrCat("--http must name an IP address, but is '", address, "'"));
   }
-  PM_RETURN_IF_ERROR(CheckCanListen(where));
+  // The library does not say why it cannot.
+  PM_RETURN_IF_ERROR(ListeningSockets::Open(where).status());
   auto http = std::unique_ptr<HttpServer>(new HttpServer);
   try {
     http->server_ = std::make_unique<CivetServer>(std::vector<std::string>{

@@ -4,7 +4,6 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
-#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,7 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
-#include "server/daemon/probe.h"
+#include "server/daemon/listening_sockets.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -25,10 +24,9 @@
 namespace privatemail {
 namespace {
 
-// For those who are turned away, and gRPC's own: a few of them it needs to listen.
-constexpr int kSpareThreads = 16;
 constexpr int kStreamsOfOneConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
+constexpr int kAskEveryMilliseconds = 60'000;
 
 // Linking the reflection library turns reflection on for every server of the program; this takes it
 // out again.
@@ -43,6 +41,23 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
                    plugins->end());
   }
 };
+
+void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
+  // What grows when it is unpacked would grow before any limit is looked at.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(packed, false);
+  }
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfOneConnection);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                              static_cast<int>(1000 * limits.connection_idle_seconds));
+  // A caller whose machine has gone says nothing; one that is there answers.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
+  builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
+  builder->SetMaxSendMessageSize(static_cast<int>(limits.max_message_bytes));
+}
 
 absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {
   if (options.insecure) return std::nullopt;
@@ -180,28 +195,11 @@ absl::Status DaemonServer::ListenToMonitors(const DaemonOptions& options) {
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
-  const std::shared_ptr<grpc::ServerCredentials> credentials =
-      tls_ == nullptr ? grpc::InsecureServerCredentials() : tls_->Credentials();
-  PM_RETURN_IF_ERROR(CheckCanListen(address_));
+  PM_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address_));
+  address_.port = sockets.port();
   grpc::EnableDefaultHealthCheckService(false);  // which knows no keys
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address_.ToString(), credentials, &port);
-  // Two daemons that share a port would each get some of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  grpc::ResourceQuota quota("calls");
-  quota.SetMaxThreads(static_cast<int>(options.limits.max_concurrent + options.limits.max_queued) +
-                      kSpareThreads);
-  builder.SetResourceQuota(quota);
-  // What grows when it is unpacked would grow before any limit is looked at.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-    builder.SetCompressionAlgorithmSupportStatus(packed, false);
-  }
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfOneConnection);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_message_bytes));
-  builder.SetMaxSendMessageSize(static_cast<int>(options.limits.max_message_bytes));
+  SetArguments(options.limits, &builder);
   // Named here, the library is linked whatever the flag says.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
@@ -209,17 +207,24 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);
+  auto connections = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      tls_ == nullptr ? grpc::InsecureServerCredentials() : tls_->Credentials());
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address_.ToString()));
+  if (server_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot serve on ", address_.ToString()));
   }
-  address_.port = port;
+  PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
+                                                 std::move(connections), [this] {
+                                                   metrics_.CountRejection("connections");
+                                                 }));
   return absl::OkStatus();
 }
 
 void DaemonServer::Drain(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_.Drain();
+  acceptor_.reset();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

@@ -14,6 +14,7 @@
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
+#include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/options.h"
@@ -98,6 +99,7 @@ class DaemonServer {
   HealthService health_;
   AutomaticBuilds builds_;  // after what it reports to
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };
 

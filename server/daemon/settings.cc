@@ -127,15 +127,27 @@ std::vector<Setting> LimitSettings() {
        kManyBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
        "The same for building an embedding, which holds every feature vector.", 65536, kManyBytes},
-      {"max_concurrent", Limit<&Limits::max_concurrent>, kLive, "Calls that are worked on at once.",
+      {"max_connections", Limit<&Limits::max_connections>, kRestart,
+       "Connections at once, about; those beyond are closed. The process needs as many open files "
+       "and 256 more.",
+       1, 1'000'000},
+      {"connection_idle_seconds", Limit<&Limits::connection_idle_seconds>, kRestart,
+       "Time without a call after which a connection is closed.", 1, 86400},
+      {"max_concurrent", Limit<&Limits::max_concurrent>, kLive,
+       "Calls that are worked on at once, until their answers are taken. Of every 8, up to 4, one "
+       "is kept for keys with the scope admin.",
+       1, 10000},
+      {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
+       "Calls of one key that are worked on at once, and that wait; calls beyond are refused at "
+       "once.",
        1, 10000},
       {"max_queued", Limit<&Limits::max_queued>, kLive,
        "Calls that may wait for one of these to end; calls beyond are refused at once.", 0, 10000},
       {"queue_seconds", Limit<&Limits::queue_seconds>, kLive,
        "Longest time a call waits before it is refused.", 0, 3600},
       {"stream_idle_seconds", Limit<&Limits::stream_idle_seconds>, kLive,
-       "Longest time in which the next message of an upload must have come, or the next part of a "
-       "streamed answer been taken; the call ends otherwise.",
+       "Longest time in which the next message of an upload must have come, or an answer or the "
+       "next part of a streamed one been taken; the call ends otherwise.",
        1, 86400},
   };
 }

@@ -19,9 +19,9 @@ std::string CollectionOf(const Rpc& rpc, const google::protobuf::Message& messag
 
 absl::Status Call::Admit(const google::protobuf::Message& message) {
   request_bytes_ += message.ByteSizeLong();
-  if (rpc_.collection[0] == '\0') return absl::OkStatus();
-  const std::string name = CollectionOf(rpc_, message);
-  PM_RETURN_IF_ERROR(CheckGiven(rpc_.collection, name));
+  if (parts_.rpc.collection[0] == '\0') return absl::OkStatus();
+  const std::string name = CollectionOf(parts_.rpc, message);
+  PM_RETURN_IF_ERROR(CheckGiven(parts_.rpc.collection, name));
   return RequireCollection(name);
 }
 
@@ -36,14 +36,14 @@ absl::Status Call::RequireCollection(absl::string_view name) {
 
 bool Call::Await(absl::FunctionRef<bool()> wait) {
   if (timed_out_) return false;
-  IdleStreams::Watch watch(idle_, context_, limits_.stream_idle_seconds);
+  IdleCalls::Watch watch(parts_.idle, parts_.context, limits().stream_idle_seconds);
   const bool done = wait();
   timed_out_ = watch.End();
   return done && !timed_out_;
 }
 
 absl::Status Call::StreamStatus() const {
-  if (timed_out_) return IdleStreams::TimedOut(limits_.stream_idle_seconds);
+  if (timed_out_) return IdleCalls::TimedOut(limits().stream_idle_seconds);
   if (Cancelled()) return absl::CancelledError("the caller broke the stream off");
   return absl::OkStatus();
 }

@@ -4,19 +4,22 @@
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/sync_stream.h>
+#include <grpcpp/support/status.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/access/access_key.h"
+#include "server/access/admission.h"
 #include "server/access/limits.h"
-#include "server/services/idle_streams.h"
+#include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
 #include "server/services/rpc_table.h"
 
@@ -26,9 +29,18 @@ namespace privatemail {
 // alone.
 class Call {
  public:
-  Call(const Rpc& rpc, const Limits& limits, grpc::ServerContext* context, Metrics* metrics,
-       IdleStreams* idle)
-      : rpc_(rpc), limits_(limits), context_(context), metrics_(metrics), idle_(idle) {}
+  // What a call is made of; all but `rpc` must outlive it.
+  struct Parts {
+    const Rpc& rpc;
+    Limits limits;
+    grpc::CallbackServerContext* context;
+    Metrics* metrics;
+    IdleCalls* idle;
+  };
+  explicit Call(const Parts& parts) : parts_(parts) {}
+  virtual ~Call() = default;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
   // Of every message of the caller, before anything is done with it: may the key use this
   // collection? PERMISSION_DENIED, the same whether the collection exists or not. INVALID_ARGUMENT:
@@ -43,26 +55,13 @@ class Call {
   bool Covers(absl::string_view collection) const { return key_->Covers(collection); }
 
   // As they were when the call began.
-  const Limits& limits() const { return limits_; }
+  const Limits& limits() const { return parts_.limits; }
 
   // The caller is gone or its deadline has passed: nobody waits for the result.
-  bool Cancelled() const { return context_->IsCancelled(); }
+  bool Cancelled() const { return parts_.context->IsCancelled(); }
 
-  // Waits for the caller's next message. False: there is none; StreamStatus says why.
-  template <typename Message>
-  bool Read(grpc::ServerReader<Message>* reader, Message* message) {
-    return Await([&] { return reader->Read(message); });
-  }
-
-  // Waits until the caller has taken enough to be sent more. False: it takes no more; StreamStatus
-  // says why.
-  template <typename Message>
-  bool Write(grpc::ServerWriter<Message>* writer, const Message& message) {
-    return Await([&] { return writer->Write(message); });
-  }
-
-  // DEADLINE_EXCEEDED naming limit and value: the caller let this call wait for longer than
-  // stream_idle_seconds. CANCELLED: it is gone. OK: neither.
+  // Why a stream ended before its time. DEADLINE_EXCEEDED naming limit and value: the caller let
+  // this call wait for longer than stream_idle_seconds. CANCELLED: it is gone. OK: neither.
   absl::Status StreamStatus() const;
 
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
@@ -71,26 +70,32 @@ class Call {
   // For the metrics: the share of a build that is done, 0 to 1.
   void ReportBuild(double done) {
     builds_ = true;
-    metrics_->SetBuildProgress(collection_, done);
+    parts_.metrics->SetBuildProgress(collection_, done);
   }
+
+ protected:
+  // Runs `wait`, which waits for the caller and says whether it did its part; false, too, when the
+  // caller took too long.
+  bool Await(absl::FunctionRef<bool()> wait);
 
  private:
   friend class Gate;
 
-  bool Await(absl::FunctionRef<bool()> wait);
+  // Sends the outcome. The call is destroyed when the caller has taken it, or is gone: perhaps
+  // before this returns.
+  virtual void Answer(const grpc::Status& status) = 0;
 
-  const Rpc& rpc_;
-  const Limits limits_;
-  grpc::ServerContext* const context_;
-  Metrics* const metrics_;
-  IdleStreams* const idle_;
+  const Parts parts_;
+  const absl::Time start_ = absl::Now();
   std::shared_ptr<const AccessKey> key_;  // null: none that is valid
   absl::Status key_error_;                // then why
   std::string collection_;
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool builds_ = false;
-  bool timed_out_ = false;  // the caller let it wait for too long
+  bool timed_out_ = false;                   // the caller let it wait for too long
+  std::optional<Admission::Ticket> ticket_;  // held until the answer is taken
+  std::optional<IdleCalls::Watch> untaken_;  // from the answer on
 };
 
 }  // namespace privatemail

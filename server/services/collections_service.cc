@@ -70,14 +70,13 @@ absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& c
                     "max_items");
 }
 
-absl::Status Upsert(Catalog* catalog, Call& call,
-                    grpc::ServerReader<v1::UpsertItemsRequest>* reader,
+absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
                     v1::UpsertItemsResponse* totals) {
   v1::UpsertItemsRequest message;
   std::string name;
   CollectionView collection;
   uint64_t offset = 0;
-  for (int64_t number = 0; call.Read(reader, &message); ++number) {
+  for (int64_t number = 0; reader.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
       name = message.collection();
@@ -97,7 +96,7 @@ absl::Status Upsert(Catalog* catalog, Call& call,
 }
 
 absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
-                   grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
+                   MessageWriter<v1::BuildEmbeddingResponse>& writer) {
   const absl::Time start = absl::Now();
   v1::BuildEmbeddingResponse progress;
   const StepObserver report = [&](int done, int steps) -> absl::Status {
@@ -107,7 +106,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done == 0 ? 0 : elapsed / done * (steps - done));
     call.ReportBuild(static_cast<double>(done) / steps);
-    if (!call.Cancelled() && call.Write(writer, progress)) return absl::OkStatus();
+    if (!call.Cancelled() && writer.Write(progress)) return absl::OkStatus();
     if (absl::IsDeadlineExceeded(call.StreamStatus())) return call.StreamStatus();
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
@@ -119,7 +118,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   ToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
-  call.Write(writer, progress);  // the embedding is in place whether or not anybody still listens
+  writer.Write(progress);  // the embedding is in place whether or not anybody still listens
   return absl::OkStatus();
 }
 
@@ -143,26 +142,27 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
 
 }  // namespace
 
-grpc::Status CollectionsService::CreateCollection(grpc::ServerContext* context,
-                                                  const v1::CreateCollectionRequest* request,
-                                                  v1::CreateCollectionResponse* response) {
-  return gate_->Serve(context, "CreateCollection", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckLimits(*request, call.limits()));
-    PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
-    const std::lock_guard<std::mutex> guard(create_mutex_);
-    PM_RETURN_IF_ERROR(CheckLimit("number of collections with this one",
-                                  static_cast<int64_t>(catalog_->List().size()) + 1,
-                                  call.limits().max_collections, "max_collections"));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
-    ToProto(view, response->mutable_collection());
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::CreateCollection(
+    grpc::CallbackServerContext* context, const v1::CreateCollectionRequest* request,
+    v1::CreateCollectionResponse* response) {
+  return gate_->Serve(
+      context, "CreateCollection", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckLimits(*request, call.limits()));
+        PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
+        const std::lock_guard<std::mutex> guard(create_mutex_);
+        PM_RETURN_IF_ERROR(CheckLimit("number of collections with this one",
+                                      static_cast<int64_t>(catalog_->List().size()) + 1,
+                                      call.limits().max_collections, "max_collections"));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
+        ToProto(view, response->mutable_collection());
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status CollectionsService::ListCollections(grpc::ServerContext* context,
-                                                 const v1::ListCollectionsRequest* request,
-                                                 v1::ListCollectionsResponse* response) {
-  return gate_->Serve(context, "ListCollections", *request, [&](Call& call) {
+grpc::ServerUnaryReactor* CollectionsService::ListCollections(
+    grpc::CallbackServerContext* context, const v1::ListCollectionsRequest* request,
+    v1::ListCollectionsResponse* response) {
+  return gate_->Serve(context, "ListCollections", *request, [this, response](Call& call) {
     for (const CollectionView& view : catalog_->List()) {
       if (!call.Covers(view.published->name)) continue;
       call.AddRows(1);
@@ -172,30 +172,34 @@ grpc::Status CollectionsService::ListCollections(grpc::ServerContext* context,
   });
 }
 
-grpc::Status CollectionsService::DeleteCollection(grpc::ServerContext* context,
-                                                  const v1::DeleteCollectionRequest* request,
-                                                  v1::DeleteCollectionResponse* response) {
-  return gate_->Serve(context, "DeleteCollection", *request, [&](Call& call) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request->name()));
-    call.AddRows(items);
-    response->set_deleted_items(items);
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(
+    grpc::CallbackServerContext* context, const v1::DeleteCollectionRequest* request,
+    v1::DeleteCollectionResponse* response) {
+  return gate_->Serve(
+      context, "DeleteCollection", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request->name()));
+        call.AddRows(items);
+        response->set_deleted_items(items);
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status CollectionsService::UpsertItems(grpc::ServerContext* context,
-                                             grpc::ServerReader<v1::UpsertItemsRequest>* reader,
-                                             v1::UpsertItemsResponse* response) {
-  return gate_->ServeStream(context, "UpsertItems",
-                            [&](Call& call) { return Upsert(catalog_, call, reader, response); });
+grpc::ServerReadReactor<v1::UpsertItemsRequest>* CollectionsService::UpsertItems(
+    grpc::CallbackServerContext* context, v1::UpsertItemsResponse* response) {
+  return gate_->ServeReading<v1::UpsertItemsRequest>(
+      context, "UpsertItems",
+      [this, response](Call& call, MessageReader<v1::UpsertItemsRequest>& reader) {
+        return Upsert(catalog_, call, reader, response);
+      });
 }
 
-grpc::Status CollectionsService::BuildEmbedding(
-    grpc::ServerContext* context, const v1::BuildEmbeddingRequest* request,
-    grpc::ServerWriter<v1::BuildEmbeddingResponse>* writer) {
-  return gate_->Serve(context, "BuildEmbedding", *request, [&](Call& call) {
-    return Build(catalog_, call, request->collection(), writer);
-  });
+grpc::ServerWriteReactor<v1::BuildEmbeddingResponse>* CollectionsService::BuildEmbedding(
+    grpc::CallbackServerContext* context, const v1::BuildEmbeddingRequest* request) {
+  return gate_->ServeWriting<v1::BuildEmbeddingResponse>(
+      context, "BuildEmbedding", *request,
+      [this, request](Call& call, MessageWriter<v1::BuildEmbeddingResponse>& writer) {
+        return Build(catalog_, call, request->collection(), writer);
+      });
 }
 
 }  // namespace privatemail

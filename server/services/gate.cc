@@ -5,11 +5,14 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
@@ -22,11 +25,15 @@ namespace {
 constexpr size_t kLoggedNameBytes = 64;
 constexpr size_t kLoggedMessageBytes = 300;
 
-absl::Status RunGuarded(const std::function<absl::Status()>& run) {
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::Status Guarded(absl::FunctionRef<absl::Status()> run) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the server has not enough memory for this request");
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError("the server has no thread for this request");
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
   }
@@ -43,15 +50,40 @@ const std::shared_ptr<const AccessKey>& Everyone() {
 
 bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 
-std::string CertificateOf(const grpc::ServerContext& context) {
+std::string CertificateOf(const grpc::CallbackServerContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
 }
 
 }  // namespace
 
+grpc::ServerUnaryReactor* Gate::Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
+                                      const google::protobuf::Message& request, Handler handler) {
+  auto* call = new UnaryCall(NewCall(context, rpc));
+  Begin(call, &request, std::move(handler));
+  return call;
+}
+
+Call::Parts Gate::NewCall(grpc::CallbackServerContext* context, absl::string_view rpc) {
+  return {FindRpc(rpc), CurrentLimits(), context, parts_.metrics, &idle_};
+}
+
+void Gate::Begin(Call* call, const google::protobuf::Message* request, Handler handler) {
+  const absl::Status status = Guarded([&]() -> absl::Status {
+    PM_RETURN_IF_ERROR(Authorise(call, request));
+    // A probe of a busy server learns how it is, not that it is busy.
+    if (IsOpen(call->parts_.rpc)) return handler(*call);
+    PM_RETURN_IF_ERROR(Enter(call));
+    workers_.Run([this, call, handler = std::move(handler)] {
+      Conclude(call, Guarded([&] { return Work(call, handler); }));
+    });
+    return absl::OkStatus();
+  });
+  if (!status.ok() || IsOpen(call->parts_.rpc)) Conclude(call, status);
+}
+
 absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(
-    const grpc::ServerContext& context) const {
+    const grpc::CallbackServerContext& context) const {
   if (parts_.keys == nullptr) return Everyone();
   const auto [first, last] = context.client_metadata().equal_range("authorization");
   if (first == last) {
@@ -60,70 +92,85 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(
   }
   absl::string_view header(first->second.data(), first->second.size());
   // Two headers could be read in two ways, and another scheme's token is no key.
-  if (std::next(first) != last || !absl::ConsumePrefix(&header, "Bearer ")) header = "";
+  if (std::next(first) != last || !absl::StartsWithIgnoreCase(header, kScheme)) {
+    header = "";
+  } else {
+    header.remove_prefix(kScheme.size());
+  }
   return parts_.keys->Authenticate(header);
 }
 
-absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* request) const {
-  absl::StatusOr<std::shared_ptr<const AccessKey>> key = Identify(*call->context_);
+absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* request) {
+  absl::StatusOr<std::shared_ptr<const AccessKey>> key = Identify(*call->parts_.context);
   call->key_error_ = key.status();
   if (key.ok()) call->key_ = *std::move(key);
-  if (!IsOpen(call->rpc_)) {
-    PM_RETURN_IF_ERROR(call->key_error_);
-    const AccessKey& known = *call->key_;
-    if (!known.Has(call->rpc_.any_of) || (call->rpc_.all_collections && !known.CoversAll())) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("key ", known.id, " is not for ", call->rpc_.name));
+  // Calls that are refused below count, too: each costs work and a line in the audit log.
+  if (call->key_ != nullptr) {
+    if (absl::Status status = rates_.Take(*call->key_, absl::Now()); !status.ok()) {
+      parts_.metrics->CountRejection("rate");
+      return status;
     }
   }
+  PM_RETURN_IF_ERROR(CheckScopes(*call));
   return request == nullptr ? absl::OkStatus() : call->Admit(*request);
 }
 
-absl::Status Gate::RunCall(Call* call, const google::protobuf::Message* request,
-                           const Handler& handler) {
-  PM_RETURN_IF_ERROR(Authorise(call, request));
-  // A probe of a busy server learns how it is, not that it is busy.
-  if (IsOpen(call->rpc_)) return handler(*call);
-  if (absl::Status status = rates_.Take(*call->key_, absl::Now()); !status.ok()) {
-    parts_.metrics->CountRejection("rate");
-    return status;
+absl::Status Gate::CheckScopes(const Call& call) const {
+  const Rpc& rpc = call.parts_.rpc;
+  if (IsOpen(rpc)) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(call.key_error_);
+  if (call.key_->Has(rpc.any_of) && (!rpc.all_collections || call.key_->CoversAll())) {
+    return absl::OkStatus();
   }
-  const absl::StatusOr<Admission::Place> place =
-      parts_.admission->Enter([&] { return call->Cancelled(); });
-  if (absl::IsResourceExhausted(place.status())) parts_.metrics->CountRejection("concurrency");
-  PM_RETURN_IF_ERROR(place.status());
+  return absl::PermissionDeniedError(absl::StrCat("key ", call.key_->id, " is not for ", rpc.name));
+}
+
+absl::Status Gate::Enter(Call* call) {
+  const AccessKey& key = *call->key_;
+  absl::StatusOr<Admission::Ticket> ticket =
+      parts_.admission->Enter({key.id, /*administers=*/key.Has(kAdminScope)});
+  if (!ticket.ok()) parts_.metrics->CountRejection("concurrency");
+  PM_RETURN_IF_ERROR(ticket.status());
+  call->ticket_.emplace(*std::move(ticket));
+  return absl::OkStatus();
+}
+
+absl::Status Gate::Work(Call* call, const Handler& handler) {
+  const absl::Status waited = call->ticket_->AwaitPlace([&] { return call->Cancelled(); });
+  if (absl::IsResourceExhausted(waited)) parts_.metrics->CountRejection("concurrency");
+  PM_RETURN_IF_ERROR(waited);
   if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
   const absl::Status status = handler(*call);
   if (absl::IsResourceExhausted(status)) parts_.metrics->CountRejection("size");
   return status;
 }
 
-grpc::Status Gate::Run(grpc::ServerContext* context, absl::string_view rpc,
-                       const google::protobuf::Message* request, const Handler& handler) {
-  const absl::Time start = absl::Now();
-  Call call(FindRpc(rpc), CurrentLimits(), context, parts_.metrics, &idle_);
-  const absl::Status status = RunGuarded([&] { return RunCall(&call, request, handler); });
-  if (call.builds_) parts_.metrics->EndBuild(call.collection_);
-  Record(call, status, absl::Now() - start);
-  return ToGrpc(status);
+void Gate::Conclude(Call* call, const absl::Status& status) {
+  if (call->builds_) parts_.metrics->EndBuild(call->collection_);
+  Record(*call, status);
+  call->untaken_.emplace(&idle_, call->parts_.context, call->limits().stream_idle_seconds);
+  call->Answer(ToGrpc(status));
 }
 
-void Gate::Record(const Call& call, const absl::Status& status, absl::Duration elapsed) {
+void Gate::Record(const Call& call, const absl::Status& status) {
   AuditEntry entry;
   entry.time = absl::Now();
-  entry.rpc = call.rpc_.name;
+  entry.rpc = call.parts_.rpc.name;
   entry.collection = call.collection_.substr(0, kLoggedNameBytes);
   if (call.key_ != nullptr) entry.key_id = call.key_->id;
   if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
-  entry.certificate = CertificateOf(*call.context_);
-  entry.peer = call.context_->peer();
+  entry.certificate = CertificateOf(*call.parts_.context);
+  entry.peer = call.parts_.context->peer();
   entry.rows = call.rows_;
   entry.request_bytes = call.request_bytes_;
   entry.code = absl::StatusCodeToString(status.code());
+  const absl::Duration elapsed = entry.time - call.start_;
   entry.milliseconds = absl::ToDoubleMilliseconds(elapsed);
   parts_.metrics->CountCall(entry.rpc, status, absl::ToDoubleSeconds(elapsed));
+  // A probe names nothing and changes nothing, and comes every few seconds.
+  const bool probe = IsOpen(call.parts_.rpc) && call.collection_.empty();
   const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
-  const LogLevel usual = IsOpen(call.rpc_) ? LogLevel::kDebug : LogLevel::kInfo;
+  const LogLevel usual = probe ? LogLevel::kDebug : LogLevel::kInfo;
   Log(faulty ? LogLevel::kError : usual,
       status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),
       {{"rpc", entry.rpc},
@@ -131,7 +178,7 @@ void Gate::Record(const Call& call, const absl::Status& status, absl::Duration e
        {"collection", entry.collection},
        {"code", entry.code},
        {"ms", absl::StrFormat("%.1f", entry.milliseconds)}});
-  if (parts_.audit == nullptr || IsOpen(call.rpc_)) return;
+  if (parts_.audit == nullptr || probe) return;
   if (const absl::Status written = parts_.audit->Write(entry); !written.ok()) {
     parts_.metrics->CountAuditFailure();
     Log(LogLevel::kError, written.message());

@@ -4,12 +4,11 @@
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/status.h>
 
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,9 +19,11 @@
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/access/rate_limits.h"
+#include "server/access/workers.h"
 #include "server/services/call.h"
-#include "server/services/idle_streams.h"
+#include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
+#include "server/services/reactors.h"
 
 namespace privatemail {
 
@@ -35,50 +36,70 @@ struct GateParts {
 };
 
 // Every RPC is served through here, and what all have in common is here: authentication,
-// authorisation by rpc_table.h, rates, the queue, metrics, audit log and log. Thread-safe.
+// authorisation by rpc_table.h, rates, the queue, metrics, audit log and log. Who may not call is
+// told so at once, on gRPC's thread; handlers run on threads of the gate's, which may wait.
+// Thread-safe.
 class Gate {
  public:
   Gate(const GateParts& parts, const Limits& limits) : parts_(parts), limits_(limits) {}
 
   using Handler = std::function<absl::Status(Call&)>;
 
-  // Serves a call whose only message is `request`. The handler is not run unless the caller may
-  // call: UNAUTHENTICATED without a valid key, PERMISSION_DENIED when it is not for this RPC or
-  // collection, RESOURCE_EXHAUSTED when it calls too often or the server is busy, CANCELLED when
-  // the caller is gone. Memory that runs out in the handler is RESOURCE_EXHAUSTED, any other
-  // exception INTERNAL.
-  grpc::Status Serve(grpc::ServerContext* context, absl::string_view rpc,
-                     const google::protobuf::Message& request, const Handler& handler) {
-    return Run(context, rpc, &request, handler);
+  // Serves a call whose only message is `request` and whose answer the handler fills; both live as
+  // long as the call. The handler is not run unless the caller may call: UNAUTHENTICATED without a
+  // valid key, PERMISSION_DENIED when it is not for this RPC or collection, RESOURCE_EXHAUSTED when
+  // it calls too often or the server is busy, CANCELLED when the caller is gone. Memory that runs
+  // out in the handler is RESOURCE_EXHAUSTED, any other exception INTERNAL.
+  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
+                                  const google::protobuf::Message& request, Handler handler);
+
+  // The same with an answer of many messages.
+  template <typename Message>
+  grpc::ServerWriteReactor<Message>* ServeWriting(
+      grpc::CallbackServerContext* context, absl::string_view rpc,
+      const google::protobuf::Message& request,
+      std::function<absl::Status(Call&, MessageWriter<Message>&)> handler) {
+    auto* call = new WritingCall<Message>(NewCall(context, rpc));
+    Begin(call, &request,
+          [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
+    return call;
   }
 
-  // The same for a stream of messages, each of which the handler shows to Call::Admit. It reads and
-  // writes by way of the call, so that nobody keeps a place who neither sends nor takes anything.
-  grpc::Status ServeStream(grpc::ServerContext* context, absl::string_view rpc,
-                           const Handler& handler) {
-    return Run(context, rpc, nullptr, handler);
+  // The same with many messages of the caller, each of which the handler shows to Call::Admit.
+  template <typename Message>
+  grpc::ServerReadReactor<Message>* ServeReading(
+      grpc::CallbackServerContext* context, absl::string_view rpc,
+      std::function<absl::Status(Call&, MessageReader<Message>&)> handler) {
+    auto* call = new ReadingCall<Message>(NewCall(context, rpc));
+    Begin(call, nullptr,
+          [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
+    return call;
   }
 
   // For calls that begin from now on.
   void SetLimits(const Limits& limits);
 
  private:
-  grpc::Status Run(grpc::ServerContext* context, absl::string_view rpc,
-                   const google::protobuf::Message* request, const Handler& handler);
-  absl::Status RunCall(Call* call, const google::protobuf::Message* request,
-                       const Handler& handler);
+  Call::Parts NewCall(grpc::CallbackServerContext* context, absl::string_view rpc);
+  // Answers the call, now or from another thread.
+  void Begin(Call* call, const google::protobuf::Message* request, Handler handler);
   // Sets the call's key, or says why the caller may not call.
-  absl::Status Authorise(Call* call, const google::protobuf::Message* request) const;
+  absl::Status Authorise(Call* call, const google::protobuf::Message* request);
   absl::StatusOr<std::shared_ptr<const AccessKey>> Identify(
-      const grpc::ServerContext& context) const;
-  void Record(const Call& call, const absl::Status& status, absl::Duration elapsed);
+      const grpc::CallbackServerContext& context) const;
+  absl::Status CheckScopes(const Call& call) const;
+  absl::Status Enter(Call* call);
+  absl::Status Work(Call* call, const Handler& handler);
+  void Conclude(Call* call, const absl::Status& status);
+  void Record(const Call& call, const absl::Status& status);
   Limits CurrentLimits() const;
 
   const GateParts parts_;
   RateLimits rates_;
-  IdleStreams idle_;
+  IdleCalls idle_;
   mutable std::mutex mutex_;  // guards limits_
   Limits limits_;
+  Workers workers_;  // last: what they do uses the others
 };
 
 }  // namespace privatemail

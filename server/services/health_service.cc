@@ -24,14 +24,16 @@ absl::StatusOr<bool> HealthService::IsServing(const std::string& service, Call* 
   return !draining_ && view.retriever != nullptr;
 }
 
-grpc::Status HealthService::Check(grpc::ServerContext* context,
-                                  const grpc::health::v1::HealthCheckRequest* request,
-                                  HealthCheckResponse* response) {
-  return gate_->Serve(context, "Check", *request, [&](Call& call) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const bool serving, IsServing(request->service(), &call));
-    response->set_status(serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
+                                               const grpc::health::v1::HealthCheckRequest* request,
+                                               HealthCheckResponse* response) {
+  return gate_->Serve(
+      context, "Check", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const bool serving, IsServing(request->service(), &call));
+        response->set_status(serving ? HealthCheckResponse::SERVING
+                                     : HealthCheckResponse::NOT_SERVING);
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace privatemail

@@ -13,10 +13,9 @@ namespace privatemail {
 // Check answers SERVING for the service "" until the daemon drains, without a key. For
 // "privatemail.collection.NAME" it answers SERVING once the collection is built, and takes a key
 // for that collection, since the answer tells that it exists: UNAUTHENTICATED, PERMISSION_DENIED;
-// NOT_FOUND: no such collection, or no such service. Watch is UNIMPLEMENTED: each would hold a
-// thread. gRPC's own health service knows no keys, which is why this one stands in for it.
-// Thread-safe.
-class HealthService final : public grpc::health::v1::Health::Service {
+// NOT_FOUND: no such collection, or no such service. Watch is UNIMPLEMENTED. gRPC's own health
+// service knows no keys, which is why this one stands in for it. Thread-safe.
+class HealthService final : public grpc::health::v1::Health::CallbackService {
  public:
   // Both must outlive the service.
   HealthService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
@@ -25,9 +24,9 @@ class HealthService final : public grpc::health::v1::Health::Service {
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
-  grpc::Status Check(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::health::v1::HealthCheckResponse* response) override;
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
+                                  grpc::health::v1::HealthCheckResponse* response) override;
 
  private:
   absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const;

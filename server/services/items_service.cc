@@ -86,59 +86,63 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
 
 }  // namespace
 
-grpc::Status CollectionsService::DeleteItems(grpc::ServerContext* context,
-                                             const v1::DeleteItemsRequest* request,
-                                             v1::DeleteItemsResponse* response) {
-  return gate_->Serve(context, "DeleteItems", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxDeletedIds));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-    const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
-    PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
-    call.AddRows(result.deleted);
-    response->set_deleted(result.deleted);
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerContext* context,
+                                                          const v1::DeleteItemsRequest* request,
+                                                          v1::DeleteItemsResponse* response) {
+  return gate_->Serve(
+      context, "DeleteItems", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxDeletedIds));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+        const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
+        PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
+        call.AddRows(result.deleted);
+        response->set_deleted(result.deleted);
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status CollectionsService::GetItems(grpc::ServerContext* context,
-                                          const v1::GetItemsRequest* request,
-                                          v1::GetItemsResponse* response) {
-  return gate_->Serve(context, "GetItems", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxFetchedItems));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-    const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
-    PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, response));
-    call.AddRows(static_cast<uint64_t>(response->items_size()));
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerContext* context,
+                                                       const v1::GetItemsRequest* request,
+                                                       v1::GetItemsResponse* response) {
+  return gate_->Serve(
+      context, "GetItems", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxFetchedItems));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+        const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
+        PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, response));
+        call.AddRows(static_cast<uint64_t>(response->items_size()));
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status CollectionsService::ScrollItems(grpc::ServerContext* context,
-                                             const v1::ScrollItemsRequest* request,
-                                             v1::ScrollItemsResponse* response) {
-  return gate_->Serve(context, "ScrollItems", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", request->limit(), 1, kMaxFetchedItems));
-    PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-    PM_ASSIGN_OR_RETURN(ItemPage page,
-                        catalog_->ScrollItems(view, filter, request->cursor(), request->limit()));
-    PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, response));
-    call.AddRows(static_cast<uint64_t>(response->items_size()));
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerContext* context,
+                                                          const v1::ScrollItemsRequest* request,
+                                                          v1::ScrollItemsResponse* response) {
+  return gate_->Serve(
+      context, "ScrollItems", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", request->limit(), 1, kMaxFetchedItems));
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+        PM_ASSIGN_OR_RETURN(ItemPage page, catalog_->ScrollItems(view, filter, request->cursor(),
+                                                                 request->limit()));
+        PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, response));
+        call.AddRows(static_cast<uint64_t>(response->items_size()));
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status CollectionsService::CountItems(grpc::ServerContext* context,
-                                            const v1::CountItemsRequest* request,
-                                            v1::CountItemsResponse* response) {
-  return gate_->Serve(context, "CountItems", *request, [&](Call& call) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-    PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->CountItems(view, filter));
-    call.AddRows(items);
-    response->set_items(items);
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerContext* context,
+                                                         const v1::CountItemsRequest* request,
+                                                         v1::CountItemsResponse* response) {
+  return gate_->Serve(
+      context, "CountItems", *request, [this, request, response](Call& call) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->CountItems(view, filter));
+        call.AddRows(items);
+        response->set_items(items);
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace privatemail

@@ -49,23 +49,25 @@ absl::Status KeysService::CheckKeysAreOn() const {
   return absl::FailedPreconditionError("this daemon runs without keys (--insecure)");
 }
 
-grpc::Status KeysService::CreateKey(grpc::ServerContext* context,
-                                    const v1::CreateKeyRequest* request,
-                                    v1::CreateKeyResponse* response) {
-  return gate_->Serve(context, "CreateKey", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckKeysAreOn());
-    PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(*request));
-    PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
-    call.AddRows(1);
-    ToProto(made.key, response->mutable_key());
-    response->set_text(std::move(made.text));
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* context,
+                                                 const v1::CreateKeyRequest* request,
+                                                 v1::CreateKeyResponse* response) {
+  return gate_->Serve(context, "CreateKey", *request,
+                      [this, request, response](Call& call) -> absl::Status {
+                        PM_RETURN_IF_ERROR(CheckKeysAreOn());
+                        PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(*request));
+                        PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
+                        call.AddRows(1);
+                        ToProto(made.key, response->mutable_key());
+                        response->set_text(std::move(made.text));
+                        return absl::OkStatus();
+                      });
 }
 
-grpc::Status KeysService::ListKeys(grpc::ServerContext* context, const v1::ListKeysRequest* request,
-                                   v1::ListKeysResponse* response) {
-  return gate_->Serve(context, "ListKeys", *request, [&](Call& call) -> absl::Status {
+grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* context,
+                                                const v1::ListKeysRequest* request,
+                                                v1::ListKeysResponse* response) {
+  return gate_->Serve(context, "ListKeys", *request, [this, response](Call& call) -> absl::Status {
     PM_RETURN_IF_ERROR(CheckKeysAreOn());
     for (const AccessKey& key : keys_->List()) ToProto(key, response->add_keys());
     call.AddRows(static_cast<uint64_t>(response->keys_size()));
@@ -73,17 +75,18 @@ grpc::Status KeysService::ListKeys(grpc::ServerContext* context, const v1::ListK
   });
 }
 
-grpc::Status KeysService::RevokeKey(grpc::ServerContext* context,
-                                    const v1::RevokeKeyRequest* request,
-                                    v1::RevokeKeyResponse* response) {
-  return gate_->Serve(context, "RevokeKey", *request, [&](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckKeysAreOn());
-    PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
-    PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
-    call.AddRows(1);
-    ToProto(key, response->mutable_key());
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* context,
+                                                 const v1::RevokeKeyRequest* request,
+                                                 v1::RevokeKeyResponse* response) {
+  return gate_->Serve(context, "RevokeKey", *request,
+                      [this, request, response](Call& call) -> absl::Status {
+                        PM_RETURN_IF_ERROR(CheckKeysAreOn());
+                        PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
+                        PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
+                        call.AddRows(1);
+                        ToProto(key, response->mutable_key());
+                        return absl::OkStatus();
+                      });
 }
 
 }  // namespace privatemail

@@ -27,7 +27,7 @@ absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::s
 }
 
 absl::Status SendAnchors(const Anchors& anchors, Call& call,
-                         grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
+                         MessageWriter<v1::GetAnchorsResponse>& writer) {
   const Eigen::Index rows = anchors.features.rows();
   const int64_t row_bytes = anchors.features.cols() * static_cast<int64_t>(sizeof(float));
   const int64_t chunk = std::max<int64_t>(1, kAnchorChunkBytes / row_bytes);
@@ -37,7 +37,7 @@ absl::Status SendAnchors(const Anchors& anchors, Call& call,
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
     response.mutable_labels()->Assign(anchors.labels.begin() + first,
                                       anchors.labels.begin() + first + count);
-    if (call.Write(writer, response)) continue;
+    if (writer.Write(response)) continue;
     PM_RETURN_IF_ERROR(call.StreamStatus());
     return absl::CancelledError("the caller stopped reading");
   }
@@ -110,65 +110,70 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
 
 }  // namespace
 
-grpc::Status RetrievalService::GetCollection(grpc::ServerContext* context,
-                                             const v1::GetCollectionRequest* request,
-                                             v1::GetCollectionResponse* response) {
-  return gate_->Serve(context, "GetCollection", *request, [&](Call& /*call*/) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-    ToProto(view, response);
-    if (!request->with_changes()) return absl::OkStatus();
-    PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
-    response->mutable_changes()->set_inserted(changes.inserted);
-    response->mutable_changes()->set_updated(changes.updated);
-    response->mutable_changes()->set_deleted(changes.deleted);
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerContext* context,
+                                                          const v1::GetCollectionRequest* request,
+                                                          v1::GetCollectionResponse* response) {
+  return gate_->Serve(
+      context, "GetCollection", *request,
+      [this, request, response](Call& /*call*/) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+        ToProto(view, response);
+        if (!request->with_changes()) return absl::OkStatus();
+        PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
+        response->mutable_changes()->set_inserted(changes.inserted);
+        response->mutable_changes()->set_updated(changes.updated);
+        response->mutable_changes()->set_deleted(changes.deleted);
+        return absl::OkStatus();
+      });
 }
 
-grpc::Status RetrievalService::GetAnchors(grpc::ServerContext* context,
-                                          const v1::GetAnchorsRequest* request,
-                                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) {
-  return gate_->Serve(context, "GetAnchors", *request, [&](Call& call) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(const CollectionView view,
-                        FindMatching(*catalog_, request->collection(), request->fingerprint()));
-    call.AddRows(view.published->anchors.labels.size());
-    return SendAnchors(view.published->anchors, call, writer);
-  });
+grpc::ServerWriteReactor<v1::GetAnchorsResponse>* RetrievalService::GetAnchors(
+    grpc::CallbackServerContext* context, const v1::GetAnchorsRequest* request) {
+  return gate_->ServeWriting<v1::GetAnchorsResponse>(
+      context, "GetAnchors", *request,
+      [this, request](Call& call, MessageWriter<v1::GetAnchorsResponse>& writer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const CollectionView view,
+                            FindMatching(*catalog_, request->collection(), request->fingerprint()));
+        call.AddRows(view.published->anchors.labels.size());
+        return SendAnchors(view.published->anchors, call, writer);
+      });
 }
 
-grpc::Status RetrievalService::Retrieve(grpc::ServerContext* context,
-                                        const v1::RetrieveRequest* request,
-                                        v1::RetrieveResponse* response) {
-  return gate_->Serve(context, "Retrieve", *request, [&](Call& call) -> absl::Status {
-    const absl::Time start = absl::Now();
-    PM_ASSIGN_OR_RETURN(const CollectionView view,
-                        FindMatching(*catalog_, request->collection(), request->fingerprint()));
-    PM_RETURN_IF_ERROR(CheckLimits(*request, view.published->parameters, call.limits()));
-    PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
-    PM_RETURN_IF_ERROR(CheckVersion(*request, *retriever));
-    RetrievalQuery query;
-    query.release = release.cast<double>();
-    query.post_processing_steps = request->post_processing_steps();
-    query.k = request->k();
-    query.cancelled = [&call] { return call.Cancelled(); };
-    query.hidden = view.hidden;
-    if (request->has_filter()) {
-      PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request->filter()));
-    }
-    PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
-    PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(),
-                                   call.limits().max_message_bytes, response));
-    for (const v1::SlotMatches& slot : response->slots()) {
-      call.AddRows(static_cast<uint64_t>(slot.matches_size()));
-    }
-    EncodeAlignment(answer, *retriever, request->with_alignment(), response->mutable_alignment());
-    response->set_embedding_version(retriever->version());
-    response->set_changes_since_embedding(view.changes_since_embedding());
-    response->set_truncated(answer.truncated);
-    response->set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-    return absl::OkStatus();
-  });
+grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext* context,
+                                                     const v1::RetrieveRequest* request,
+                                                     v1::RetrieveResponse* response) {
+  return gate_->Serve(
+      context, "Retrieve", *request, [this, request, response](Call& call) -> absl::Status {
+        const absl::Time start = absl::Now();
+        PM_ASSIGN_OR_RETURN(const CollectionView view,
+                            FindMatching(*catalog_, request->collection(), request->fingerprint()));
+        PM_RETURN_IF_ERROR(CheckLimits(*request, view.published->parameters, call.limits()));
+        PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
+        PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+        PM_RETURN_IF_ERROR(CheckVersion(*request, *retriever));
+        RetrievalQuery query;
+        query.release = release.cast<double>();
+        query.post_processing_steps = request->post_processing_steps();
+        query.k = request->k();
+        query.cancelled = [&call] { return call.Cancelled(); };
+        query.hidden = view.hidden;
+        if (request->has_filter()) {
+          PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request->filter()));
+        }
+        PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
+        PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(),
+                                       call.limits().max_message_bytes, response));
+        for (const v1::SlotMatches& slot : response->slots()) {
+          call.AddRows(static_cast<uint64_t>(slot.matches_size()));
+        }
+        EncodeAlignment(answer, *retriever, request->with_alignment(),
+                        response->mutable_alignment());
+        response->set_embedding_version(retriever->version());
+        response->set_changes_since_embedding(view.changes_since_embedding());
+        response->set_truncated(answer.truncated);
+        response->set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace privatemail

@@ -10,17 +10,19 @@ namespace privatemail {
 
 // Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
-class RetrievalService final : public v1::RetrievalService::Service {
+class RetrievalService final : public v1::RetrievalService::CallbackService {
  public:
   // Both must outlive the service.
   RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
 
-  grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
-                             v1::GetCollectionResponse* response) override;
-  grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
-                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override;
-  grpc::Status Retrieve(grpc::ServerContext* context, const v1::RetrieveRequest* request,
-                        v1::RetrieveResponse* response) override;
+  grpc::ServerUnaryReactor* GetCollection(grpc::CallbackServerContext* context,
+                                          const v1::GetCollectionRequest* request,
+                                          v1::GetCollectionResponse* response) override;
+  grpc::ServerWriteReactor<v1::GetAnchorsResponse>* GetAnchors(
+      grpc::CallbackServerContext* context, const v1::GetAnchorsRequest* request) override;
+  grpc::ServerUnaryReactor* Retrieve(grpc::CallbackServerContext* context,
+                                     const v1::RetrieveRequest* request,
+                                     v1::RetrieveResponse* response) override;
 
  private:
   const Catalog* const catalog_;

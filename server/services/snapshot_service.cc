@@ -15,7 +15,7 @@ namespace privatemail {
 namespace {
 
 absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& name,
-                      grpc::ServerWriter<v1::SnapshotCollectionResponse>* writer) {
+                      MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
   PM_ASSIGN_OR_RETURN(const Gallery gallery, catalog.LoadGallery(view));
   v1::SnapshotCollectionResponse response;
@@ -23,9 +23,9 @@ absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& nam
     for (size_t first = 0; first < bytes.size(); first += kSnapshotPieceBytes) {
       const absl::string_view piece = bytes.substr(first, kSnapshotPieceBytes);
       response.set_data(piece.data(), piece.size());
-      if (call.Cancelled() || !writer->Write(response)) {
-        return absl::CancelledError("the caller broke the stream off");
-      }
+      if (writer.Write(response)) continue;
+      PM_RETURN_IF_ERROR(call.StreamStatus());
+      return absl::CancelledError("the caller stopped reading");
     }
     return absl::OkStatus();
   };
@@ -54,12 +54,12 @@ absl::Status CheckCollections(const Catalog& catalog, const Limits& limits) {
 
 // Reads the whole stream; what it holds gets the name that the messages say.
 absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
-                                         grpc::ServerReader<v1::RestoreCollectionRequest>* reader) {
+                                         MessageReader<v1::RestoreCollectionRequest>& reader) {
   SnapshotCollector snapshot(
       [&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); });
   v1::RestoreCollectionRequest message;
   std::string name;
-  for (int64_t number = 0; reader->Read(&message); ++number) {
+  for (int64_t number = 0; reader.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
       name = message.collection();
@@ -75,7 +75,7 @@ absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
   }
   // A stream that broke ends like one that is complete.
-  if (call.Cancelled()) return absl::CancelledError("the caller broke the stream off");
+  PM_RETURN_IF_ERROR(call.StreamStatus());
   PM_RETURN_IF_ERROR(CheckGiven("collection", name));
   PM_ASSIGN_OR_RETURN(SnapshotContents contents, snapshot.Finish());
   contents.collection.name = std::move(name);
@@ -84,27 +84,31 @@ absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
 
 }  // namespace
 
-grpc::Status CollectionsService::SnapshotCollection(
-    grpc::ServerContext* context, const v1::SnapshotCollectionRequest* request,
-    grpc::ServerWriter<v1::SnapshotCollectionResponse>* writer) {
-  return gate_->Serve(context, "SnapshotCollection", *request, [&](Call& call) {
-    return Snapshot(*catalog_, call, request->collection(), writer);
-  });
+grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::SnapshotCollection(
+    grpc::CallbackServerContext* context, const v1::SnapshotCollectionRequest* request) {
+  return gate_->ServeWriting<v1::SnapshotCollectionResponse>(
+      context, "SnapshotCollection", *request,
+      [this, request](Call& call, MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+        return Snapshot(*catalog_, call, request->collection(), writer);
+      });
 }
 
-grpc::Status CollectionsService::RestoreCollection(
-    grpc::ServerContext* context, grpc::ServerReader<v1::RestoreCollectionRequest>* reader,
-    v1::RestoreCollectionResponse* response) {
-  return gate_->ServeStream(context, "RestoreCollection", [&](Call& call) -> absl::Status {
-    PM_ASSIGN_OR_RETURN(SnapshotContents contents, Receive(*catalog_, call, reader));
-    const std::lock_guard<std::mutex> guard(create_mutex_);
-    PM_RETURN_IF_ERROR(CheckCollections(*catalog_, call.limits()));
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Restore(std::move(contents.collection),
-                                                                     std::move(contents.gallery)));
-    call.AddRows(view.items);
-    ToProto(view, response->mutable_collection());
-    return absl::OkStatus();
-  });
+grpc::ServerReadReactor<v1::RestoreCollectionRequest>* CollectionsService::RestoreCollection(
+    grpc::CallbackServerContext* context, v1::RestoreCollectionResponse* response) {
+  return gate_->ServeReading<v1::RestoreCollectionRequest>(
+      context, "RestoreCollection",
+      [this, response](Call& call,
+                       MessageReader<v1::RestoreCollectionRequest>& reader) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(SnapshotContents contents, Receive(*catalog_, call, reader));
+        const std::lock_guard<std::mutex> guard(create_mutex_);
+        PM_RETURN_IF_ERROR(CheckCollections(*catalog_, call.limits()));
+        PM_ASSIGN_OR_RETURN(
+            const CollectionView view,
+            catalog_->Restore(std::move(contents.collection), std::move(contents.gallery)));
+        call.AddRows(view.items);
+        ToProto(view, response->mutable_collection());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace privatemail

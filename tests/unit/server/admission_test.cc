@@ -2,9 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::testing {
@@ -22,6 +26,17 @@ Limits Places(int64_t concurrent, int64_t queued, double seconds) {
 
 bool Never() { return false; }
 
+const Admission::Caller kAnyone;
+
+// As a call does: a ticket, then its place.
+absl::StatusOr<Admission::Ticket> Enter(Admission* admission, const std::function<bool()>& gone,
+                                        const Admission::Caller& caller = kAnyone) {
+  absl::StatusOr<Admission::Ticket> ticket = admission->Enter(caller);
+  if (!ticket.ok()) return ticket;
+  if (absl::Status status = ticket->AwaitPlace(gone); !status.ok()) return status;
+  return ticket;
+}
+
 void WaitUntil(const std::function<bool()>& condition) {
   for (int i = 0; i < 1000 && !condition(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -32,24 +47,24 @@ void WaitUntil(const std::function<bool()>& condition) {
 TEST(Admission, HasAsManyPlacesAsItWasGivenAndTakesThemBack) {
   Admission admission(Places(2, 0, 5));
   {
-    const auto first = admission.Enter(Never);
-    const auto second = admission.Enter(Never);
+    const auto first = Enter(&admission, Never);
+    const auto second = Enter(&admission, Never);
     EXPECT_THAT(second, IsOk());
-    EXPECT_THAT(admission.Enter(Never),
+    EXPECT_THAT(Enter(&admission, Never),
                 FailsWith(kExhausted,
                           "2 calls are worked on (max_concurrent 2) and 0 wait "
                           "(max_queued 0)"));
     EXPECT_EQ(admission.working(), 2);
   }
   EXPECT_EQ(admission.working(), 0);
-  EXPECT_THAT(admission.Enter(Never), IsOk());
+  EXPECT_THAT(Enter(&admission, Never), IsOk());
 }
 
 TEST(Admission, RefusesWhoWaitsTooLong) {
   Admission admission(Places(1, 1, .05));
-  const auto place = admission.Enter(Never);
+  const auto place = Enter(&admission, Never);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_THAT(admission.Enter(Never),
+  EXPECT_THAT(Enter(&admission, Never),
               FailsWith(kExhausted, "the call waited 0.05 s (queue_seconds)"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   EXPECT_EQ(admission.waiting(), 0);
@@ -57,8 +72,8 @@ TEST(Admission, RefusesWhoWaitsTooLong) {
 
 TEST(Admission, LetsGoOfACallerWhoIsGone) {
   Admission admission(Places(1, 1, 60));
-  const auto place = admission.Enter(Never);
-  EXPECT_THAT(admission.Enter([] { return true; }), FailsWith(absl::StatusCode::kCancelled, ""));
+  const auto place = Enter(&admission, Never);
+  EXPECT_THAT(Enter(&admission, [] { return true; }), FailsWith(absl::StatusCode::kCancelled, ""));
   EXPECT_EQ(admission.waiting(), 0);
 }
 
@@ -68,10 +83,10 @@ TEST(Admission, ServesInTheOrderOfArrival) {
   std::vector<int> order;
   std::vector<std::thread> callers;
   {
-    const auto place = admission.Enter(Never);
+    const auto place = Enter(&admission, Never);
     for (int i = 0; i < 3; ++i) {
       callers.emplace_back([&, i] {
-        const auto mine = admission.Enter(Never);
+        const auto mine = Enter(&admission, Never);
         EXPECT_THAT(mine, IsOk());
         const std::lock_guard<std::mutex> guard(mutex);
         order.push_back(i);
@@ -85,8 +100,8 @@ TEST(Admission, ServesInTheOrderOfArrival) {
 
 TEST(Admission, NewLimitsHoldForThoseWhoWait) {
   Admission admission(Places(1, 1, 60));
-  const auto place = admission.Enter(Never);
-  std::thread caller([&] { EXPECT_THAT(admission.Enter(Never), IsOk()); });
+  const auto place = Enter(&admission, Never);
+  std::thread caller([&] { EXPECT_THAT(Enter(&admission, Never), IsOk()); });
   WaitUntil([&] { return admission.waiting() == 1; });
   admission.SetLimits(Places(2, 1, 60));
   caller.join();
@@ -100,7 +115,7 @@ TEST(Admission, NeverHasMoreAtWorkThanPlaces) {
   for (int i = 0; i < 20; ++i) {
     callers.emplace_back([&] {
       for (int turn = 0; turn < 20; ++turn) {
-        const auto place = admission.Enter(Never);
+        const auto place = Enter(&admission, Never);
         ASSERT_THAT(place, IsOk());
         const int now = ++working;
         for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
@@ -113,6 +128,60 @@ TEST(Admission, NeverHasMoreAtWorkThanPlaces) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_LE(most, 3);
   EXPECT_EQ(admission.working(), 0);
+}
+
+Limits PlacesOfKey(int64_t concurrent, int64_t queued, int64_t of_key) {
+  Limits limits = Places(concurrent, queued, .05);
+  limits.max_concurrent_per_key = of_key;
+  return limits;
+}
+
+TEST(Admission, AKeyCannotTakeAllPlaces) {
+  Admission admission(PlacesOfKey(3, 9, 2));
+  const Admission::Caller greedy = {"greedy", false};
+  const auto first = Enter(&admission, Never, greedy);
+  const auto second = Enter(&admission, Never, greedy);
+  ASSERT_THAT(second, IsOk());
+  const auto third = admission.Enter(greedy);
+  const auto fourth = admission.Enter(greedy);
+  ASSERT_THAT(fourth, IsOk());
+  EXPECT_EQ(admission.working(), 2);
+  EXPECT_EQ(admission.waiting(), 2);
+  EXPECT_THAT(admission.Enter(greedy),
+              FailsWith(kExhausted,
+                        "key greedy has 2 calls that are worked on and 2 that wait "
+                        "(max_concurrent_per_key 2)"));
+  // Who comes later is not held up by those who wait for their own key.
+  EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());
+}
+
+TEST(Admission, AKeyGoesOnWhenOneOfItsCallsEnds) {
+  Admission admission(PlacesOfKey(3, 9, 1));
+  const Admission::Caller key = {"key", false};
+  auto first = std::make_unique<absl::StatusOr<Admission::Ticket>>(admission.Enter(key));
+  auto second = admission.Enter(key);
+  ASSERT_THAT(second, IsOk());
+  EXPECT_EQ(admission.working(), 1);
+  first.reset();
+  EXPECT_THAT(second->AwaitPlace(Never), IsOk());
+  EXPECT_EQ(admission.working(), 1);
+}
+
+TEST(Admission, KeepsPlacesForAdministrators) {
+  Admission admission(PlacesOfKey(16, 1, 100));  // 2 of 16
+  std::vector<Admission::Ticket> tickets;
+  for (int i = 0; i < 14; ++i) {
+    auto ticket = Enter(&admission, Never, {absl::StrCat("key", i), false});
+    ASSERT_THAT(ticket, IsOk());
+    tickets.push_back(*std::move(ticket));
+  }
+  EXPECT_THAT(Enter(&admission, Never, {"late", false}), FailsWith(kExhausted, "queue_seconds"));
+  const auto waiting = admission.Enter({"waits", false});
+  EXPECT_THAT(Enter(&admission, Never, {"later", false}), FailsWith(kExhausted, "max_queued 1"));
+  const auto one = Enter(&admission, Never, {"admin", true});
+  const auto two = Enter(&admission, Never, {"admin", true});
+  EXPECT_THAT(two, IsOk());
+  EXPECT_EQ(admission.working(), 16);
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ DaemonOptions Impatient() {
   return options;
 }
 
-class IdleStreamsTest : public ServiceTest {
+class IdleCallsTest : public ServiceTest {
  protected:
-  IdleStreamsTest() : ServiceTest(Impatient()) {}
+  IdleCallsTest() : ServiceTest(Impatient()) {}
 
   absl::Status Search(const v1::GetCollectionResponse& birds) const {
     grpc::ClientContext context;
@@ -44,7 +44,7 @@ class IdleStreamsTest : public ServiceTest {
   }
 };
 
-TEST_F(IdleStreamsTest, AreEndedWithLimitAndValueAndGiveTheirPlacesBack) {
+TEST_F(IdleCallsTest, AreEndedWithLimitAndValueAndGiveTheirPlacesBack) {
   const v1::GetCollectionResponse birds = MakeBirds(6, true);
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 5; ++i) uploads.push_back(Begin());  // more than there are places
@@ -68,7 +68,7 @@ TEST_F(IdleStreamsTest, AreEndedWithLimitAndValueAndGiveTheirPlacesBack) {
   EXPECT_THAT(got.items(0).features(), ::testing::ElementsAreArray(features));
 }
 
-TEST_F(IdleStreamsTest, ThatNobodyReadsAreEndedTheSameWay) {
+TEST_F(IdleCallsTest, ThatNobodyReadsAreEndedTheSameWay) {
   constexpr int kAnchors = 20'000;  // more bytes than are sent ahead
   v1::CreateCollectionRequest request = Birds();
   ToProto(FloatMatrix::Random(kAnchors, 64).eval(), request.mutable_anchors());
@@ -102,7 +102,7 @@ TEST_F(IdleStreamsTest, ThatNobodyReadsAreEndedTheSameWay) {
   }
 }
 
-TEST_F(IdleStreamsTest, AnUploadThatIsSlowButNeverIdleGoesOn) {
+TEST_F(IdleCallsTest, AnUploadThatIsSlowButNeverIdleGoesOn) {
   MakeBirds(1, false);
   const auto upload = Begin();
   for (unsigned i = 0; i < 5; ++i) {

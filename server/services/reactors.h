@@ -1,0 +1,116 @@
+// Calls as gRPC's callback API wants them.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_REACTORS_H_
+#define PRIVATEMAIL_SERVER_SERVICES_REACTORS_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "server/services/call.h"
+
+namespace privatemail {
+
+// The messages that a caller sends, one after the other.
+template <typename Message>
+class MessageReader {
+ public:
+  virtual ~MessageReader() = default;
+
+  // Waits for the next. False: there is none; Call::StreamStatus says why.
+  virtual bool Read(Message* message) = 0;
+};
+
+// The messages that a caller is sent.
+template <typename Message>
+class MessageWriter {
+ public:
+  virtual ~MessageWriter() = default;
+
+  // Waits until the caller has taken enough to be sent more. False: it takes no more;
+  // Call::StreamStatus says why.
+  virtual bool Write(const Message& message) = 0;
+};
+
+// What a worker waits for and a thread of gRPC's tells.
+class Reaction {
+ public:
+  void Tell(bool ok) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    told_ = true;
+    ok_ = ok;
+    changed_.notify_one();  // under the lock: whoever waits may end the call at once
+  }
+  bool Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return told_; });
+    told_ = false;
+    return ok_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool told_ = false;
+  bool ok_ = false;
+};
+
+// gRPC keeps none of its threads for a call: handlers run on workers, and an answer that its caller
+// does not take holds memory and a place, but no thread.
+template <typename Reactor>
+class ReactorCall : public Reactor, public Call {
+ public:
+  using Call::Call;
+
+ private:
+  void Answer(const grpc::Status& status) final { this->Finish(status); }
+  void OnDone() final { delete this; }
+};
+
+// One message in, one out.
+class UnaryCall final : public ReactorCall<grpc::ServerUnaryReactor> {
+ public:
+  using ReactorCall::ReactorCall;
+};
+
+template <typename Message>
+class ReadingCall final : public ReactorCall<grpc::ServerReadReactor<Message>>,
+                          public MessageReader<Message> {
+ public:
+  using ReactorCall<grpc::ServerReadReactor<Message>>::ReactorCall;
+
+  bool Read(Message* message) override {
+    return this->Await([&] {
+      this->StartRead(message);
+      return read_.Wait();
+    });
+  }
+
+ private:
+  void OnReadDone(bool ok) override { read_.Tell(ok); }
+
+  Reaction read_;
+};
+
+template <typename Message>
+class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<Message>>,
+                          public MessageWriter<Message> {
+ public:
+  using ReactorCall<grpc::ServerWriteReactor<Message>>::ReactorCall;
+
+  bool Write(const Message& message) override {
+    return this->Await([&] {
+      this->StartWrite(&message);
+      return written_.Wait();
+    });
+  }
+
+ private:
+  void OnWriteDone(bool ok) override { written_.Tell(ok); }
+
+  Reaction written_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_REACTORS_H_
