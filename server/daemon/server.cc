@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
+#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,6 +56,11 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   // A caller whose machine has gone says nothing; one that is there answers.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
+  // Messages are received whole before anything of theirs is looked at, the key included. Whoever
+  // sends when no more may be held is reset.
+  grpc::ResourceQuota quota("messages");
+  quota.Resize(static_cast<size_t>(limits.max_transport_memory));
+  builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
   builder->SetMaxSendMessageSize(static_cast<int>(limits.max_message_bytes));
 }

@@ -111,6 +111,10 @@ std::vector<Setting> LimitSettings() {
       {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
        "Largest message that is accepted or sent; clients of this version send up to 64 MiB.",
        65536, kMaxMessageBytes},
+      {"max_transport_memory", Limit<&Limits::max_transport_memory>, kRestart,
+       "Bytes of messages that are being received, of all callers together; calls that would take "
+       "more are reset.",
+       1 << 24, int64_t{1} << 40},
       {"max_collections", Limit<&Limits::max_collections>, kLive, "Collections in all.", 0, 1e6},
       {"max_items", Limit<&Limits::max_items>, kLive,
        "Items of one collection. An upload that might exceed it is refused from that message on.",
