@@ -186,9 +186,10 @@ absl::Status Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       transport.GetCollection(name, /*with_changes=*/true));
   nlohmann::json answer = ToJson(c);
-  answer["changes"] = {{"inserted", c.changes().inserted()},
-                       {"updated", c.changes().updated()},
-                       {"deleted", c.changes().deleted()}};
+  if (c.has_changes())
+    answer["changes"] = {{"inserted", c.changes().inserted()},
+                         {"updated", c.changes().updated()},
+                         {"deleted", c.changes().deleted()}};
   Answer(context, answer, [&] { Print(c); });
   return absl::OkStatus();
 }

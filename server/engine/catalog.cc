@@ -219,8 +219,9 @@ absl::StatusOr<ItemPage> Catalog::ScrollItems(const CollectionView& collection,
 }
 
 absl::StatusOr<uint64_t> Catalog::CountItems(const CollectionView& collection,
-                                             const std::optional<PayloadFilter>& filter) const {
-  auto count = store_->CountItems(collection.published->parameters, filter);
+                                             const std::optional<PayloadFilter>& filter,
+                                             const std::function<bool()>& cancelled) const {
+  auto count = store_->CountItems(collection.published->parameters, filter, cancelled);
   if (absl::IsNotFound(count.status())) return NoSuchCollection(collection.published->name);
   return count;
 }

@@ -119,7 +119,8 @@ class Catalog {
                                        const std::optional<PayloadFilter>& filter,
                                        absl::string_view after, int64_t limit) const;
   absl::StatusOr<uint64_t> CountItems(const CollectionView& collection,
-                                      const std::optional<PayloadFilter>& filter) const;
+                                      const std::optional<PayloadFilter>& filter,
+                                      const std::function<bool()>& cancelled) const;
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const CollectionView& collection) const;
 
   // Embeds what is stored and lets it answer. The observer is called with 0 before the work and

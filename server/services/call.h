@@ -54,6 +54,9 @@ class Call {
   // Whether the key covers a collection that the caller has not named.
   bool Covers(absl::string_view collection) const { return key_->Covers(collection); }
 
+  // Whether the key has one of these.
+  bool Has(Scopes any_of) const { return key_->Has(any_of); }
+
   // As they were when the call began.
   const Limits& limits() const { return parts_.limits; }
 

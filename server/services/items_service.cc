@@ -138,7 +138,8 @@ grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerCon
       context, "CountItems", *request, [this, request, response](Call& call) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->CountItems(view, filter));
+        PM_ASSIGN_OR_RETURN(const uint64_t items,
+                            catalog_->CountItems(view, filter, [&] { return call.Cancelled(); }));
         call.AddRows(items);
         response->set_items(items);
         return absl::OkStatus();

@@ -37,7 +37,8 @@ absl::StatusOr<ItemPage> Store::ScrollItems(const PublicParameters& parameters,
 }
 
 absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
-                                           const std::optional<PayloadFilter>& filter) {
+                                           const std::optional<PayloadFilter>& filter,
+                                           const std::function<bool()>& cancelled) {
   if (!filter) {
     PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, ListStates());
     for (const CollectionState& state : states) {
@@ -49,6 +50,9 @@ absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
   uint64_t count = 0;
   std::string after;
   for (int64_t scanned = kMaxScannedItems; scanned == kMaxScannedItems;) {
+    if (cancelled && cancelled()) {
+      return absl::CancelledError("the caller no longer waits for the count");
+    }
     scanned = 0;
     PM_RETURN_IF_ERROR(
         ScanItems(parameters, after, kMaxScannedItems, /*with_features=*/false, [&](Item item) {

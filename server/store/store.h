@@ -83,9 +83,11 @@ class Store {
                                        absl::string_view after, int64_t limit);
 
   // Items whose payload fits; all without a filter. With one it reads them in parts, and what
-  // changes meanwhile may or may not be counted. NOT_FOUND.
+  // changes meanwhile may or may not be counted. `cancelled`, which may be empty, is asked between
+  // the parts. NOT_FOUND; CANCELLED.
   absl::StatusOr<uint64_t> CountItems(const PublicParameters& parameters,
-                                      const std::optional<PayloadFilter>& filter);
+                                      const std::optional<PayloadFilter>& filter,
+                                      const std::function<bool()>& cancelled);
 
   // All items, at one moment. NOT_FOUND.
   virtual absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) = 0;

@@ -182,7 +182,7 @@ TEST_P(StoreConformance, DeletesACollectionWithAllThatBelongsToItAndNothingElse)
   EXPECT_THAT(store_->DeleteItems(collection_.parameters, ids), FailsWith(code, ""));
   EXPECT_THAT(store_->GetItems(collection_.parameters, ids), FailsWith(code, ""));
   EXPECT_THAT(store_->ScrollItems(collection_.parameters, {}, "", 1), FailsWith(code, ""));
-  EXPECT_THAT(store_->CountItems(collection_.parameters, {}), FailsWith(code, ""));
+  EXPECT_THAT(store_->CountItems(collection_.parameters, {}, {}), FailsWith(code, ""));
   EXPECT_THAT(store_->CountChanges(collection_.parameters), FailsWith(code, ""));
   EXPECT_THAT(store_->DeletedSince(collection_.parameters, 1, 0), FailsWith(code, ""));
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), FailsWith(code, ""));

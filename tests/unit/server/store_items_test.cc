@@ -124,8 +124,8 @@ TEST_P(StoreItems, FiltersWhatItScrollsAndCounts) {
     EXPECT_THAT(ScrollAll(filter, limit), ElementsAre(HasId("item-011"), HasId("item-013"),
                                                       HasId("item-015"), HasId("item-017")));
   }
-  EXPECT_EQ(*store_->CountItems(collection_.parameters, filter), 4u);
-  EXPECT_EQ(*store_->CountItems(collection_.parameters, {}), 20u);
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, filter, {}), 4u);
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, {}, {}), 20u);
 }
 
 TEST_P(StoreItems, ReadsALimitedPartForOnePageOfARareFilterAndCountsAllTheSame) {
@@ -141,7 +141,11 @@ TEST_P(StoreItems, ReadsALimitedPartForOnePageOfARareFilterAndCountsAllTheSame) 
   EXPECT_THAT(page->items, IsEmpty());
   EXPECT_THAT(page->next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
   EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
-  EXPECT_EQ(*store_->CountItems(collection_.parameters, rare), 1u);
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
+  int asked = 0;
+  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++asked == 2; }),
+              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+  EXPECT_EQ(asked, 2) << "between the parts";
 }
 
 TEST_P(StoreItems, EndsAPageBeforeItGrowsTooLarge) {

@@ -1,0 +1,100 @@
+// What becomes of the calls of one key.
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/protocol/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/access_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+class KeyCalls : public AccessTest {
+ protected:
+  KeyCalls() {
+    options_.limits.max_concurrent = 16;
+    options_.limits.max_concurrent_per_key = 4;
+    options_.limits.queue_seconds = 1;
+  }
+
+  // An upload that waits for its caller.
+  struct Upload {
+    std::unique_ptr<v1::CollectionsService::Stub> stub;
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse totals;
+    std::unique_ptr<grpc::ClientWriter<v1::UpsertItemsRequest>> writer;
+
+    // The next message; false: the call has ended.
+    bool Send(const Item& item) {
+      v1::UpsertItemsRequest message;
+      message.set_collection("birds");
+      *message.add_items() = ServiceTest::ItemMessage(item);
+      return writer->Write(message);
+    }
+    absl::Status Finish() {
+      writer->WritesDone();
+      return FromGrpc(writer->Finish());
+    }
+  };
+
+  std::unique_ptr<Upload> Begin(const std::string& key) const {
+    auto upload = std::make_unique<Upload>();
+    upload->stub = v1::CollectionsService::NewStub(ChannelWith(key));
+    upload->writer = upload->stub->UpsertItems(&upload->context, &upload->totals);
+    return upload;
+  }
+};
+
+TEST_F(KeyCalls, AreHeldToItsRateWhateverTheyAskFor) {
+  const std::string key = MakeKey(kSearchScope, {}, .001).text();
+  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(absl::StatusCode::kPermissionDenied, ""));
+  EXPECT_THAT(Try("ListCollections", "", key), FailsWith(kExhausted, "0.001 calls a second"));
+  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kExhausted, "0.001 calls a second"));
+}
+
+TEST_F(KeyCalls, CannotTakeAllPlaces) {
+  const v1::CreateKeyResponse greedy = MakeKey(kWriteScope, {});
+  std::vector<std::unique_ptr<Upload>> uploads;
+  for (int i = 0; i < 9; ++i) {
+    uploads.push_back(Begin(greedy.text()));
+    uploads.back()->Send(MakeItem("item-000", 3, 1));
+  }
+  EXPECT_THAT(uploads.back()->Finish(),
+              FailsWith(kExhausted, absl::StrCat("key ", greedy.key().id(),
+                                                 " has 4 calls that are worked on and 4 that wait "
+                                                 "(max_concurrent_per_key 4)")));
+  EXPECT_THAT(Try("ListCollections", "", MakeKey(kSearchScope, {}).text()), IsOk());
+}
+
+TEST_F(KeyCalls, EndWhenItIsRevoked) {
+  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"birds"});
+  const auto upload = Begin(key.text());
+  ASSERT_TRUE(upload->Send(MakeItem("before", 3, 1)));
+  while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
+  victim_ = key.key().id();
+  ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  const std::string before = Everything();
+  upload->Send(MakeItem("after", 3, 2));
+  EXPECT_THAT(upload->Finish(), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+  EXPECT_EQ(Everything(), before) << "what came after was stored";
+}
+
+TEST_F(KeyCalls, CountChangesByKindForWhoMayWriteAlone) {
+  for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("birds");
+    request.set_with_changes(true);
+    v1::GetCollectionResponse response;
+    const auto stub = v1::RetrievalService::NewStub(ChannelWith(MakeKey(scope, {}).text()));
+    ASSERT_THAT(FromGrpc(stub->GetCollection(&context, request, &response)), IsOk());
+    EXPECT_EQ(response.has_changes(), scope != kSearchScope);
+    EXPECT_EQ(response.changes_since_embedding(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing
