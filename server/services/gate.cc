@@ -84,7 +84,7 @@ absl::Status Gate::RunCall(Call* call, const google::protobuf::Message* request,
   PM_RETURN_IF_ERROR(Authorise(call, request));
   // A probe of a busy server learns how it is, not that it is busy.
   if (IsOpen(call->rpc_)) return handler(*call);
-  if (absl::Status status = rates_.Take(*call->key_, absl::Now()); !status.ok()) {
+  if (absl::Status status = rates_.Take(*call->key_, RateLimits::Clock::now()); !status.ok()) {
     parts_.metrics->CountRejection("rate");
     return status;
   }
