@@ -45,12 +45,25 @@ absl::Status WriteAndSync(int file, const std::string& path, absl::string_view c
   return ::fsync(file) == 0 ? absl::OkStatus() : Failed("sync", path);
 }
 
+absl::Status CheckRegular(int file, absl::string_view doing, const std::string& path) {
+  struct stat properties = {};
+  if (::fstat(file, &properties) != 0) return Failed(doing, path);
+  if (S_ISREG(properties.st_mode)) return absl::OkStatus();
+  errno = EISDIR;
+  if (S_ISDIR(properties.st_mode)) return Failed(doing, path);
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", doing, " ", path, ": it must be a regular file, but is none"));
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path) {
+absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
+                                     size_t max_bytes) {
   const std::string doing = absl::StrCat("read ", what);
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe would wait for somebody to write into it.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return Failed(doing, path);
+  PM_RETURN_IF_ERROR(CheckRegular(file.get(), doing, path));
   std::string content;
   char buffer[4096];
   while (true) {
@@ -58,6 +71,11 @@ absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& 
     if (size < 0) return Failed(doing, path);
     if (size == 0) return content;
     content.append(buffer, static_cast<size_t>(size));
+    if (content.size() > max_bytes) {
+      return absl::FailedPreconditionError(absl::StrCat("cannot ", doing, " ", path,
+                                                        ": it must be at most ", max_bytes,
+                                                        " bytes, but is larger"));
+    }
   }
 }
 

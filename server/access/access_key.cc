@@ -72,7 +72,7 @@ std::vector<std::string> NamesOf(Scopes scopes) {
   return names;
 }
 
-absl::Status Validate(const KeyGrant& grant) {
+absl::Status Validate(const KeyGrant& grant, int64_t now) {
   if (grant.name.empty() || grant.name.size() > kMaxNameBytes || !IsPrintable(grant.name)) {
     return absl::InvalidArgumentError(
         absl::StrCat("name must be 1 to ", kMaxNameBytes, " printable ASCII characters, but is '",
@@ -94,7 +94,18 @@ absl::Status Validate(const KeyGrant& grant) {
                        absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
     }
   }
+  if (grant.expires_at != 0 && grant.expires_at <= now) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expires_at must be 0 (never) or a time to come in seconds since 1970, now ",
+                     now, ", but is ", grant.expires_at));
+  }
   return CheckBetween("requests_per_second", grant.requests_per_second, 0, kMaxRate);
+}
+
+int64_t AccessKey::EndedAt(int64_t now) const {
+  const bool expired = grant.expires_at != 0 && grant.expires_at <= now;
+  if (!expired) return revoked_at;
+  return revoked_at == 0 ? grant.expires_at : std::min(revoked_at, grant.expires_at);
 }
 
 bool AccessKey::Covers(absl::string_view collection) const {

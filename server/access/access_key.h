@@ -29,10 +29,12 @@ struct KeyGrant {
   Scopes scopes = 0;                     // at least one
   std::vector<std::string> collections;  // by name, there or not; empty: all, also later ones
   double requests_per_second = 0;        // 0: no limit
+  int64_t expires_at = 0;                // seconds since 1970, from when on it is refused; 0: never
 };
 
-// INVALID_ARGUMENT naming the field: one is out of its range, or over 1000 collections are named.
-absl::Status Validate(const KeyGrant& grant);
+// INVALID_ARGUMENT naming the field: one is out of its range, over 1000 collections are named, or
+// the key would have expired by `now` (seconds since 1970).
+absl::Status Validate(const KeyGrant& grant, int64_t now);
 
 // Holds nothing that would open anything: the digest is SHA-256 over salt and secret. The secret is
 // 32 random bytes, so there is nothing to guess and a hash that is slow on purpose, which passwords
@@ -49,6 +51,8 @@ struct AccessKey {
   bool Has(Scopes any_of) const { return (grant.scopes & any_of) != 0; }
   bool Covers(absl::string_view collection) const;
   bool CoversAll() const { return grant.collections.empty(); }
+  // Since when it has not opened anything, revoked or expired; 0: it is valid at `now`.
+  int64_t EndedAt(int64_t now) const;
 };
 
 struct NewAccessKey {

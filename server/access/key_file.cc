@@ -2,6 +2,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -20,8 +21,12 @@ using nlohmann::json;
 
 constexpr absl::string_view kMagic = "privatemail keys ";
 constexpr absl::string_view kHeader = "privatemail keys 1\n";
+constexpr absl::string_view kHeaderWithExpiry = "privatemail keys 2\n";
 constexpr absl::string_view kChecksum = "sha256 ";
 constexpr size_t kTrailerBytes = kChecksum.size() + 2 * SHA256_DIGEST_LENGTH + 1;
+constexpr size_t kMaxBytes = size_t{1} << 30;  // every key with every collection it may name
+
+bool Expires(const AccessKey& key) { return key.grant.expires_at != 0; }
 
 std::string Trailer(absl::string_view body) {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
@@ -31,15 +36,16 @@ std::string Trailer(absl::string_view body) {
 }
 
 std::string Line(const AccessKey& key) {
-  const json line = {{"id", key.id},
-                     {"name", key.grant.name},
-                     {"scopes", NamesOf(key.grant.scopes)},
-                     {"collections", key.grant.collections},
-                     {"requests_per_second", key.grant.requests_per_second},
-                     {"salt", absl::BytesToHexString(key.salt)},
-                     {"digest", absl::BytesToHexString(key.digest)},
-                     {"created_at", key.created_at},
-                     {"revoked_at", key.revoked_at}};
+  json line = {{"id", key.id},
+               {"name", key.grant.name},
+               {"scopes", NamesOf(key.grant.scopes)},
+               {"collections", key.grant.collections},
+               {"requests_per_second", key.grant.requests_per_second},
+               {"salt", absl::BytesToHexString(key.salt)},
+               {"digest", absl::BytesToHexString(key.digest)},
+               {"created_at", key.created_at},
+               {"revoked_at", key.revoked_at}};
+  if (Expires(key)) line["expires_at"] = key.grant.expires_at;
   return absl::StrCat(line.dump(), "\n");
 }
 
@@ -56,6 +62,7 @@ AccessKey Parse(absl::string_view text) {
   key.digest = absl::HexStringToBytes(line.at("digest").get<std::string>());
   key.created_at = line.at("created_at");
   key.revoked_at = line.at("revoked_at");
+  key.grant.expires_at = line.value("expires_at", int64_t{0});
   return key;
 }
 
@@ -73,7 +80,7 @@ absl::StatusOr<std::vector<AccessKey>> KeyFile::Load() const {
                      "): restore it from a backup, or delete it to start anew with an admin key, "
                      "which ends all other keys"));
   };
-  PM_ASSIGN_OR_RETURN(const std::string content, ReadFile("key file", path_));
+  PM_ASSIGN_OR_RETURN(const std::string content, ReadFile("key file", path_, kMaxBytes));
   absl::string_view body = content;
   if (body.size() < kTrailerBytes) return damaged("it is too short");
   body.remove_suffix(kTrailerBytes);
@@ -81,7 +88,7 @@ absl::StatusOr<std::vector<AccessKey>> KeyFile::Load() const {
     return damaged("its checksum does not match");
   }
   if (!absl::StartsWith(body, kMagic)) return damaged("it holds no keys");
-  if (!absl::ConsumePrefix(&body, kHeader)) {
+  if (!absl::ConsumePrefix(&body, kHeader) && !absl::ConsumePrefix(&body, kHeaderWithExpiry)) {
     return absl::FailedPreconditionError(
         absl::StrCat("key file ", path_, " is of a version that this program does not know"));
   }
@@ -97,7 +104,7 @@ absl::StatusOr<std::vector<AccessKey>> KeyFile::Load() const {
 }
 
 absl::Status KeyFile::Save(const std::vector<AccessKey>& keys) const {
-  std::string body(kHeader);
+  std::string body(std::any_of(keys.begin(), keys.end(), Expires) ? kHeaderWithExpiry : kHeader);
   for (const AccessKey& key : keys) absl::StrAppend(&body, Line(key));
   return WriteFileAtomically(path_, absl::StrCat(body, Trailer(body)), 0600);
 }

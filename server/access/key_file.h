@@ -14,9 +14,12 @@ namespace privatemail {
 // Where a key ring keeps its keys: all of them are read at once and written at once, which is all
 // that keys shared between several daemons would need of another place. Lines of text:
 //
-//   privatemail keys 1
-//   {"id":...}            one key a line, as JSON; salt and digest in hex
+//   privatemail keys 1    2 where a key expires
+//   {"id":...}            one key a line, as JSON; salt and digest in hex; expires_at if it does
 //   sha256 HEX            of all bytes before this line
+//
+// Programs that know no expiry, and would let an expired key in, refuse version 2; what they can
+// serve is still written as they read it.
 //
 // A file rather than a table, because one checksum over the whole notices every damage: a key that
 // lost its revocation must not come to life again.

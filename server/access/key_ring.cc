@@ -6,7 +6,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 
@@ -14,11 +13,25 @@ namespace privatemail {
 namespace {
 
 constexpr size_t kMaxKeys = 10'000;
+// For whoever looks up in a log what a key was; all of them would fill file and memory.
+constexpr size_t kEndedKeys = 1000;
 
 int64_t Now() { return absl::ToUnixSeconds(absl::Now()); }
 
 bool IsLastResort(const AccessKey& key) {
-  return key.revoked_at == 0 && key.Has(kAdminScope) && key.CoversAll();
+  return key.revoked_at == 0 && key.grant.expires_at == 0 && key.Has(kAdminScope) &&
+         key.CoversAll();
+}
+
+// Takes out what is beyond kEndedKeys, that which ended first.
+void Compact(std::vector<AccessKey>* keys, int64_t now) {
+  const auto valid_end = std::partition(
+      keys->begin(), keys->end(), [&](const AccessKey& key) { return key.EndedAt(now) == 0; });
+  if (keys->end() - valid_end <= static_cast<std::ptrdiff_t>(kEndedKeys)) return;
+  std::sort(valid_end, keys->end(), [&](const AccessKey& one, const AccessKey& two) {
+    return one.EndedAt(now) > two.EndedAt(now);
+  });
+  keys->erase(valid_end + kEndedKeys, keys->end());
 }
 
 // What a text with an unknown id is compared with, so that it takes as long as any other.
@@ -54,8 +67,8 @@ absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(KeyFile file,
   return ring;
 }
 
-absl::StatusOr<std::shared_ptr<const AccessKey>> KeyRing::Authenticate(
-    absl::string_view text) const {
+absl::StatusOr<std::shared_ptr<const AccessKey>> KeyRing::Authenticate(absl::string_view text,
+                                                                       absl::Time now) const {
   const KeyText parts = ParseKeyText(text);
   std::shared_ptr<const AccessKey> key;
   {
@@ -65,11 +78,28 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> KeyRing::Authenticate(
     }
   }
   const bool opens = Opens(key != nullptr ? *key : Nobody(), parts.secret);
-  if (key != nullptr && opens && key->revoked_at == 0) return key;
-  return absl::UnauthenticatedError("the key is not accepted: unknown, wrong or revoked");
+  if (key == nullptr || !opens || key->revoked_at != 0) {
+    return absl::UnauthenticatedError("the key is not accepted: unknown, wrong or revoked");
+  }
+  if (key->EndedAt(absl::ToUnixSeconds(now)) == 0) return key;
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the key expired on ",
+      absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromUnixSeconds(key->grant.expires_at),
+                       absl::UTCTimeZone())));
+}
+
+absl::Status KeyRing::CheckValid(absl::string_view id, absl::Time now) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = keys_.find(id);
+  if (found != keys_.end() && found->second->EndedAt(absl::ToUnixSeconds(now)) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::UnauthenticatedError(
+      absl::StrCat("key ", id, " was revoked or expired during this call"));
 }
 
 absl::Status KeyRing::Replace(std::vector<AccessKey> keys) {
+  Compact(&keys, Now());
   PM_RETURN_IF_ERROR(file_.Save(keys));
   Serve(std::move(keys));
   return absl::OkStatus();
@@ -86,14 +116,17 @@ void KeyRing::Serve(std::vector<AccessKey> keys) {
 }
 
 absl::StatusOr<NewAccessKey> KeyRing::Create(KeyGrant grant) {
-  PM_RETURN_IF_ERROR(Validate(grant));
+  const int64_t now = Now();
+  PM_RETURN_IF_ERROR(Validate(grant, now));
   const std::lock_guard<std::mutex> change(change_mutex_);
   std::vector<AccessKey> keys = List();
-  if (keys.size() >= kMaxKeys) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "there are ", keys.size(), " keys, revoked ones counted; the limit is ", kMaxKeys));
+  const auto valid = std::count_if(keys.begin(), keys.end(),
+                                   [&](const AccessKey& key) { return key.EndedAt(now) == 0; });
+  if (valid >= static_cast<std::ptrdiff_t>(kMaxKeys)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", valid, " valid keys; the limit is ", kMaxKeys));
   }
-  PM_ASSIGN_OR_RETURN(NewAccessKey made, MakeAccessKey(std::move(grant), Now()));
+  PM_ASSIGN_OR_RETURN(NewAccessKey made, MakeAccessKey(std::move(grant), now));
   keys.push_back(made.key);
   PM_RETURN_IF_ERROR(Replace(std::move(keys)));
   return made;
@@ -130,8 +163,8 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   if (IsLastResort(*found) && std::count_if(keys.begin(), keys.end(), IsLastResort) == 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("key ", found->id,
-                     " is the last one with the scope admin for all collections: create another "
-                     "first, or nobody could make keys any more"));
+                     " is the last one with the scope admin for all collections that does not "
+                     "expire: create another first, or nobody could make keys any more"));
   }
   found->revoked_at = Now();
   const AccessKey revoked = *found;

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/key_file.h"
 
@@ -29,19 +31,25 @@ class KeyRing {
   // Whether Open made the admin key.
   bool made_admin_key() const { return made_admin_key_; }
 
-  // The valid key with this text. UNAUTHENTICATED otherwise, with the same message and after the
-  // same work whether the key is unknown, wrong or revoked.
-  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(absl::string_view text) const;
+  // The key with this text, valid at `now`. UNAUTHENTICATED otherwise, with the same message and
+  // after the same work whether the key is unknown, wrong or revoked; the holder of an expired one
+  // is told since when.
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(absl::string_view text,
+                                                                absl::Time now = absl::Now()) const;
 
-  // INVALID_ARGUMENT naming the field; RESOURCE_EXHAUSTED beyond 10,000 keys, revoked ones counted;
-  // errors of the file.
+  // Of a call that goes on for long: UNAUTHENTICATED when its key was revoked or expired meanwhile.
+  absl::Status CheckValid(absl::string_view id, absl::Time now) const;
+
+  // INVALID_ARGUMENT naming the field; RESOURCE_EXHAUSTED beyond 10,000 valid keys; errors of the
+  // file.
   absl::StatusOr<NewAccessKey> Create(KeyGrant grant);
 
-  // By time of creation, revoked ones too.
+  // By time of creation. Of revoked and expired ones, the 1000 that ended last when a key was last
+  // created or revoked.
   std::vector<AccessKey> List() const;
 
   // Returns the key; one that is revoked already stays as it is. NOT_FOUND; FAILED_PRECONDITION: it
-  // is the last valid admin key of all collections; errors of the file.
+  // is the last admin key of all collections that does not expire; errors of the file.
   absl::StatusOr<AccessKey> Revoke(absl::string_view id);
 
   // Reads the file again. On an error the keys stay as they were.
@@ -52,7 +60,7 @@ class KeyRing {
 
   explicit KeyRing(KeyFile file) : file_(std::move(file)) {}
 
-  // Saves and then serves `keys`. change_mutex_ is held.
+  // Saves and then serves `keys`, without those that ended long ago. change_mutex_ is held.
   absl::Status Replace(std::vector<AccessKey> keys);
   void Serve(std::vector<AccessKey> keys);
 

@@ -2,12 +2,12 @@
 #ifndef PRIVATEMAIL_SERVER_ACCESS_RATE_LIMITS_H_
 #define PRIVATEMAIL_SERVER_ACCESS_RATE_LIMITS_H_
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "server/access/access_key.h"
 
 namespace privatemail {
@@ -16,17 +16,30 @@ namespace privatemail {
 // two seconds fill and at least one token; a call takes one. Thread-safe.
 class RateLimits {
  public:
-  // RESOURCE_EXHAUSTED naming the limit and when to try again. `now` must not go backwards; when it
-  // does, nothing is filled.
-  absl::Status Take(const AccessKey& key, absl::Time now);
+  // Steady: whoever sets the machine's clock neither stops nor opens the door.
+  using Clock = std::chrono::steady_clock;
+
+  // RESOURCE_EXHAUSTED naming the limit and when to try again. Threads that read the clock in one
+  // order and come in another fill nothing twice.
+  absl::Status Take(const AccessKey& key, Clock::time_point now);
+
+  // Keys that have called lately, and perhaps some that have not.
+  size_t size() const;
 
  private:
   struct Bucket {
+    double rate = 0;
+    double capacity = 0;
     double tokens = 0;
-    absl::Time filled_at;
+    Clock::time_point filled_at;
+
+    void Fill(Clock::time_point now);
   };
-  std::mutex mutex_;
-  std::map<std::string, Bucket> buckets_;  // by key id: not more than there are keys
+  // Drops buckets that are full, which is what a key without one gets.
+  void Forget(Clock::time_point now);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Bucket> buckets_;  // by key id
 };
 
 }  // namespace privatemail

@@ -35,15 +35,19 @@ absl::Status Call::RequireCollection(absl::string_view name) {
 }
 
 bool Call::Await(absl::FunctionRef<bool()> wait) {
-  if (timed_out_) return false;
+  if (!ended_.ok()) return false;
   IdleCalls::Watch watch(parts_.idle, parts_.context, limits().stream_idle_seconds);
   const bool done = wait();
-  timed_out_ = watch.End();
-  return done && !timed_out_;
+  if (watch.End()) {
+    ended_ = IdleCalls::TimedOut(limits().stream_idle_seconds);
+  } else if (parts_.keys != nullptr && key_ != nullptr) {
+    ended_ = parts_.keys->CheckValid(key_->id, absl::Now());
+  }
+  return done && ended_.ok();
 }
 
 absl::Status Call::StreamStatus() const {
-  if (timed_out_) return IdleCalls::TimedOut(limits().stream_idle_seconds);
+  PM_RETURN_IF_ERROR(ended_);
   if (Cancelled()) return absl::CancelledError("the caller broke the stream off");
   return absl::OkStatus();
 }

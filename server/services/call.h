@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
+#include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
@@ -34,6 +35,7 @@ class Call {
     const Rpc& rpc;
     Limits limits;
     grpc::CallbackServerContext* context;
+    const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
   };
@@ -64,7 +66,8 @@ class Call {
   bool Cancelled() const { return parts_.context->IsCancelled(); }
 
   // Why a stream ended before its time. DEADLINE_EXCEEDED naming limit and value: the caller let
-  // this call wait for longer than stream_idle_seconds. CANCELLED: it is gone. OK: neither.
+  // this call wait for longer than stream_idle_seconds. UNAUTHENTICATED: its key was revoked or
+  // expired meanwhile. CANCELLED: it is gone. OK: none of these.
   absl::Status StreamStatus() const;
 
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
@@ -78,7 +81,7 @@ class Call {
 
  protected:
   // Runs `wait`, which waits for the caller and says whether it did its part; false, too, when the
-  // caller took too long.
+  // caller took too long or its key is no longer valid.
   bool Await(absl::FunctionRef<bool()> wait);
 
  private:
@@ -96,7 +99,7 @@ class Call {
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool builds_ = false;
-  bool timed_out_ = false;                   // the caller let it wait for too long
+  absl::Status ended_;                       // why a stream ended before its time
   std::optional<Admission::Ticket> ticket_;  // held until the answer is taken
   std::optional<IdleCalls::Watch> untaken_;  // from the answer on
 };

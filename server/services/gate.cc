@@ -65,7 +65,7 @@ grpc::ServerUnaryReactor* Gate::Serve(grpc::CallbackServerContext* context, absl
 }
 
 Call::Parts Gate::NewCall(grpc::CallbackServerContext* context, absl::string_view rpc) {
-  return {FindRpc(rpc), CurrentLimits(), context, parts_.metrics, &idle_};
+  return {FindRpc(rpc), CurrentLimits(), context, parts_.keys, parts_.metrics, &idle_};
 }
 
 void Gate::Begin(Call* call, const google::protobuf::Message* request, Handler handler) {
@@ -106,7 +106,7 @@ absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* reques
   if (key.ok()) call->key_ = *std::move(key);
   // Calls that are refused below count, too: each costs work and a line in the audit log.
   if (call->key_ != nullptr) {
-    if (absl::Status status = rates_.Take(*call->key_, absl::Now()); !status.ok()) {
+    if (absl::Status status = rates_.Take(*call->key_, RateLimits::Clock::now()); !status.ok()) {
       parts_.metrics->CountRejection("rate");
       return status;
     }

@@ -27,6 +27,7 @@ absl::StatusOr<KeyGrant> Decode(const v1::CreateKeyRequest& request) {
   }
   grant.collections.assign(request.collections().begin(), request.collections().end());
   grant.requests_per_second = request.requests_per_second();
+  grant.expires_at = request.expires_at();
   return grant;
 }
 
@@ -40,6 +41,7 @@ void ToProto(const AccessKey& key, v1::Key* proto) {
   proto->set_requests_per_second(key.grant.requests_per_second);
   proto->set_created_at(key.created_at);
   proto->set_revoked_at(key.revoked_at);
+  proto->set_expires_at(key.grant.expires_at);
 }
 
 }  // namespace

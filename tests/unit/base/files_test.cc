@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -46,6 +47,31 @@ TEST(Files, OnAFullDiskTheFormerContentStaysAndNoPartOfTheNewOneIsLeft) {
   EXPECT_EQ(*ReadFile("file", path), "former");
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
   EXPECT_THAT(WriteFileAtomically(path, "much more than ten bytes", 0600), IsOk());
+}
+
+// Each of these would be read for ever, or waited for.
+TEST(Files, WhatIsNoRegularFileIsRefusedAtOnceAndNamed) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto code = absl::StatusCode::kFailedPrecondition;
+  for (const std::string& path : {folder / "pipe", std::string("/dev/zero")}) {
+    EXPECT_THAT(ReadFile("--tls-key", path),
+                FailsWith(code, "cannot read --tls-key " + path + ": it must be a regular file"));
+  }
+  EXPECT_THAT(ReadFile("--tls-key", folder.path()), FailsWith(code, "Is a directory"));
+  EXPECT_THAT(ReadFile("--tls-key", folder / "none"), FailsWith(code, "No such file"));
+}
+
+TEST(Files, AFileThatIsTooLargeIsRefusedAndOneOfTheLargestSizeIsRead) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("config", "12345");
+  EXPECT_EQ(ReadFile("--config", path, 5).value(), "12345");
+  EXPECT_THAT(ReadFile("--config", path, 4),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        path + ": it must be at most 4 bytes, but is larger"));
+  std::filesystem::resize_file(path, uintmax_t{1} << 40);  // takes no place on disk
+  EXPECT_THAT(ReadFile("--config", path),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "at most 16777216 bytes"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "server/access/key_file.h"
 
+#include <openssl/sha.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "absl/strings/escaping.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -22,6 +24,7 @@ std::vector<AccessKey> SomeKeys() {
     grant.requests_per_second = i / 3.0;
     keys.push_back(MakeAccessKey(grant, 1000 + i)->key);
     keys.back().revoked_at = i == 2 ? 2000 : 0;
+    keys.back().grant.expires_at = i == 3 ? 3000 : 0;
   }
   return keys;
 }
@@ -49,6 +52,7 @@ TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
     EXPECT_EQ((*loaded)[i].digest, keys[i].digest);
     EXPECT_EQ((*loaded)[i].created_at, keys[i].created_at);
     EXPECT_EQ((*loaded)[i].revoked_at, keys[i].revoked_at);
+    EXPECT_EQ((*loaded)[i].grant.expires_at, keys[i].grant.expires_at);
     EXPECT_EQ((*loaded)[i].grant.name, keys[i].grant.name);
     EXPECT_EQ((*loaded)[i].grant.scopes, keys[i].grant.scopes);
     EXPECT_EQ((*loaded)[i].grant.collections, keys[i].grant.collections);
@@ -91,6 +95,47 @@ TEST(KeyFile, NoticesEveryFlippedBitAndTruncationAndNamesTheFile) {
   }
   folder.Write("keys", good + "x");
   EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kDataLoss, "checksum"));
+}
+
+std::string WithChecksum(const std::string& body) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(body.data()), body.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return body + "sha256 " + absl::BytesToHexString(digest) + "\n";
+}
+
+// As the first version of this program wrote it.
+std::string FirstVersion() {
+  const std::string digits(32, '5');
+  return WithChecksum(
+      "privatemail keys 1\n{\"collections\":[\"birds\"],\"created_at\":1000,\"digest\":\"" +
+      digits + digits + "\",\"id\":\"0123456789ab\",\"name\":\"n\"," +
+      "\"requests_per_second\":0.5,\"revoked_at\":0,\"salt\":\"" + digits +
+      "\",\"scopes\":[\"search\"]}\n");
+}
+
+TEST(KeyFile, OfTheFirstVersionIsReadAndWrittenAsItWasUntilAKeyExpires) {
+  const TemporaryFolder folder;
+  const KeyFile file(folder.Write("keys", FirstVersion()));
+  auto keys = file.Load();
+  ASSERT_THAT(keys, IsOk());
+  ASSERT_EQ(keys->size(), 1u);
+  EXPECT_EQ(keys->at(0).grant.expires_at, 0);
+  ASSERT_THAT(file.Save(*keys), IsOk());
+  EXPECT_EQ(Content(file.path()), FirstVersion());
+
+  keys->at(0).grant.expires_at = 2'000'000'000;
+  ASSERT_THAT(file.Save(*keys), IsOk());
+  // Which the first version refuses: it would let the key in for ever.
+  EXPECT_THAT(Content(file.path()), ::testing::StartsWith("privatemail keys 2\n"));
+  EXPECT_EQ(file.Load()->at(0).grant.expires_at, 2'000'000'000);
+}
+
+TEST(KeyFile, OfAVersionToComeIsRefused) {
+  const TemporaryFolder folder;
+  const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 3\n")));
+  EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                     "is of a version that this program does not know"));
 }
 
 TEST(KeyFile, NamesAFileThatIsNotThere) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_format.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -121,6 +122,85 @@ TEST_F(KeyRingTest, KeepsTheLastKeyThatCanMakeKeys) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "is the last one"));
   ASSERT_THAT(ring_->Create(Grant("second", kAdminScope)), IsOk());
   EXPECT_THAT(ring_->Revoke(admin), IsOk());
+}
+
+TEST_F(KeyRingTest, AKeyThatExpiresOpensUntilThenAndItsHolderIsToldSinceWhen) {
+  const absl::Time end = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) + absl::Hours(1);
+  KeyGrant grant = Grant("guest", kSearchScope);
+  grant.expires_at = absl::ToUnixSeconds(end);
+  const auto made = ring_->Create(grant);
+  ASSERT_THAT(made, IsOk());
+  std::string wrong = made->text;
+  wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+    EXPECT_THAT(ring_->Authenticate(made->text, end - absl::Milliseconds(1)), IsOk());
+    EXPECT_THAT(ring_->Authenticate(made->text, end),
+                FailsWith(kUnauthenticated,
+                          "the key expired on " +
+                              absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", end, absl::UTCTimeZone())));
+    // Whoever holds only the id learns nothing of it.
+    EXPECT_THAT(ring_->Authenticate(wrong, end), FailsWith(kUnauthenticated, "unknown, wrong or"));
+    Open();
+  }
+  ASSERT_THAT(ring_->Revoke(made->key.id), IsOk());
+  EXPECT_THAT(ring_->Authenticate(made->text, end), FailsWith(kUnauthenticated, "or revoked"));
+}
+
+TEST_F(KeyRingTest, RefusesAKeyThatWouldHaveExpired) {
+  for (const int64_t expires_at : {int64_t{-1}, int64_t{1}, absl::ToUnixSeconds(absl::Now())}) {
+    KeyGrant grant = Grant("n", kSearchScope);
+    grant.expires_at = expires_at;
+    EXPECT_THAT(ring_->Create(grant), FailsWith(kInvalid, "expires_at must be 0"));
+  }
+}
+
+TEST_F(KeyRingTest, AnAdminKeyThatExpiresIsNoneToRelyOn) {
+  const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
+  KeyGrant grant = Grant("for a day", kAdminScope);
+  grant.expires_at = absl::ToUnixSeconds(absl::Now() + absl::Hours(24));
+  const auto guest = ring_->Create(grant);
+  ASSERT_THAT(guest, IsOk());
+  EXPECT_THAT(ring_->Revoke(admin),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "that does not expire"));
+  EXPECT_THAT(ring_->Revoke(guest->key.id), IsOk());
+}
+
+TEST_F(KeyRingTest, ForgetsWhatEndedLongestAgoWhenItPilesUp) {
+  std::vector<AccessKey> keys = ring_->List();
+  for (int i = 0; i < 2000; ++i) {
+    keys.push_back(MakeAccessKey(Grant(std::to_string(i), kSearchScope), 1000)->key);
+    if (i < 1500) {  // ended at second 10,000 + i, in one way or the other
+      AccessKey& ended = keys.back();
+      (i % 2 == 0 ? ended.revoked_at : ended.grant.expires_at) = 10'000 + i;
+    }
+  }
+  ASSERT_THAT(KeyFile(folder_ / "keys").Save(keys), IsOk());
+  ASSERT_THAT(ring_->Reload(), IsOk());
+  const auto made = ring_->Create(Grant("new", kSearchScope));
+  ASSERT_THAT(made, IsOk());
+  Open();
+  std::set<std::string> names;
+  for (const AccessKey& key : ring_->List()) names.insert(key.grant.name);
+  EXPECT_EQ(names.size(), 1u + 1000 + 500 + 1);
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(names.count(std::to_string(i)), i < 500 ? 0u : 1u) << i;
+  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+  EXPECT_THAT(ring_->Authenticate(AdminKey()), IsOk());
+}
+
+TEST_F(KeyRingTest, RevokedKeysDoNotCountAgainstTheLimit) {
+  std::vector<AccessKey> keys = ring_->List();
+  AccessKey key = MakeAccessKey(Grant("n", kSearchScope), 1000)->key;
+  for (int i = 1; i < 10'000; ++i) {
+    key.id = absl::StrFormat("%012x", i);
+    keys.push_back(key);
+  }
+  ASSERT_THAT(KeyFile(folder_ / "keys").Save(keys), IsOk());
+  ASSERT_THAT(ring_->Reload(), IsOk());
+  EXPECT_THAT(ring_->Create(Grant("n", kSearchScope)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "there are 10000 valid keys"));
+  ASSERT_THAT(ring_->Revoke(key.id), IsOk());
+  EXPECT_THAT(ring_->Create(Grant("n", kSearchScope)), IsOk());
 }
 
 TEST_F(KeyRingTest, RefusesGrantsThatSayTooLittleOrTooMuch) {
