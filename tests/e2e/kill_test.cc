@@ -1,6 +1,7 @@
 // A daemon that is killed at any instant loses nothing that it acknowledged.
 //
-// The daemon runs over a store on disk while three writers upsert and delete and a builder builds.
+// The daemon runs over a store on disk while three writers upsert and delete, a builder builds
+// and a fourth caller takes snapshots and restores them.
 // SIGKILL strikes it after a random time, every fourth time a second one while it recovers, and
 // with PostgreSQL the database server too, every third time. It is started again on the same data,
 // and what it answers is compared with what it had acknowledged. PRIVATEMAIL_KILLS in the
@@ -15,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -24,6 +24,7 @@
 
 #include "common/protocol/codec.h"
 #include "tests/e2e/service.h"
+#include "tests/e2e/snapshotter.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
@@ -95,30 +96,20 @@ class Kill : public Service {
       });
     }
     threads.emplace_back([&] { BuildUntilFailure(transport); });
+    threads.emplace_back([&] {
+      const absl::Status status = snapshotter_.WorkUntilFailure(transport);
+      EXPECT_TRUE(struck) << "failed by itself: " << status;
+      EXPECT_FALSE(absl::IsDataLoss(status)) << status;
+    });
     std::this_thread::sleep_for(microseconds(bits_() % 400'000));
     struck = true;
     strike();
     for (std::thread& thread : threads) thread.join();
   }
 
-  std::map<std::string, v1::Item> Stored(const Transport& transport) const {
-    std::map<std::string, v1::Item> stored;
-    v1::ScrollItemsRequest request;
-    request.set_collection("things");
-    request.set_limit(1000);
-    do {
-      const auto page = transport.ScrollItems(request);
-      EXPECT_THAT(page, IsOk());
-      if (!page.ok()) return stored;
-      for (const v1::Item& item : page->items()) stored[item.id()] = item;
-      request.set_cursor(page->next_cursor());
-    } while (!request.cursor().empty());
-    return stored;
-  }
-
   // A search for all that is embedded finds nothing that was deleted.
   void Search(const Transport& transport, const v1::GetCollectionResponse& things,
-              const std::map<std::string, v1::Item>& stored) const {
+              const Stored& stored) const {
     const v1::PublicParameters& parameters = things.parameters();
     const FloatMatrix release =
         FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
@@ -137,15 +128,18 @@ class Kill : public Service {
     EXPECT_EQ(static_cast<uint64_t>(answer->slots(0).matches_size()), things.embedded_items());
   }
 
+  void Count(const std::vector<std::string>& losses) {
+    losses_ += static_cast<int64_t>(losses.size());
+    for (const std::string& loss : losses) ADD_FAILURE() << loss;
+  }
+
   void Check() {
     const Transport transport = Connect();
-    const std::map<std::string, v1::Item> stored = Stored(transport);
-    for (Writer& writer : writers_) {
-      for (const std::string& fault : writer.Check(stored)) {
-        ++losses_;
-        ADD_FAILURE() << fault;
-      }
-    }
+    const absl::StatusOr<Stored> all = ReadAll(transport, "things");
+    ASSERT_THAT(all, IsOk());
+    const Stored& stored = *all;
+    for (Writer& writer : writers_) Count(writer.Check(stored));
+    Count(snapshotter_.Check(transport));
     const auto things = transport.GetCollection("things");
     ASSERT_THAT(things, IsOk());
     EXPECT_EQ(things->items(), stored.size());
@@ -181,10 +175,13 @@ class Kill : public Service {
       not_there += writer.open_not_there();
     }
     std::printf(
-        "%s: %d kills, %lld acknowledged writes of %lld items and %lld builds checked, %lld losses "
-        "(of what was not acknowledged, %lld writes were there as a whole and %lld not at all)\n",
+        "%s: %d kills, %lld acknowledged writes of %lld items, %lld builds, %lld snapshots and "
+        "%lld "
+        "restored copies checked, %lld losses (of what was not acknowledged, %lld writes were "
+        "there as a whole and %lld not at all)\n",
         store, kills, static_cast<long long>(messages), static_cast<long long>(items),
-        static_cast<long long>(builds_), static_cast<long long>(losses_),
+        static_cast<long long>(builds_), static_cast<long long>(snapshotter_.snapshots()),
+        static_cast<long long>(snapshotter_.restored()), static_cast<long long>(losses_),
         static_cast<long long>(there), static_cast<long long>(not_there));
     EXPECT_GT(messages, kills);
     EXPECT_EQ(losses_, 0);
@@ -193,6 +190,7 @@ class Kill : public Service {
   std::mt19937 bits_{17};
   std::vector<std::string> flags_;
   std::vector<Writer> writers_;
+  Snapshotter snapshotter_{"things"};
   uint64_t acknowledged_version_ = 0;
   int64_t builds_ = 0;
   int64_t losses_ = 0;
