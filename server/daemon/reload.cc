@@ -60,10 +60,15 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     ApplyLogSettings(options_);
     gate_.SetLimits(options_.limits);
     builds_.SetOptions(AutomaticBuildsOf(options_));
+    AuditLog::SetMaxBytes(options_.audit_max_bytes);
   }
   if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
   if (audit_ != nullptr) {
     LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
+    if (const absl::Status written = audit_->Record("reload"); !written.ok()) {
+      metrics_.CountAuditFailure();
+      Log(LogLevel::kError, written.message());
+    }
   }
   RefreshCertificates();
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -25,6 +26,7 @@ AuditEntry Entry(const std::string& collection) {
   entry.time = absl::FromUnixMillis(1'700'000'000'123);
   entry.rpc = "Retrieve";
   entry.collection = collection;
+  entry.subject = "1f0c66a1e1f2";
   entry.key_id = "0123456789ab";
   entry.key_name = "reader";
   entry.certificate = "member";
@@ -45,7 +47,8 @@ TEST(AuditLog, WritesOneLineOfJsonACallForItsOwnerAlone) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0],
             R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"birds",)"
-            R"("key":"0123456789ab","key_name":"reader","certificate":"member",)"
+            R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
+            R"("certificate":"member",)"
             R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
   struct stat info = {};
   ASSERT_EQ(::stat((folder / "audit.jsonl").c_str(), &info), 0);
@@ -101,6 +104,112 @@ TEST(AuditLog, LinesOfSeveralThreadsDoNotMix) {
   const std::vector<std::string> lines = LinesOf(folder / "a");
   EXPECT_EQ(lines.size(), 800u);
   for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
+}
+
+TEST(AuditLog, TellsOfTheDaemonsOwnLife) {
+  const TemporaryFolder folder;
+  const auto log = AuditLog::Open(folder / "a");
+  const absl::Time before = absl::Now() - absl::Milliseconds(1);
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  const auto line = nlohmann::json::parse(LinesOf(folder / "a").at(0));
+  EXPECT_EQ(line.size(), 2u);
+  EXPECT_EQ(line["event"], "start");
+  absl::Time time;
+  std::string error;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
+  EXPECT_GE(time, before);
+  EXPECT_LE(time, absl::Now());
+}
+
+// Takes its limit from every audit log of this program when it goes.
+class AuditLogOfLimitedSize : public ::testing::Test {
+ protected:
+  ~AuditLogOfLimitedSize() override { AuditLog::SetMaxBytes(0); }
+
+  uintmax_t Size(const std::string& name) const {
+    std::error_code none;
+    const uintmax_t size = std::filesystem::file_size(folder_ / name, none);
+    return none ? 0 : size;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(AuditLogOfLimitedSize, KeepsTheLatestLinesOnAtMostTwiceItsSize) {
+  constexpr uintmax_t kMost = 2000;
+  AuditLog::SetMaxBytes(kMost);
+  const auto log = AuditLog::Open(folder_ / "a");
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_THAT((*log)->Write(Entry(std::to_string(i))), IsOk());
+    EXPECT_LE(Size("a"), kMost) << i;
+    EXPECT_LE(Size("a.1"), kMost) << i;
+  }
+  std::vector<std::string> lines = LinesOf(folder_ / "a.1");
+  EXPECT_GT(lines.size(), 5u);
+  for (const std::string& line : LinesOf(folder_ / "a")) lines.push_back(line);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(nlohmann::json::parse(lines[i])["collection"],
+              std::to_string(100 - lines.size() + i));
+  }
+  EXPECT_EQ(Size("a.2"), 0u);
+}
+
+TEST_F(AuditLogOfLimitedSize, IsKeptWhenTheDaemonStartsOverALargerFile) {
+  folder_.Write("a", std::string(5000, 'x') + "\n");
+  AuditLog::SetMaxBytes(2000);
+  const auto log = AuditLog::Open(folder_ / "a");
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  EXPECT_EQ(Size("a.1"), 5001u);
+  EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
+}
+
+// Two rotations at once would throw the larger part of what was logged away.
+TEST_F(AuditLogOfLimitedSize, IsOneForAllLogsThatAreOpenOnTheFile) {
+  AuditLog::SetMaxBytes(2000);
+  const auto calls = AuditLog::Open(folder_ / "a");
+  const auto events = AuditLog::Open(folder_ / "a");
+  for (int i = 0; Size("a.1") == 0; ++i) {
+    ASSERT_THAT((*calls)->Write(Entry(std::to_string(i))), IsOk());
+  }
+  const std::string former = LinesOf(folder_ / "a.1").at(0);
+  ASSERT_THAT((*events)->Write(Entry("last")), IsOk());
+  EXPECT_EQ(LinesOf(folder_ / "a.1").at(0), former);
+  const std::vector<std::string> lines = LinesOf(folder_ / "a");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "last");
+}
+
+TEST_F(AuditLogOfLimitedSize, GrowsNoFurtherWhereItCannotBeRenamed) {
+  AuditLog::SetMaxBytes(2000);
+  const auto log = AuditLog::Open(folder_ / "a");
+  std::filesystem::create_directories(folder_ / "a.1/full");
+  absl::Status status;
+  while (status.ok()) status = (*log)->Write(Entry("birds"));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable,
+                                "audit log " + (folder_ / "a") +
+                                    " has reached 2000 bytes "
+                                    "(audit_max_bytes) and cannot be renamed to " +
+                                    (folder_ / "a.1")));
+  const uintmax_t size = Size("a");
+  EXPECT_LE(size, 2000u);
+  EXPECT_FALSE((*log)->Write(Entry("birds")).ok());
+  EXPECT_EQ(Size("a"), size);
+  std::filesystem::remove_all(folder_ / "a.1");
+  EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+  EXPECT_EQ(Size("a.1"), size);
+}
+
+TEST_F(AuditLogOfLimitedSize, IsNothingToADevice) {
+  AuditLog::SetMaxBytes(1);
+  const auto log = AuditLog::Open("/dev/null");
+  for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+}
+
+TEST(AuditLog, IsNotWaitedForWhereNobodyReadsIt) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(AuditLog::Open(folder / "pipe"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot open audit log"));
 }
 
 }  // namespace
