@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -73,17 +72,18 @@ struct OwnCertificate {
 
 // A file that nobody but its owner may read.
 absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(flag, path);
   struct stat properties = {};
-  std::ifstream file(path);
-  if (!file || ::stat(path.c_str(), &properties) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " cannot be read"));
+  if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
+  if (::stat(path.c_str(), &properties) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", flag, " ", path));
   }
   if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return absl::PermissionDeniedError(absl::StrFormat(
         "%s %s must be accessible to its owner alone (mode 0600), but has mode %04o", flag, path,
         properties.st_mode & 07777U));
   }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return content;
 }
 
 absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
@@ -125,11 +125,11 @@ absl::StatusOr<std::string> ReadKey(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
-  std::ifstream file(path);
-  std::string pem(std::istreambuf_iterator<char>(file), {});
-  if (!CertificateFingerprint(pem).empty()) return pem;
+  absl::StatusOr<std::string> pem = ReadFile(flag, path);
+  if (pem.ok() && !CertificateFingerprint(*pem).empty()) return pem;
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " must be a readable PEM file with certificates, but is ", path));
+      absl::StrCat(flag, " must be a readable PEM file with certificates, but is ", path,
+                   pem.ok() ? "" : absl::StrCat(": ", pem.status().message())));
 }
 
 absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {

@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
+#include "client/cli/expiry.h"
 #include "client/cli/names.h"
 #include "client/cli/private_file.h"
 #include "common/base/printable.h"
@@ -26,6 +28,7 @@ struct CreateOptions {
   std::vector<std::string> scopes;
   std::vector<std::string> collections;
   double rate = 0;
+  std::string expires;  // empty: never
   std::string out;
 };
 
@@ -39,6 +42,10 @@ std::vector<std::string> ScopesOf(const v1::Key& key) {
   return names;
 }
 
+nlohmann::json OrNull(int64_t seconds) {
+  return seconds == 0 ? nlohmann::json() : nlohmann::json(seconds);
+}
+
 nlohmann::json ToJson(const v1::Key& key) {
   return {
       {"id", key.id()},
@@ -47,7 +54,8 @@ nlohmann::json ToJson(const v1::Key& key) {
       {"collections", std::vector<std::string>(key.collections().begin(), key.collections().end())},
       {"requests_per_second", key.requests_per_second()},
       {"created_at", key.created_at()},
-      {"revoked_at", key.revoked_at() == 0 ? nlohmann::json() : nlohmann::json(key.revoked_at())}};
+      {"expires_at", OrNull(key.expires_at())},
+      {"revoked_at", OrNull(key.revoked_at())}};
 }
 
 std::string Time(int64_t seconds) {
@@ -61,6 +69,10 @@ void Print(const v1::Key& key) {
                                           : Printable(absl::StrJoin(key.collections(), ", ")));
   if (key.requests_per_second() > 0) std::cout << ", " << key.requests_per_second() << " calls/s";
   std::cout << "; created " << Time(key.created_at());
+  if (key.expires_at() != 0) {
+    const bool expired = absl::FromUnixSeconds(key.expires_at()) <= absl::Now();
+    std::cout << (expired ? ", expired " : ", expires ") << Time(key.expires_at());
+  }
   if (key.revoked_at() != 0) std::cout << ", revoked " << Time(key.revoked_at());
   std::cout << " UTC\n";
 }
@@ -78,6 +90,11 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
   }
   for (const std::string& name : options.collections) request.add_collections(name);
   request.set_requests_per_second(options.rate);
+  if (!options.expires.empty()) {
+    PM_ASSIGN_OR_RETURN(const absl::Time end,
+                        ParseExpiry("--expires", options.expires, absl::Now()));
+    request.set_expires_at(absl::ToUnixSeconds(end));
+  }
   return request;
 }
 
@@ -87,7 +104,8 @@ absl::Status Create(const Context& context, const CreateOptions& options) {
   const bool to_screen = options.out == kStandardOutput;
   std::optional<PrivateFile> file;  // before there is a key that nobody would hold
   if (!to_screen) {
-    PM_ASSIGN_OR_RETURN(PrivateFile draft, PrivateFile::Create("--out", options.out));
+    PM_ASSIGN_OR_RETURN(PrivateFile draft,
+                        PrivateFile::Create("--out", options.out, PrivateFile::Existing::kKeep));
     file.emplace(std::move(draft));
   }
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyResponse response, transport.CreateKey(request));
@@ -143,9 +161,13 @@ void AddCreate(CLI::App& parent, Context& context) {
                      "Collection it is for, once or more; if absent all, also later ones");
   create->add_option("--rate", options->rate, "Calls a second, twice as many at once; 0: no limit")
       ->capture_default_str();
+  create->add_option("--expires", options->expires,
+                     "From when on it is refused: 30d, 12h or 90m from now on, or 2027-01-31 (UTC) "
+                     "or 2027-01-31T12:00:00Z; if absent never");
   create
       ->add_option("--out", options->out,
-                   "File for the key, made readable by you alone; - for standard output")
+                   "New file for the key, made readable by you alone, which must not be there; - "
+                   "for standard output")
       ->required();
   create->callback([&context, options] {
     context.run = [&context, options] { return Create(context, *options); };
@@ -158,7 +180,9 @@ void AddKeyCommand(CLI::App& app, Context& context) {
   CLI::App* key = AddCommand(app, "key", "Create, list and revoke the keys that let callers in");
   key->require_subcommand(1);
   AddCreate(*key, context);
-  AddCommand(*key, "list", "All keys, revoked ones too; not what opens the door")
+  AddCommand(
+      *key, "list",
+      "All keys, also the last 1000 that were revoked or have expired; not what opens the door")
       ->callback([&context] { context.run = [&context] { return List(context); }; });
   auto id = std::make_shared<std::string>();
   CLI::App* revoke = AddCommand(*key, "revoke", "End a key; its next call is refused");

@@ -1,68 +1,96 @@
 #include "server/daemon/certificate.h"
 
-#include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/sha.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <memory>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "server/daemon/pem.h"
 #include "server/daemon/self_signed.h"
+#include "server/daemon/trial_handshake.h"
 
 namespace privatemail {
 namespace {
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+absl::StatusOr<std::string> Fingerprint(X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest, &size) != 1) {
+    return absl::InternalError(OpenSslReason("compute a certificate's fingerprint"));
+  }
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
+}
+
+absl::StatusOr<absl::Time> TimeOf(const ASN1_TIME* time) {
+  std::tm broken_down = {};
+  if (ASN1_TIME_to_tm(time, &broken_down) == 1) {
+    return absl::FromTM(broken_down, absl::UTCTimeZone());
+  }
+  return absl::FailedPreconditionError(OpenSslReason("read a certificate's dates"));
+}
+
+std::string Text(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
+}
+
+// When all of these are valid.
+struct Validity {
+  absl::Time not_before = absl::InfinitePast();
+  absl::Time not_after = absl::InfiniteFuture();
 };
 
-std::unique_ptr<BIO, Free> Reader(const std::string& pem) {
-  return std::unique_ptr<BIO, Free>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+absl::Status Narrow(X509* certificate, Validity* validity) {
+  PM_ASSIGN_OR_RETURN(const absl::Time from, TimeOf(X509_get0_notBefore(certificate)));
+  PM_ASSIGN_OR_RETURN(const absl::Time until, TimeOf(X509_get0_notAfter(certificate)));
+  validity->not_before = std::max(validity->not_before, from);
+  validity->not_after = std::min(validity->not_after, until);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<X509, Free>> ParseCertificate(const std::string& what,
-                                                             const std::string& path,
-                                                             const std::string& pem) {
-  std::unique_ptr<X509, Free> certificate(
-      PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr));
-  if (certificate == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, " ", path, " holds no certificate in PEM format"));
+// Clients go from the server's own certificate up to an authority that they know.
+absl::Status CheckOrder(absl::string_view what, const std::vector<Certificate>& chain) {
+  for (size_t i = 0; i + 1 < chain.size(); ++i) {
+    if (X509_check_issued(chain[i + 1].get(), chain[i].get()) == X509_V_OK &&
+        X509_verify(chain[i].get(), X509_get0_pubkey(chain[i + 1].get())) == 1) {
+      continue;
+    }
+    ERR_clear_error();
+    return absl::FailedPreconditionError(absl::StrCat(
+        what, " must hold the server's own certificate and then each one's issuer, but number ",
+        i + 2, " has not issued number ", i + 1));
   }
-  return certificate;
+  return absl::OkStatus();
 }
 
-// Without this OpenSSL would ask for a passphrase on the terminal.
-int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
-
-std::string DerFingerprint(X509* certificate) {
-  unsigned char* der = nullptr;
-  const int size = i2d_X509(certificate, &der);
-  if (size < 0) return "";
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(der, static_cast<size_t>(size), reinterpret_cast<unsigned char*>(digest.data()));
-  OPENSSL_free(der);
-  return absl::BytesToHexString(digest);
+absl::Status CheckBegun(absl::string_view what, absl::Time not_before, absl::Time now) {
+  if (not_before <= now) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(what, " is not valid before ", Text(not_before),
+                                                    ", and by this machine's clock it is ",
+                                                    Text(now)));
 }
 
-absl::Time NotAfter(X509* certificate) {
-  std::tm broken_down = {};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &broken_down) != 1) {
-    return absl::InfinitePast();
+absl::Status CheckPair(absl::string_view certificate, absl::string_view key,
+                       const std::vector<Certificate>& chain, EVP_PKEY* private_key) {
+  if (X509_check_private_key(chain.front().get(), private_key) != 1) {
+    ERR_clear_error();
+    return absl::FailedPreconditionError(absl::StrCat(key, " is not the key of ", certificate));
   }
-  return absl::FromTM(broken_down, absl::UTCTimeZone());
+  PM_RETURN_IF_ERROR(CheckOrder(certificate, chain));
+  const absl::Status tried = TryHandshake(chain, private_key);
+  if (tried.ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(certificate, " ", tried.message()));
 }
 
 }  // namespace
@@ -72,22 +100,20 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
   TlsIdentity identity;
   identity.certificate_path = certificate_path;
   identity.key_path = key_path;
+  const std::string certificate = absl::StrCat("--tls-cert ", certificate_path);
+  const std::string key = absl::StrCat("--tls-key ", key_path);
   PM_ASSIGN_OR_RETURN(identity.certificate_pem, ReadFile("--tls-cert", certificate_path));
-  PM_ASSIGN_OR_RETURN(identity.key_pem, ReadFile("--tls-key", key_path));
-  PM_ASSIGN_OR_RETURN(const auto certificate,
-                      ParseCertificate("--tls-cert", certificate_path, identity.certificate_pem));
-  const std::unique_ptr<EVP_PKEY, Free> key(
-      PEM_read_bio_PrivateKey(Reader(identity.key_pem).get(), nullptr, NoPassphrase, nullptr));
-  if (key == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "--tls-key ", key_path, " holds no private key in PEM format without a passphrase"));
-  }
-  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("--tls-key ", key_path, " is not the key of --tls-cert ", certificate_path));
-  }
-  identity.fingerprint = DerFingerprint(certificate.get());
-  identity.not_after = NotAfter(certificate.get());
+  PM_ASSIGN_OR_RETURN(const std::string key_file, ReadFile("--tls-key", key_path));
+  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                      ParseCertificates(certificate, identity.certificate_pem));
+  PM_ASSIGN_OR_RETURN(const PrivateKey private_key, ParsePrivateKey(key, key_file));
+  PM_RETURN_IF_ERROR(CheckPair(certificate, key, chain, private_key.get()));
+  Validity validity;
+  for (const Certificate& one : chain) PM_RETURN_IF_ERROR(Narrow(one.get(), &validity));
+  PM_RETURN_IF_ERROR(CheckBegun(certificate, validity.not_before, absl::Now()));
+  PM_ASSIGN_OR_RETURN(identity.key_pem, ToPem(private_key.get()));
+  PM_ASSIGN_OR_RETURN(identity.fingerprint, Fingerprint(chain.front().get()));
+  identity.not_after = validity.not_after;
   return identity;
 }
 
@@ -119,9 +145,18 @@ absl::StatusOr<TlsIdentity> SelfSignedIdentity(const std::string& directory) {
 }
 
 absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::string& path) {
+  const std::string what = absl::StrCat(flag, " ", path);
   PM_ASSIGN_OR_RETURN(std::string pem, ReadFile(flag, path));
-  PM_RETURN_IF_ERROR(ParseCertificate(flag, path, pem).status());
-  return pem;
+  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> authorities, ParseCertificates(what, pem));
+  const absl::Time now = absl::Now();
+  for (const Certificate& one : authorities) {
+    Validity validity;
+    PM_RETURN_IF_ERROR(Narrow(one.get(), &validity));
+    if (validity.not_before <= now && now <= validity.not_after) return pem;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " must hold an authority that is valid now, but all of them (",
+                   authorities.size(), ") have expired or are not valid yet"));
 }
 
 }  // namespace privatemail

@@ -13,16 +13,18 @@ namespace privatemail {
 struct TlsIdentity {
   std::string certificate_path;
   std::string key_path;
-  std::string certificate_pem;  // chain, leaf first
-  std::string key_pem;          // private: never logged
+  std::string certificate_pem;  // the file: chain, leaf first
+  std::string key_pem;          // the key alone; private: never logged
   std::string fingerprint;      // SHA-256 of the leaf's DER, 64 lower-case hex digits
-  absl::Time not_after;
+  absl::Time not_after;         // when the first of the chain expires
   bool made_now = false;
 };
 
 // Reads and checks certificate and key, which gRPC would only find unusable when the first client
 // comes. FAILED_PRECONDITION naming the flag and the file: not readable, no PEM certificate or key,
-// or a key of another certificate. An expired certificate is returned: see not_after.
+// a damaged one, a key of another certificate, a chain out of order, one that is not valid yet, or
+// one that cannot be served, a key that is too short for one. An expired certificate is returned:
+// see not_after.
 absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
                                          const std::string& key_path);
 
@@ -32,7 +34,8 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
 // an existing certificate is gone; making another silently would break every client's trust.
 absl::StatusOr<TlsIdentity> SelfSignedIdentity(const std::string& directory);
 
-// Reads a PEM file of authorities. FAILED_PRECONDITION naming `flag` when it holds no certificate.
+// Reads a PEM file of authorities. FAILED_PRECONDITION naming `flag`: it holds no certificate, a
+// damaged one, after which the rest would be left out in silence, or none that is valid now.
 absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::string& path);
 
 }  // namespace privatemail

@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/config.h"
+#include "server/daemon/problems.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {
@@ -18,6 +19,12 @@ std::string Description(const Setting& setting) {
   const SettingValue usual = setting.ValueIn({});
   if (setting.choices.empty() && !std::holds_alternative<int64_t>(usual)) return text;
   return absl::StrCat(text, "; ", setting.Range());
+}
+
+absl::Status ApplyFile(const std::string& path, DaemonOptions* options) {
+  if (path.empty()) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", path));
+  return ParseConfig(text, path, options);
 }
 
 void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {
@@ -42,21 +49,21 @@ void CommandLine::AddFlags(CLI::App* app) {
   app->add_option("--config", config_file,
                   "TOML file with settings named like the flags, '_' for '-'; flags override it");
   app->add_flag("--check-config", check_config,
-                "Print the effective configuration and end: 0 when it is good, 1 when not");
+                "Check the configuration and every file that it names, print what is in force and "
+                "end: 0 when it is good, 1 when not, after all that is wrong");
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
 }
 
 absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
   DaemonOptions options;
-  if (!config_file.empty()) {
-    PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", config_file));
-    PM_RETURN_IF_ERROR(ParseConfig(text, config_file, &options));
-  }
+  Problems problems;
+  problems.Add(ApplyFile(config_file, &options));
   for (const Setting& setting : Settings()) {
     const auto given = values.find(setting.key);
     if (given == values.end()) continue;
-    PM_RETURN_IF_ERROR(AssignText(setting, setting.Flag(), given->second, &options));
+    problems.Add(AssignText(setting, setting.Flag(), given->second, &options));
   }
+  PM_RETURN_IF_ERROR(problems.status());
   return options;
 }
 

@@ -14,14 +14,15 @@ namespace privatemail {
 // What was typed, kept so that a reload can apply it again over a changed file.
 struct CommandLine {
   std::string config_file;                    // empty: none
-  bool check_config = false;                  // print the effective configuration and end
+  bool check_config = false;                  // check and print what is in force, and end
   std::map<std::string, std::string> values;  // text by the setting's key
 
   // Adds one flag a setting. The command line must outlive the parser.
   void AddFlags(CLI::App* app);
 
-  // Defaults, then the file, then the flags; not yet checked as a whole (Validate).
-  // INVALID_ARGUMENT naming flag or file, line and key; FAILED_PRECONDITION: no readable file.
+  // Defaults, then the file, then the flags; not yet checked as a whole (Validate). Names every
+  // problem at once: INVALID_ARGUMENT naming flag or file, line and key; FAILED_PRECONDITION: no
+  // readable file.
   absl::StatusOr<DaemonOptions> Effective() const;
 };
 

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string_view>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "server/daemon/problems.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {
@@ -47,6 +49,22 @@ absl::Status AssignEntry(absl::string_view key, const toml::node& node, DaemonOp
   return AssignNode(*setting, node, options);
 }
 
+// By line; a table has them by name.
+absl::Status AssignAll(const toml::table& table, absl::string_view file, DaemonOptions* options) {
+  std::multimap<toml::source_index, absl::Status> wrong;
+  for (const auto& [key, node] : table) {
+    const absl::Status assigned =
+        AssignEntry(absl::string_view(key.data(), key.length()), node, options);
+    if (assigned.ok()) continue;
+    wrong.emplace(key.source().begin.line,
+                  absl::InvalidArgumentError(
+                      absl::StrCat(Place(file, key.source()), ": ", assigned.message())));
+  }
+  Problems problems;
+  for (const auto& [line, problem] : wrong) problems.Add(problem);
+  return problems.status();
+}
+
 std::string Quoted(const std::string& text) {
   std::ostringstream out;
   out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::none);
@@ -70,14 +88,7 @@ absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonO
   DaemonOptions updated = *options;
   try {
     const toml::table table = toml::parse(std::string_view(text.data(), text.size()));
-    for (const auto& [key, node] : table) {
-      const absl::Status assigned =
-          AssignEntry(absl::string_view(key.data(), key.length()), node, &updated);
-      if (!assigned.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(Place(file, key.source()), ": ", assigned.message()));
-      }
-    }
+    PM_RETURN_IF_ERROR(AssignAll(table, file, &updated));
   } catch (const toml::parse_error& error) {
     const std::string_view reason = error.description();
     return absl::InvalidArgumentError(

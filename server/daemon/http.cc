@@ -1,42 +1,49 @@
 #include "server/daemon/http.h"
 
-#include <CivetServer.h>
 #include <arpa/inet.h>
+#include <civetweb.h>
 #include <netinet/in.h>
-
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/host_port.h"
 #include "server/daemon/listening_sockets.h"
 #include "server/daemon/options.h"
 
 namespace privatemail {
 namespace {
 
-struct Page {
+// A connection that sends nothing holds a thread until its time is over.
+constexpr char kThreads[] = "64";
+constexpr char kRequestMilliseconds[] = "1000";
+
+struct Answer {
   int status = 200;
   std::string body;
 };
 
-class Handler final : public CivetHandler {
- public:
-  explicit Handler(std::function<Page()> page) : page_(std::move(page)) {}
-
-  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
-    const Page page = page_();
-    mg_printf(connection,
-              "HTTP/1.1 %d %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-              "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
-              page.status, page.status == 200 ? "OK" : "Service Unavailable", page.body.size());
-    mg_write(connection, page.body.data(), page.body.size());
-    return true;
+const char* Reason(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    default:
+      return "Service Unavailable";
   }
+}
 
- private:
-  std::function<Page()> page_;
-};
+Answer AnswerTo(const mg_request_info& request, const HttpServer::Pages& pages) {
+  const absl::string_view method = request.request_method;
+  const absl::string_view path = request.local_uri == nullptr ? "" : request.local_uri;
+  const bool known = path == "/livez" || path == "/readyz" || path == "/metrics";
+  if (!known) return {404, "there are /livez, /readyz and /metrics\n"};
+  if (method != "GET" && method != "HEAD") return {405, "only GET and HEAD\n"};
+  if (path == "/livez") return {200, "ok\n"};
+  if (path == "/metrics") return {200, pages.metrics()};
+  return pages.ready() ? Answer{200, "ok\n"} : Answer{503, "draining\n"};
+}
 
 bool IsIp(const std::string& host) {
   in6_addr any;
@@ -46,41 +53,54 @@ bool IsIp(const std::string& host) {
 
 }  // namespace
 
-HttpServer::HttpServer() = default;
+absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address) {
+  PM_ASSIGN_OR_RETURN(HostPort where, ParseHostPort("--http", address));
+  if (IsIp(where.host)) return where;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--http must name an IP address, but is '", address, "'"));
+}
 
-// Stops its threads before the handlers go.
-HttpServer::~HttpServer() { server_.reset(); }
+int HttpServer::Serve(mg_connection* connection) {
+  const auto* http = static_cast<HttpServer*>(mg_get_user_data(mg_get_context(connection)));
+  const mg_request_info& request = *mg_get_request_info(connection);
+  const Answer answer = AnswerTo(request, http->pages_);
+  mg_printf(connection,
+            "HTTP/1.1 %d %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+            "Content-Length: %zu\r\nCache-Control: no-store\r\n%sConnection: close\r\n\r\n",
+            answer.status, Reason(answer.status), answer.body.size(),
+            answer.status == 405 ? "Allow: GET, HEAD\r\n" : "");
+  if (absl::string_view(request.request_method) != "HEAD") {
+    mg_write(connection, answer.body.data(), answer.body.size());
+  }
+  return answer.status;  // not 0: it is answered
+}
+
+void HttpServer::Stop::operator()(mg_context* server) const {
+  mg_stop(server);
+  mg_exit_library();
+}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view address,
                                                               Pages pages) {
   ListenAddress where;
-  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(where), ParseHostPort("--http", address));
-  if (!IsIp(where.host)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--http must name an IP address, but is '", address, "'"));
-  }
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(where), ParseHttpAddress(address));
   // The library does not say why it cannot.
   PM_RETURN_IF_ERROR(ListeningSockets::Open(where).status());
-  auto http = std::unique_ptr<HttpServer>(new HttpServer);
-  try {
-    http->server_ = std::make_unique<CivetServer>(std::vector<std::string>{
-        "listening_ports", where.ToString(), "num_threads", "4", "request_timeout_ms", "5000"});
-  } catch (const CivetException& error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot listen on ", where.ToString(), " for --http: ", error.what()));
+  auto http = std::unique_ptr<HttpServer>(new HttpServer(std::move(pages)));
+  mg_callbacks callbacks = {};
+  callbacks.begin_request = &HttpServer::Serve;
+  const std::string ports = where.ToString();
+  const char* options[] = {"listening_ports",    ports.c_str(),        "num_threads", kThreads,
+                           "request_timeout_ms", kRequestMilliseconds, nullptr};
+  mg_init_library(MG_FEATURES_DEFAULT);
+  http->server_.reset(mg_start(&callbacks, http.get(), options));
+  if (http->server_ == nullptr) mg_exit_library();
+  mg_server_port port = {};
+  if (http->server_ == nullptr || mg_get_server_ports(http->server_.get(), 1, &port) != 1) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", ports, " for --http"));
   }
-  where.port = http->server_->getListeningPorts().at(0);
+  where.port = port.port;
   http->address_ = where.ToString();
-  const auto add = [&](const char* path, std::function<Page()> page) {
-    http->handlers_.push_back(std::make_unique<Handler>(std::move(page)));
-    http->server_->addHandler(path, *http->handlers_.back());
-  };
-  // "$" ends a path, or everything below it would be answered, too.
-  add("/livez$", [] { return Page{200, "ok\n"}; });
-  add("/readyz$", [ready = std::move(pages.ready)] {
-    return ready() ? Page{200, "ok\n"} : Page{503, "draining\n"};
-  });
-  add("/metrics$", [metrics = std::move(pages.metrics)] { return Page{200, metrics()}; });
   return http;
 }
 

@@ -5,18 +5,25 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/rpc/host_port.h"
 
-class CivetServer;
-class CivetHandler;
+struct mg_connection;
+struct mg_context;
 
 namespace privatemail {
 
-// Answers GET without TLS and without a key: /livez (200 while the process runs), /readyz (200, or
-// 503 while it drains) and /metrics. Thread-safe; stops on destruction.
+// Where monitors are listened for. INVALID_ARGUMENT: not IP:PORT.
+absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
+
+// Answers GET, and HEAD with the same without a body, without TLS and without a key: /livez (200
+// while the process runs), /readyz (200, or 503 while it drains) and /metrics. Other paths are 404,
+// other methods 405, or 400 where HTTP knows no such method. Whoever has not sent a request within
+// a second is hung up on, so that a hundred who never do hold up the others for two seconds at
+// most. Thread-safe; stops on destruction.
 class HttpServer {
  public:
   struct Pages {
@@ -26,16 +33,20 @@ class HttpServer {
 
   // INVALID_ARGUMENT: the address is not IP:PORT. FAILED_PRECONDITION: cannot listen there.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, Pages pages);
-  ~HttpServer();
-
   const std::string& address() const { return address_; }  // with the port that was picked
 
  private:
-  HttpServer();
+  struct Stop {
+    void operator()(mg_context* server) const;
+  };
 
+  explicit HttpServer(Pages pages) : pages_(std::move(pages)) {}
+
+  static int Serve(mg_connection* connection);
+
+  const Pages pages_;
   std::string address_;
-  std::vector<std::unique_ptr<CivetHandler>> handlers_;  // outlive the server
-  std::unique_ptr<CivetServer> server_;
+  std::unique_ptr<mg_context, Stop> server_;  // its threads end before the pages go
 };
 
 }  // namespace privatemail

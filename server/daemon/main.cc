@@ -15,6 +15,8 @@
 #include "absl/time/time.h"
 #include "server/daemon/command_line.h"
 #include "server/daemon/config.h"
+#include "server/daemon/file_check.h"
+#include "server/daemon/file_modes.h"
 #include "server/daemon/options.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
@@ -71,28 +73,11 @@ void WarnAboutTls(const DaemonServer& server) {
   }
 }
 
-bool OpenToOthers(const std::string& path) {
-  struct stat properties = {};
-  return ::stat(path.c_str(), &properties) == 0 && (properties.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-}
-
-// Not refused: who runs the daemon may have reasons, a backup's group for one.
-void WarnAboutModes(const DaemonOptions& options, const DaemonServer& server) {
-  if (OpenToOthers(options.data_directory)) {
-    Log(LogLevel::kWarning, absl::StrCat("data directory ", options.data_directory,
-                                         " is open to others: chmod 700 ", options.data_directory));
-  }
-  if (OpenToOthers(options.postgres_file)) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("--postgres-file ", options.postgres_file,
-                     " is open to others, who may read a password in it: chmod 600 ",
-                     options.postgres_file));
-  }
-  const std::string key = server.identity() ? server.identity()->key_path : "";
-  if (OpenToOthers(key)) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("private key ", key,
-                     " is open to others, who can stand in for this server: ", "chmod 600 ", key));
+void WarnAboutModes(const CommandLine& command_line, const DaemonOptions& options,
+                    const std::string& tls_key) {
+  for (const std::string& warning :
+       WarningsAboutModes(options, command_line.config_file, tls_key)) {
+    Log(LogLevel::kWarning, warning);
   }
 }
 
@@ -151,13 +136,24 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
     return kExitFailure;
   }
   WarnAboutTls(**server);
-  WarnAboutModes(options, **server);
+  WarnAboutModes(command_line, options,
+                 (*server)->identity() ? (*server)->identity()->key_path : "");
   Announce(**server);
   Log(LogLevel::kInfo,
       absl::StrCat("privatemaild " PRIVATEMAIL_VERSION " listening on ",
                    (*server)->address().ToString(), ", data directory ", options.data_directory));
   Serve(command_line, signals, server->get());
   Log(LogLevel::kInfo, "stopped");
+  return 0;
+}
+
+// Every problem on a line of its own, or else what is in force.
+int Check(const CommandLine& command_line, const DaemonOptions& options) {
+  WarnAboutModes(command_line, options, options.tls_key);
+  const Problems problems = CheckFiles(options);
+  for (const absl::Status& problem : problems.all()) Log(LogLevel::kError, problem.message());
+  if (!problems.all().empty()) return kExitFailure;
+  std::fputs(PrintConfig(options).c_str(), stdout);
   return 0;
 }
 
@@ -180,11 +176,7 @@ int Main(int argc, char** argv) {
     return kExitFailure;
   }
   ApplyLogSettings(*options);
-  if (command_line.check_config) {
-    std::fputs(PrintConfig(*options).c_str(), stdout);
-    return 0;
-  }
-  return Run(command_line, *options);
+  return command_line.check_config ? Check(command_line, *options) : Run(command_line, *options);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/daemon/problems.h"
 
 namespace privatemail {
 namespace {
@@ -27,6 +28,34 @@ absl::Status CheckStore(const DaemonOptions& options) {
                    options.postgres_file.empty() ? "--store postgres" : "--postgres-file", " is"));
 }
 
+absl::Status CheckDataDirectoryIsGiven(const DaemonOptions& options) {
+  if (!options.data_directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a data directory must be given: --data-dir, or data_dir in the file of --config");
+}
+
+absl::Status CheckTls(const DaemonOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tls-cert and --tls-key must be given together, but only ",
+                     options.tls_key.empty() ? "--tls-cert" : "--tls-key", " is"));
+  }
+  if (options.insecure && (!options.tls_certificate.empty() || !options.client_ca.empty())) {
+    return absl::InvalidArgumentError(
+        "--insecure turns TLS off, so --tls-cert, --tls-key and --client-ca must not be given "
+        "beside it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& address) {
+  if (address.loopback) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--insecure serves plaintext, which anyone on the way could read and change, so --listen "
+      "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
+      options.listen, "'"));
+}
+
 }  // namespace
 
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
@@ -43,31 +72,21 @@ absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text) {
       absl::StrCat("--store must be sqlite or postgres, but is '", text, "'"));
 }
 
+std::string AuditLogPath(const DaemonOptions& options) {
+  if (options.audit_log == "off") return "";
+  if (!options.audit_log.empty()) return options.audit_log;
+  return absl::StrCat(options.data_directory, "/audit.jsonl");
+}
+
 absl::Status Validate(const DaemonOptions& options) {
-  if (options.data_directory.empty()) {
-    return absl::InvalidArgumentError(
-        "a data directory must be given: --data-dir, or data_dir in the file of --config");
-  }
-  PM_RETURN_IF_ERROR(CheckStore(options));
-  PM_ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
-  if (options.tls_certificate.empty() != options.tls_key.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--tls-cert and --tls-key must be given together, but only ",
-                     options.tls_key.empty() ? "--tls-cert" : "--tls-key", " is"));
-  }
-  if (!options.insecure) return absl::OkStatus();
-  if (!options.tls_certificate.empty() || !options.client_ca.empty()) {
-    return absl::InvalidArgumentError(
-        "--insecure turns TLS off, so --tls-cert, --tls-key and --client-ca must not be given "
-        "beside it");
-  }
-  if (!address.loopback) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--insecure serves plaintext, which anyone on the way could read and change, so --listen "
-        "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
-        options.listen, "'"));
-  }
-  return absl::OkStatus();
+  Problems problems;
+  problems.Add(CheckDataDirectoryIsGiven(options));
+  problems.Add(CheckStore(options));
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
+  problems.Add(address.status());
+  problems.Add(CheckTls(options));
+  if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
+  return problems.status();
 }
 
 }  // namespace privatemail

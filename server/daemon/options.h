@@ -40,10 +40,11 @@ struct DaemonOptions {
   std::string log_format = "text";
   double drain_seconds = 10;
   double tls_reload_seconds = 60;
-  std::string audit_log;                // empty: audit.jsonl in the data directory; "off": none
-  std::string http;                     // empty: none
-  double auto_build_share = .1;         // of the embedded items; 0: never
-  double auto_build_quiet_seconds = 5;  // without a change
+  std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
+  int64_t audit_max_bytes = int64_t{256} << 20;  // at most twice that is on disk; 0: no limit
+  std::string http;                              // empty: none
+  double auto_build_share = .1;                  // of the embedded items; 0: never
+  double auto_build_quiet_seconds = 5;           // without a change
   Limits limits;
 };
 
@@ -55,13 +56,16 @@ struct ListenAddress : HostPort {
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
+// Where the audit log is kept; empty: nowhere.
+std::string AuditLogPath(const DaemonOptions& options);
+
 // INVALID_ARGUMENT: no such store.
 absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
 
-// INVALID_ARGUMENT when something is missing or settings contradict each other: no data directory,
-// store "postgres" without postgres_file or the other way round, a certificate without its key, TLS
-// settings beside insecure, insecure on an address that other machines can reach. The range of each
-// is checked where it is read.
+// INVALID_ARGUMENT, naming all of it, when something is missing or settings contradict each other:
+// no data directory, store "postgres" without postgres_file or the other way round, a certificate
+// without its key, TLS settings beside insecure, insecure on an address that other machines can
+// reach. The range of each is checked where it is read.
 absl::Status Validate(const DaemonOptions& options);
 
 }  // namespace privatemail

@@ -60,10 +60,12 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     ApplyLogSettings(options_);
     gate_.SetLimits(options_.limits);
     builds_.SetOptions(AutomaticBuildsOf(options_));
+    if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
   if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
   if (audit_ != nullptr) {
     LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
+    Audit("reload");
   }
   RefreshCertificates();
 }
@@ -80,6 +82,14 @@ void DaemonServer::RefreshCertificates() {
                absl::StrCat("certificates changed; fingerprint ", identity.fingerprint, ", until ",
                             absl::FormatTime("%Y-%m-%d", identity.not_after, absl::UTCTimeZone())),
                "");
+  }
+}
+
+void DaemonServer::Audit(absl::string_view event) {
+  if (audit_ == nullptr) return;
+  if (const absl::Status written = audit_->Record(event); !written.ok()) {
+    metrics_.CountAuditFailure();
+    Log(LogLevel::kError, written.message());
   }
 }
 

@@ -1,10 +1,7 @@
 #include "server/daemon/self_signed.h"
 
-#include <openssl/bio.h>
 #include <openssl/bn.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <unistd.h>
@@ -15,25 +12,22 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/daemon/pem.h"
 
 namespace privatemail {
 namespace {
 
-constexpr int64_t kSecondsValid = int64_t{3650} * 24 * 3600;
+constexpr int64_t kDay = 24 * 3600;
+constexpr int64_t kSecondsValid = 3650 * kDay;
 constexpr int kSerialBits = 127;  // positive and at most 20 bytes, RFC 5280
 
 struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(BIGNUM* number) const { BN_free(number); }
   void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
 };
 
 absl::Status OpenSslFailed(absl::string_view doing) {
-  char reason[256] = {};
-  ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
-  return absl::InternalError(absl::StrCat("cannot ", doing, ": ", reason));
+  return absl::InternalError(OpenSslReason(doing));
 }
 
 // The host name where it can stand in a certificate's list of names, otherwise nothing.
@@ -63,7 +57,7 @@ absl::Status SetSerialAndTimes(X509* certificate) {
   if (serial == nullptr ||
       BN_rand(serial.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) != 1 ||
       BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(certificate)) == nullptr ||
-      X509_gmtime_adj(X509_getm_notBefore(certificate), 0) == nullptr ||
+      X509_gmtime_adj(X509_getm_notBefore(certificate), -kDay) == nullptr ||
       X509_gmtime_adj(X509_getm_notAfter(certificate), kSecondsValid) == nullptr) {
     return OpenSslFailed("set the certificate's serial number and times");
   }
@@ -87,19 +81,12 @@ absl::Status SetNames(X509* certificate) {
   return AddExtension(certificate, NID_subject_key_identifier, "hash");
 }
 
-absl::StatusOr<std::string> Contents(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  if (size <= 0) return OpenSslFailed("write PEM");
-  return std::string(data, static_cast<size_t>(size));
-}
-
 }  // namespace
 
 absl::StatusOr<SelfSigned> MakeSelfSigned() {
-  const std::unique_ptr<EVP_PKEY, Free> key(EVP_EC_gen("P-256"));
+  const PrivateKey key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslFailed("make a P-256 key");
-  const std::unique_ptr<X509, Free> certificate(X509_new());
+  const Certificate certificate(X509_new());
   // Version 3 is written as 2.
   if (certificate == nullptr || X509_set_version(certificate.get(), 2) != 1 ||
       X509_set_pubkey(certificate.get(), key.get()) != 1) {
@@ -110,17 +97,9 @@ absl::StatusOr<SelfSigned> MakeSelfSigned() {
   if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) {
     return OpenSslFailed("sign the certificate");
   }
-  const std::unique_ptr<BIO, Free> certificate_text(BIO_new(BIO_s_mem()));
-  const std::unique_ptr<BIO, Free> key_text(BIO_new(BIO_s_secmem()));
-  if (certificate_text == nullptr || key_text == nullptr ||
-      PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
-      PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) !=
-          1) {
-    return OpenSslFailed("write PEM");
-  }
   SelfSigned made;
-  PM_ASSIGN_OR_RETURN(made.certificate_pem, Contents(certificate_text.get()));
-  PM_ASSIGN_OR_RETURN(made.key_pem, Contents(key_text.get()));
+  PM_ASSIGN_OR_RETURN(made.certificate_pem, ToPem(certificate.get()));
+  PM_ASSIGN_OR_RETURN(made.key_pem, ToPem(key.get()));
   return made;
 }
 

@@ -13,8 +13,9 @@ struct SelfSigned {
   std::string key_pem;  // private
 };
 
-// EC P-256, valid from now for ten years, as a TLS server named localhost, 127.0.0.1, ::1 and the
-// machine's host name; it cannot sign other certificates. INTERNAL when OpenSSL fails.
+// EC P-256, valid for ten years and since yesterday, for clients whose clocks are behind, as a TLS
+// server named localhost, 127.0.0.1, ::1 and the machine's host name; it cannot sign other
+// certificates. INTERNAL when OpenSSL fails.
 absl::StatusOr<SelfSigned> MakeSelfSigned();
 
 }  // namespace privatemail

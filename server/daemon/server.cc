@@ -88,10 +88,9 @@ absl::StatusOr<std::unique_ptr<KeyRing>> OpenKeys(const DaemonOptions& options) 
 
 // Null: none is kept.
 absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& options) {
-  if (options.audit_log == "off") return nullptr;
-  return AuditLog::Open(options.audit_log.empty()
-                            ? absl::StrCat(options.data_directory, "/audit.jsonl")
-                            : options.audit_log);
+  const std::string path = AuditLogPath(options);
+  if (path.empty()) return nullptr;
+  return AuditLog::Open(path, options.audit_max_bytes);
 }
 
 // Null: TLS is off.
@@ -189,6 +188,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   PM_RETURN_IF_ERROR(daemon->ListenToMonitors(options));
+  daemon->Audit("start");
   return daemon;
 }
 
@@ -234,6 +234,7 @@ void DaemonServer::Drain(absl::Duration grace) {
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();
+  Audit("stop");
 }
 
 }  // namespace privatemail

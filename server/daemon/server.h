@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
@@ -79,6 +80,8 @@ class DaemonServer {
 
   AutomaticBuilds::Hooks BuildHooks();
   absl::Status Listen(const DaemonOptions& options);
+  // Of what the daemon itself does.
+  void Audit(absl::string_view event);
   absl::Status ListenToMonitors(const DaemonOptions& options);
 
   ListenAddress address_;

@@ -110,7 +110,7 @@ absl::StatusOr<bool> ServingTls::Refresh() {
   if (same_identity && authorities_pem == authorities_pem_) return false;
   if (!same_identity && fresh.not_after < absl::Now()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--tls-cert ", fresh.certificate_path, " expired on ",
+        absl::StrCat("--tls-cert ", fresh.certificate_path, " holds a certificate that expired on ",
                      absl::FormatTime("%Y-%m-%d", fresh.not_after, absl::UTCTimeZone())));
   }
   if (!same_identity) PM_RETURN_IF_ERROR(served_.Replace(KeyAndChain(fresh)));

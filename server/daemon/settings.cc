@@ -78,8 +78,14 @@ std::vector<Setting> OperationSettings() {
        "IP:PORT of /metrics, /livez and /readyz, without TLS or key; empty: none. Names "
        "collections."},
       {"audit_log", Of<&Options::audit_log>, kRestart,
-       "File of one JSON line a call; empty: audit.jsonl in the data directory; off: none. SIGHUP "
+       "File of one JSON line a call, start, stop and reload; empty: audit.jsonl in the data "
+       "directory; off: none. SIGHUP "
        "reopens it."},
+      {"audit_max_bytes", Of<&Options::audit_max_bytes>, kLive,
+       "Size from which the audit log is renamed to NAME.1, over the one before, and begun anew; "
+       "0: "
+       "never, for whoever rotates it (deploy/logrotate).",
+       0, kManyBytes},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
        "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
       {"auto_build_share", Of<&Options::auto_build_share>, kLive,

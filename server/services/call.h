@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -73,6 +74,9 @@ class Call {
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
   void AddRows(uint64_t count) { rows_ += count; }
 
+  // For the audit log: the id of the key that was made or revoked.
+  void SetSubject(std::string id) { subject_ = std::move(id); }
+
   // For the metrics: the share of a build that is done, 0 to 1.
   void ReportBuild(double done) {
     builds_ = true;
@@ -96,6 +100,7 @@ class Call {
   std::shared_ptr<const AccessKey> key_;  // null: none that is valid
   absl::Status key_error_;                // then why
   std::string collection_;
+  std::string subject_;
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool builds_ = false;

@@ -157,6 +157,7 @@ void Gate::Record(const Call& call, const absl::Status& status) {
   entry.time = absl::Now();
   entry.rpc = call.parts_.rpc.name;
   entry.collection = call.collection_.substr(0, kLoggedNameBytes);
+  entry.subject = call.subject_;
   if (call.key_ != nullptr) entry.key_id = call.key_->id;
   if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
   entry.certificate = CertificateOf(*call.parts_.context);

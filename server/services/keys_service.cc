@@ -60,6 +60,7 @@ grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* co
                         PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(*request));
                         PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
                         call.AddRows(1);
+                        call.SetSubject(made.key.id);
                         ToProto(made.key, response->mutable_key());
                         response->set_text(std::move(made.text));
                         return absl::OkStatus();
@@ -86,6 +87,7 @@ grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* co
                         PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
                         PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
                         call.AddRows(1);
+                        call.SetSubject(key.id);
                         ToProto(key, response->mutable_key());
                         return absl::OkStatus();
                       });

@@ -129,8 +129,10 @@ TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.err, HasSubstr("cannot write audit log " + path));
   const std::vector<nlohmann::json> lines = AuditLines();
-  EXPECT_EQ(lines.size(), before + 1);
-  for (const nlohmann::json& line : lines) EXPECT_EQ(line["rpc"], "ListCollections") << line;
+  ASSERT_EQ(lines.size(), before + 2);
+  EXPECT_EQ(lines[before]["rpc"], "ListCollections");
+  EXPECT_EQ(lines.back()["event"], "stop");
+  for (const nlohmann::json& line : lines) EXPECT_TRUE(line.is_object()) << line;
 }
 
 TEST_F(FullDisk, AKeyIsRefusedNamingTheFileAndTheOthersStay) {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "server/access/key_file.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -77,6 +79,63 @@ TEST_F(Keys, AreCreatedListedAndRevoked) {
   EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
 }
 
+TEST_F(Keys, ThatExpireSaySoAndAreRefusedAfterwards) {
+  const std::string guest = folder_ / "guest.key";
+  const json made =
+      Admin({"key", "create", "guest", "--scope", "search", "--expires", "30d", "--out", guest})
+          .json();
+  const int64_t lasts = made["expires_at"].get<int64_t>() - made["created_at"].get<int64_t>();
+  EXPECT_NEAR(static_cast<double>(lasts), 30 * 86400, 60);
+  EXPECT_EQ(With(guest, {"collection", "list"}).exit_code, 0);
+  EXPECT_THAT(Run({"key", "list", "--key-file", daemon_->admin_key()}).out,
+              HasSubstr(", expires 20"));
+  EXPECT_TRUE(Admin({"key", "list"}).json()[0]["expires_at"].is_null()) << "the admin key";
+
+  // Made by hand, since no key can be made that has expired.
+  KeyFile file(folder_ / "data/keys");
+  auto keys = file.Load();
+  ASSERT_THAT(keys, IsOk());
+  ASSERT_EQ(keys->size(), 2u);
+  for (AccessKey& key : *keys) {
+    if (key.grant.name == "guest") key.grant.expires_at = 1'700'000'000;
+  }
+  ASSERT_THAT(file.Save(*keys), IsOk());
+  daemon_->program().Signal(SIGHUP);
+  json error;
+  for (int i = 0; i < 50 && !error.is_object(); ++i) {
+    const Outcome outcome = With(guest, {"collection", "list"});
+    if (outcome.exit_code != 0) error = outcome.json()["error"];
+  }
+  EXPECT_EQ(error["code"], "UNAUTHENTICATED");
+  EXPECT_THAT(error["message"].get<std::string>(),
+              HasSubstr("the key expired on 2023-11-14 22:13:20 UTC"));
+  EXPECT_THAT(Run({"key", "list", "--key-file", daemon_->admin_key()}).out,
+              HasSubstr(", expired 2023-11-14 22:13"));
+}
+
+TEST_F(Keys, RefuseAnExpiryThatIsNoneOrPast) {
+  for (const char* expires : {"yesterday", "30", "2020-01-01"}) {
+    const json error = Admin({"key", "create", "n", "--scope", "search", "--expires", expires,
+                              "--out", folder_ / "n.key"})
+                           .json()["error"];
+    EXPECT_EQ(error["code"], "INVALID_ARGUMENT");
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("--expires must be a time to come"));
+  }
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u);
+}
+
+TEST_F(Keys, ReplaceNoFile) {
+  const std::string file = folder_.Write("n.key", "of somebody else");
+  const json error =
+      Admin({"key", "create", "n", "--scope", "search", "--out", file}).json()["error"];
+  EXPECT_EQ(error["code"], "ALREADY_EXISTS");
+  EXPECT_EQ(error["message"], "--out " + file + " exists already");
+  std::string content;
+  std::getline(std::ifstream(file), content);
+  EXPECT_EQ(content, "of somebody else");
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u) << "no key was made";
+}
+
 TEST_F(Keys, ComeOnStandardOutputOnlyWhenAskedFor) {
   const Outcome outcome = Run({"key", "create", "n", "--scope", "write", "--scope", "search",
                                "--out", "-", "--key-file", daemon_->admin_key()});
@@ -111,6 +170,19 @@ TEST_F(Keys, HealthTakesNoKeyButThatOfACollectionDoes) {
   daemon_->program().Signal(SIGTERM);
   EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
   EXPECT_EQ(Run({"health"}).exit_code, 1);
+}
+
+// Whoever probes is wrong then, not the server, which a supervisor would restart.
+TEST_F(Keys, HealthThatCannotBeAskedForIsAMistakeOfUsage) {
+  const Outcome missing = Run({"health", "--key-file", folder_ / "none.key", "--json"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.json()["error"]["message"].get<std::string>(),
+              HasSubstr("cannot read --key-file " + (folder_ / "none.key") + ": No such file"));
+  const std::string open = folder_.Write("open.key", "key");
+  std::filesystem::permissions(open, std::filesystem::perms(0644));
+  EXPECT_EQ(Run({"health", "--key-file", open}).exit_code, 2);
+  user_.flags = {"--server", daemon_->address(), "--trust", "12ab"};
+  EXPECT_EQ(Run({"health"}).exit_code, 2);
 }
 
 TEST_F(FilledService, IsHealthyWithItsCollection) {

@@ -97,7 +97,24 @@ TEST_F(TransportTest, RefusesAFileThatHoldsNoKey) {
               FailsWith(absl::StatusCode::kInvalidArgument, "one key on one line"));
   options_.key_file = folder_ / "absent";
   EXPECT_THAT(Transport::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cannot be read"));
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "cannot read --key-file " + (folder_ / "absent") + ": No such file"));
+}
+
+// Each would be waited for, or read for ever.
+TEST_F(TransportTest, RefusesAtOnceWhatIsNoRegularFile) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto code = absl::StatusCode::kInvalidArgument;
+  for (const std::string& path : {pipe, std::string("/dev/zero"), folder_.path()}) {
+    ConnectionOptions key = options_;
+    key.key_file = path;
+    EXPECT_THAT(Transport::Create(key), FailsWith(code, "cannot read --key-file " + path));
+    ConnectionOptions authority = options_;
+    authority.trust_fingerprint.clear();
+    authority.ca_file = path;
+    EXPECT_THAT(Transport::Create(authority), FailsWith(code, "cannot read --ca " + path));
+  }
 }
 
 }  // namespace

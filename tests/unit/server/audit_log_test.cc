@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -25,6 +26,7 @@ AuditEntry Entry(const std::string& collection) {
   entry.time = absl::FromUnixMillis(1'700'000'000'123);
   entry.rpc = "Retrieve";
   entry.collection = collection;
+  entry.subject = "1f0c66a1e1f2";
   entry.key_id = "0123456789ab";
   entry.key_name = "reader";
   entry.certificate = "member";
@@ -38,14 +40,15 @@ AuditEntry Entry(const std::string& collection) {
 
 TEST(AuditLog, WritesOneLineOfJsonACallForItsOwnerAlone) {
   const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "audit.jsonl");
+  const auto log = AuditLog::Open(folder / "audit.jsonl", 0);
   ASSERT_THAT(log, IsOk());
   ASSERT_THAT((*log)->Write(Entry("birds")), IsOk());
   const std::vector<std::string> lines = LinesOf(folder / "audit.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0],
             R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"birds",)"
-            R"("key":"0123456789ab","key_name":"reader","certificate":"member",)"
+            R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
+            R"("certificate":"member",)"
             R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
   struct stat info = {};
   ASSERT_EQ(::stat((folder / "audit.jsonl").c_str(), &info), 0);
@@ -54,7 +57,7 @@ TEST(AuditLog, WritesOneLineOfJsonACallForItsOwnerAlone) {
 
 TEST(AuditLog, IsNotBrokenByWhatAPeerSends) {
   const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a");
+  const auto log = AuditLog::Open(folder / "a", 0);
   const std::string evil = "x\"}\n{\"rpc\":\"forged\xff\xc3\xa9\x1b";
   ASSERT_THAT((*log)->Write(Entry(evil)), IsOk());
   const std::vector<std::string> lines = LinesOf(folder / "a");
@@ -66,8 +69,8 @@ TEST(AuditLog, IsNotBrokenByWhatAPeerSends) {
 
 TEST(AuditLog, AppendsOverRestartsAndFollowsItsNameWhenReopened) {
   const TemporaryFolder folder;
-  ASSERT_THAT((*AuditLog::Open(folder / "a"))->Write(Entry("one")), IsOk());
-  const auto log = AuditLog::Open(folder / "a");
+  ASSERT_THAT((*AuditLog::Open(folder / "a", 0))->Write(Entry("one")), IsOk());
+  const auto log = AuditLog::Open(folder / "a", 0);
   ASSERT_THAT((*log)->Write(Entry("two")), IsOk());
   std::filesystem::rename(folder / "a", folder / "a.1");
   ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
@@ -80,8 +83,9 @@ TEST(AuditLog, AppendsOverRestartsAndFollowsItsNameWhenReopened) {
 
 TEST(AuditLog, NamesAFileThatCannotBeOpenedOrWritten) {
   const auto failed = absl::StatusCode::kFailedPrecondition;
-  EXPECT_THAT(AuditLog::Open("/nowhere/a"), FailsWith(failed, "cannot open audit log /nowhere/a"));
-  const auto full = AuditLog::Open("/dev/full");
+  EXPECT_THAT(AuditLog::Open("/nowhere/a", 0),
+              FailsWith(failed, "cannot open audit log /nowhere/a"));
+  const auto full = AuditLog::Open("/dev/full", 0);
   ASSERT_THAT(full, IsOk());
   EXPECT_THAT((*full)->Write(Entry("x")),
               FailsWith(absl::StatusCode::kUnavailable, "audit log /dev/full"));
@@ -89,7 +93,7 @@ TEST(AuditLog, NamesAFileThatCannotBeOpenedOrWritten) {
 
 TEST(AuditLog, LinesOfSeveralThreadsDoNotMix) {
   const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a");
+  const auto log = AuditLog::Open(folder / "a", 0);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
@@ -101,6 +105,104 @@ TEST(AuditLog, LinesOfSeveralThreadsDoNotMix) {
   const std::vector<std::string> lines = LinesOf(folder / "a");
   EXPECT_EQ(lines.size(), 800u);
   for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
+}
+
+TEST(AuditLog, TellsOfTheDaemonsOwnLife) {
+  const TemporaryFolder folder;
+  const auto log = AuditLog::Open(folder / "a", 0);
+  const absl::Time before = absl::Now() - absl::Milliseconds(1);
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  const auto line = nlohmann::json::parse(LinesOf(folder / "a").at(0));
+  EXPECT_EQ(line.size(), 2u);
+  EXPECT_EQ(line["event"], "start");
+  absl::Time time;
+  std::string error;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
+  EXPECT_GE(time, before);
+  EXPECT_LE(time, absl::Now());
+}
+
+class AuditLogOfLimitedSize : public ::testing::Test {
+ protected:
+  uintmax_t Size(const std::string& name) const {
+    std::error_code none;
+    const uintmax_t size = std::filesystem::file_size(folder_ / name, none);
+    return none ? 0 : size;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(AuditLogOfLimitedSize, KeepsTheLatestLinesOnAtMostTwiceItsSize) {
+  constexpr uintmax_t kMost = 2000;
+  const auto log = AuditLog::Open(folder_ / "a", kMost);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_THAT((*log)->Write(Entry(std::to_string(i))), IsOk());
+    EXPECT_LE(Size("a"), kMost) << i;
+    EXPECT_LE(Size("a.1"), kMost) << i;
+  }
+  std::vector<std::string> lines = LinesOf(folder_ / "a.1");
+  EXPECT_GT(lines.size(), 5u);
+  for (const std::string& line : LinesOf(folder_ / "a")) lines.push_back(line);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(nlohmann::json::parse(lines[i])["collection"],
+              std::to_string(100 - lines.size() + i));
+  }
+  EXPECT_EQ(Size("a.2"), 0u);
+}
+
+TEST_F(AuditLogOfLimitedSize, IsKeptWhenTheDaemonStartsOverALargerFile) {
+  folder_.Write("a", std::string(5000, 'x') + "\n");
+  const auto log = AuditLog::Open(folder_ / "a", 2000);
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  EXPECT_EQ(Size("a.1"), 5001u);
+  EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
+}
+
+// Two rotations at once would throw the larger part of what was logged away.
+TEST_F(AuditLogOfLimitedSize, IsOneForAllLogsThatAreOpenOnTheFile) {
+  const auto calls = AuditLog::Open(folder_ / "a", 2000);
+  const auto events = AuditLog::Open(folder_ / "a", 2000);
+  for (int i = 0; Size("a.1") == 0; ++i) {
+    ASSERT_THAT((*calls)->Write(Entry(std::to_string(i))), IsOk());
+  }
+  const std::string former = LinesOf(folder_ / "a.1").at(0);
+  ASSERT_THAT((*events)->Write(Entry("last")), IsOk());
+  EXPECT_EQ(LinesOf(folder_ / "a.1").at(0), former);
+  const std::vector<std::string> lines = LinesOf(folder_ / "a");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "last");
+}
+
+TEST_F(AuditLogOfLimitedSize, GrowsNoFurtherWhereItCannotBeRenamed) {
+  const auto log = AuditLog::Open(folder_ / "a", 2000);
+  std::filesystem::create_directories(folder_ / "a.1/full");
+  absl::Status status;
+  while (status.ok()) status = (*log)->Write(Entry("birds"));
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable,
+                                "audit log " + (folder_ / "a") +
+                                    " has reached 2000 bytes "
+                                    "(audit_max_bytes) and cannot be renamed to " +
+                                    (folder_ / "a.1")));
+  const uintmax_t size = Size("a");
+  EXPECT_LE(size, 2000u);
+  EXPECT_FALSE((*log)->Write(Entry("birds")).ok());
+  EXPECT_EQ(Size("a"), size);
+  std::filesystem::remove_all(folder_ / "a.1");
+  EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+  EXPECT_EQ(Size("a.1"), size);
+}
+
+TEST_F(AuditLogOfLimitedSize, IsNothingToADevice) {
+  const auto log = AuditLog::Open("/dev/null", 1);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+}
+
+TEST(AuditLog, IsNotWaitedForWhereNobodyReadsIt) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(AuditLog::Open(folder / "pipe", 0),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot open audit log"));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/daemon/certificate.h"
 
 namespace privatemail::testing {
@@ -44,6 +46,29 @@ inline void MakeClient(const std::string& directory, const std::string& name,
   OpenSsl(directory,
           absl::StrCat("x509 -req -in ", name, ".csr -CA ", authority, ".crt -CAkey ", authority,
                        ".key -CAcreateserial -out ", name, ".crt -days ", days));
+}
+
+// One that no TLS of today takes: 1024 bits of RSA.
+inline void MakeWeak(const std::string& directory, const std::string& name) {
+  OpenSsl(directory, absl::StrCat("req -x509 -newkey rsa:1024 -nodes -keyout ", name, ".key -out ",
+                                  name, ".crt -subj /CN=", name, " -days 2"));
+}
+
+// One that `authority` signs and that is valid from tomorrow on.
+inline void MakeEarly(const std::string& directory, const std::string& name,
+                      const std::string& authority) {
+  const std::string tomorrow =
+      absl::FormatTime("%Y%m%d%H%M%SZ", absl::Now() + absl::Hours(24), absl::UTCTimeZone());
+  const std::string later =
+      absl::FormatTime("%Y%m%d%H%M%SZ", absl::Now() + absl::Hours(48), absl::UTCTimeZone());
+  MakeClient(directory, name, authority, 2);  // whose request is used
+  std::ofstream(directory + "/ca.index").close();
+  std::ofstream(directory + "/ca.conf")
+      << "[ca]\ndefault_ca=d\n[d]\ndatabase=ca.index\nnew_certs_dir=.\nrand_serial=yes\n"
+         "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n";
+  OpenSsl(directory, absl::StrCat("ca -batch -config ca.conf -in ", name, ".csr -cert ", authority,
+                                  ".crt -keyfile ", authority, ".key -out ", name,
+                                  ".crt -notext -startdate ", tomorrow, " -enddate ", later));
 }
 
 inline std::shared_ptr<grpc::ChannelCredentials> Trusting(const std::string& certificate_pem) {

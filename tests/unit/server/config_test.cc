@@ -74,6 +74,16 @@ TEST(Config, NamesFileLineKeyExpectedAndCame) {
   }
 }
 
+TEST(Config, NamesEveryLineThatIsWrong) {
+  DaemonOptions options;
+  EXPECT_THAT(ParseConfig("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", "x.toml", &options),
+              FailsWith(kInvalid,
+                        "x.toml line 1: store must be one of sqlite, postgres, but is 1; "
+                        "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
+                        "x.toml line 4: 'port' is no setting"));
+  EXPECT_EQ(options.listen, DaemonOptions().listen);
+}
+
 TEST(Config, TakesAWholeNumberForANumber) {
   DaemonOptions options;
   EXPECT_THAT(ParseConfig("queue_seconds = 2", "x.toml", &options), IsOk());
@@ -136,6 +146,9 @@ TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
               FailsWith(kInvalid, "--postgres-connections must be an integer between 1 and 1000"));
   EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
   EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
+  EXPECT_THAT(Typed({"--max-k", "0", "--max-dims", "0", "--config", "/none.toml"}),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "cannot read --config /none.toml: No such file or directory; --max-dims"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),
               FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
 }

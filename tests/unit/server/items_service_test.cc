@@ -201,7 +201,7 @@ TEST_F(ItemsService, TheAuditLogCountsThemAndTellsNothingOfThem) {
     const auto entry = nlohmann::json::parse(line);
     entries.push_back(absl::StrCat(entry["rpc"].get<std::string>(), " ", entry["rows"].get<int>()));
     EXPECT_EQ(entry["collection"], "birds");
-    EXPECT_EQ(entry.size(), 11u) << entry;
+    EXPECT_EQ(entry.size(), 12u) << entry;
   }
   EXPECT_THAT(entries, ElementsAre("CreateCollection 0", "UpsertItems 6", "GetItems 2",
                                    "ScrollItems 4", "CountItems 1", "DeleteItems 3"));

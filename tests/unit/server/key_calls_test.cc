@@ -85,6 +85,16 @@ TEST_F(KeyCalls, EndWhenItIsRevoked) {
   EXPECT_EQ(Everything(), before) << "what came after was stored";
 }
 
+TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {
+  victim_ = MakeKey(kSearchScope, {}).key().id();
+  ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  const std::string log = Contents(folder_ / "data/audit.jsonl");
+  for (const char* rpc : {"CreateKey", "RevokeKey"}) {
+    EXPECT_THAT(log, ::testing::HasSubstr(absl::StrCat(
+                         R"("rpc":")", rpc, R"(","collection":"","subject":")", victim_)));
+  }
+}
+
 TEST_F(KeyCalls, CountChangesByKindForWhoMayWriteAlone) {
   for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
     grpc::ClientContext context;

@@ -54,6 +54,17 @@ TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
   }
 }
 
+TEST(DaemonOptions, NamesAllThatIsWrongAtOnce) {
+  DaemonOptions options;
+  options.listen = "nowhere";
+  options.tls_key = "k";
+  options.store = "postgres";
+  for (const char* problem :
+       {"--data-dir", "--listen must be", "only --tls-key is", "only --store postgres is"}) {
+    EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, problem));
+  }
+}
+
 TEST(DaemonOptions, NamesTheDataDirectoryThatIsMissing) {
   EXPECT_THAT(Validate(DaemonOptions{}),
               FailsWith(absl::StatusCode::kInvalidArgument, "--data-dir"));

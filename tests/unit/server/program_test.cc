@@ -1,10 +1,13 @@
 // privatemaild as its operator meets it: what it prints, what signals do.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,7 @@ class Program {
     std::vector<char*> arguments;
     for (std::string& flag : flags) arguments.push_back(flag.data());
     arguments.push_back(nullptr);
+    std::filesystem::remove(directory + "/out");  // what one before it said is not awaited
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(::open((directory + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
@@ -100,6 +104,45 @@ TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
   EXPECT_EQ(program.StopWith(SIGTERM), 0);
 }
 
+std::vector<std::string> EventsIn(const std::string& audit_log) {
+  std::vector<std::string> events;
+  std::istringstream lines(Contents(audit_log));
+  for (std::string line; std::getline(lines, line);) {
+    events.push_back(nlohmann::json::parse(line).value("event", "none"));
+  }
+  return events;
+}
+
+TEST(Privatemaild, WritesItsStartReloadAndStopToTheAuditLog) {
+  const TemporaryFolder directory;
+  for (const char* audit_log : {"", "other"}) {
+    std::vector<std::string> flags = {"--listen", "127.0.0.1:0"};
+    const std::string path = directory / (*audit_log == '\0' ? "data/audit.jsonl" : audit_log);
+    if (*audit_log != '\0') flags.insert(flags.end(), {"--audit-log", path});
+    Program program(directory.path(), flags);
+    ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+    program.Signal(SIGHUP);
+    EXPECT_TRUE(program.WaitUntilLogged("audit log reopened")) << program.err();
+    EXPECT_EQ(program.StopWith(SIGTERM), 0);
+    EXPECT_THAT(EventsIn(path), ::testing::ElementsAre("start", "reload", "stop"));
+  }
+  Program silent(directory.path(), {"--listen", "127.0.0.1:0", "--audit-log", "off"});
+  ASSERT_TRUE(silent.WaitUntilListening()) << silent.err();
+  EXPECT_EQ(silent.StopWith(SIGTERM), 0);
+  EXPECT_FALSE(std::filesystem::exists("off"));
+}
+
+TEST(Privatemaild, KeepsTheAuditLogToTheSizeItIsToldFromItsStartOn) {
+  const TemporaryFolder directory;
+  directory.Write("data/audit.jsonl", std::string(999, 'x') + "\n");
+  for (const char* limit : {"0", "1000"}) {
+    Program program(directory.path(), {"--listen", "127.0.0.1:0", "--audit-max-bytes", limit});
+    ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+    EXPECT_EQ(program.StopWith(SIGTERM), 0);
+    EXPECT_EQ(std::filesystem::exists(directory / "data/audit.jsonl.1"), *limit != '0');
+  }
+}
+
 TEST(Privatemaild, SaysThatTlsIsOff) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure"});
@@ -119,6 +162,37 @@ TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
   EXPECT_EQ(refused.ExitCode(), 1);
   EXPECT_THAT(refused.err(), ::testing::HasSubstr(bad + " line 2: 'max_kk' is no setting"));
   EXPECT_FALSE(std::filesystem::exists(directory / "data"));
+}
+
+TEST(Privatemaild, ChecksWhatItsConfigurationNamesAndSaysAllThatIsWrong) {
+  const TemporaryFolder directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  const std::string config =
+      directory.Write("d.toml", absl::StrCat("tls_cert = '", directory / "pipe", "'\ntls_key = '",
+                                             directory / "none", "'\nclient_ca = '",
+                                             directory / "none", "'\nhttp = 'nowhere'\n"));
+  std::filesystem::permissions(config, std::filesystem::perms(0666));
+  Program checked(directory.path(), {"--config", config, "--check-config"});
+  EXPECT_EQ(checked.ExitCode(), 1);
+  EXPECT_EQ(checked.out(), "");
+  const std::string prefix = "[-0-9T:.Z]+ ";
+  EXPECT_THAT(checked.err(),
+              ::testing::MatchesRegex(absl::StrCat(
+                  prefix, "WARNING --config [^\n]*can be written by others[^\n]*\n",   //
+                  prefix, "ERROR cannot read --tls-cert [^\n]*regular file[^\n]*\n",   //
+                  prefix, "ERROR cannot read --client-ca [^\n]*No such file[^\n]*\n",  //
+                  prefix, "ERROR --http must be HOST:PORT[^\n]*\n")));
+}
+
+// A start that waits for a pipe would look like one that takes long.
+TEST(Privatemaild, RefusesAConfigurationThatIsNoRegularFile) {
+  const TemporaryFolder directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {directory / "pipe", directory.path(), std::string("/dev/zero")}) {
+    Program program(directory.path(), {"--config", path});
+    EXPECT_EQ(program.ExitCode(), 1);
+    EXPECT_THAT(program.err(), ::testing::HasSubstr("cannot read --config " + path));
+  }
 }
 
 TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {

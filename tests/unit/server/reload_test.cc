@@ -87,9 +87,17 @@ TEST_F(ReloadTest, ServesANewCertificateWithoutBreakingConnections) {
 
 TEST_F(ReloadTest, KeepsTheFormerCertificateWhenTheNewOneIsUnusableAndSaysSo) {
   MakeClient(folder_.path(), "late", "members", -1);
+  MakeEarly(folder_.path(), "early", "members");
+  MakeWeak(folder_.path(), "weak");
+  folder_.Write("cut.crt", Contents(folder_ / "member.crt") + "-----BEGIN CERTIFICATE-----\nMIIB");
+  folder_.Write("turned.crt", Contents(folder_ / "member.crt") + Contents(folder_ / "other.crt"));
   for (const auto& [certificate, key, reason] :
        {std::tuple{"members.key", "first/server.key", "holds no certificate"},
         {"second/server.crt", "first/server.key", "is not the key of"},
+        {"weak.crt", "weak.key", "key too small"},
+        {"cut.crt", "member.key", "damaged certificate in PEM format, number 2"},
+        {"turned.crt", "member.key", "number 2 has not issued number 1"},
+        {"early.crt", "early.key", "is not valid before"},
         {"late.crt", "late.key", "expired on"}}) {
     Install(certificate, key);
     ::testing::internal::CaptureStderr();
@@ -112,6 +120,19 @@ TEST_F(ReloadTest, LetsClientsOfNewAuthoritiesInAndOfFormerOnesNoMore) {
   daemon_->RefreshCertificates();
   EXPECT_TRUE(IsLetInSoon("other", "first/server.crt"));
   EXPECT_FALSE(List(As("member", "first/server.crt")).ok());
+}
+
+TEST_F(ReloadTest, KeepsTheFormerAuthoritiesWhenOneOfTheNewOnesIsDamaged) {
+  const std::string others = Contents(folder_ / "others.crt");
+  folder_.Write("ca.crt",
+                others + others.substr(0, 200) + "\n" + Contents(folder_ / "members.crt"));
+  ::testing::internal::CaptureStderr();
+  daemon_->RefreshCertificates();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("holds a damaged certificate in PEM format, number 2"));
+  absl::SleepFor(absl::Seconds(1.5));  // longer than gRPC waits before it looks
+  EXPECT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_FALSE(List(As("other", "first/server.crt")).ok());
 }
 
 TEST_F(ReloadTest, TakesOverWhatIsLiveAndNamesWhatNeedsARestart) {
@@ -147,7 +168,18 @@ TEST_F(ReloadTest, ReopensTheAuditLogAndReadsTheKeys) {
   EXPECT_THAT(log, HasSubstr("reload: audit log reopened"));
   EXPECT_THAT(log, HasSubstr("the former keys stay valid"));
   ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
-  EXPECT_THAT(Contents(audit), HasSubstr("ListCollections"));
+  EXPECT_THAT(Contents(audit),
+              ::testing::AllOf(HasSubstr(R"(Z","event":"reload"})"), HasSubstr("ListCollections")));
+}
+
+TEST_F(ReloadTest, LimitsTheAuditLogFromNowOn) {
+  for (int i = 0; i < 20; ++i) ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data/audit.jsonl.1"));
+  options_.audit_max_bytes = 1000;
+  daemon_->Reload(options_);
+  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "data/audit.jsonl.1"));
+  EXPECT_LE(std::filesystem::file_size(folder_ / "data/audit.jsonl"), 1000u);
 }
 
 // gRPC has no switch for older versions; this is how it is known that it speaks none.

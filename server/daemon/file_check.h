@@ -1,0 +1,17 @@
+// Whether a daemon could start with what its configuration names.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_
+#define PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_
+
+#include "server/daemon/options.h"
+#include "server/daemon/problems.h"
+
+namespace privatemail {
+
+// Reads certificates, keys and the file of store postgres as a start would, and looks at addresses,
+// data directory and audit log; makes nothing, binds nothing and connects to nothing, so that a
+// daemon may run over the same files meanwhile.
+Problems CheckFiles(const DaemonOptions& options);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_

@@ -1,0 +1,93 @@
+#include "server/daemon/pem.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace privatemail {
+namespace {
+
+// Without this OpenSSL would ask for a passphrase on the terminal.
+int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
+
+Bio Reader(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+size_t Count(absl::string_view text, absl::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != absl::string_view::npos; ++count) {
+    at = text.find(part, at + part.size());
+  }
+  return count;
+}
+
+absl::StatusOr<std::string> Contents(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  if (size <= 0) return absl::InternalError(OpenSslReason("write PEM"));
+  return std::string(data, static_cast<size_t>(size));
+}
+
+}  // namespace
+
+std::string OpenSslReason(absl::string_view doing) {
+  char reason[256] = {};
+  ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
+  ERR_clear_error();
+  return absl::StrCat("cannot ", doing, ": ", reason);
+}
+
+absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view what,
+                                                           const std::string& pem) {
+  std::vector<Certificate> all;
+  const Bio reader = Reader(pem);
+  ERR_clear_error();
+  while (Certificate next{PEM_read_bio_X509_AUX(reader.get(), nullptr, NoPassphrase, nullptr)}) {
+    all.push_back(std::move(next));
+  }
+  const unsigned long error = ERR_peek_last_error();
+  const bool at_end =
+      ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  // In the first and the last line of each; a line that is damaged there is passed over in silence.
+  const size_t marks = Count(pem, "CERTIFICATE-----");
+  if (all.empty() && at_end && marks == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(what, " holds no certificate in PEM format"));
+  }
+  if (!at_end || marks != 2 * all.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " holds a damaged certificate in PEM format, number ", all.size() + 1));
+  }
+  ERR_clear_error();
+  return all;
+}
+
+absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem) {
+  PrivateKey key(PEM_read_bio_PrivateKey(Reader(pem).get(), nullptr, NoPassphrase, nullptr));
+  ERR_clear_error();
+  if (key != nullptr) return key;
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " holds no private key in PEM format without a passphrase"));
+}
+
+absl::StatusOr<std::string> ToPem(X509* certificate) {
+  const Bio text(BIO_new(BIO_s_mem()));
+  if (text == nullptr || PEM_write_bio_X509(text.get(), certificate) != 1) {
+    return absl::InternalError(OpenSslReason("write a certificate"));
+  }
+  return Contents(text.get());
+}
+
+absl::StatusOr<std::string> ToPem(EVP_PKEY* key) {
+  const Bio text(BIO_new(BIO_s_secmem()));
+  if (text == nullptr ||
+      PEM_write_bio_PrivateKey(text.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+    return absl::InternalError(OpenSslReason("write a private key"));
+  }
+  return Contents(text.get());
+}
+
+}  // namespace privatemail

@@ -1,0 +1,45 @@
+// Certificates and keys out of PEM.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_PEM_H_
+#define PRIVATEMAIL_SERVER_DAEMON_PEM_H_
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace privatemail {
+
+struct FreeOpenSsl {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Bio = std::unique_ptr<BIO, FreeOpenSsl>;
+using Certificate = std::unique_ptr<X509, FreeOpenSsl>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
+
+// "cannot DOING: ", and why OpenSSL says so; its reasons are forgotten.
+std::string OpenSslReason(absl::string_view doing);
+
+// At least one, as they stand in the text. FAILED_PRECONDITION, naming `what`: there is none, or a
+// block is damaged, after which OpenSSL would read no further and say nothing.
+absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view what,
+                                                           const std::string& pem);
+
+// FAILED_PRECONDITION, naming `what`: there is none, or it takes a passphrase.
+absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem);
+
+// INTERNAL.
+absl::StatusOr<std::string> ToPem(X509* certificate);
+absl::StatusOr<std::string> ToPem(EVP_PKEY* key);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_PEM_H_

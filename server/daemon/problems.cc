@@ -1,0 +1,21 @@
+#include "server/daemon/problems.h"
+
+#include <string>
+
+#include "absl/strings/str_join.h"
+
+namespace privatemail {
+
+void Problems::Add(const absl::Status& status) {
+  if (!status.ok()) all_.push_back(status);
+}
+
+absl::Status Problems::status() const {
+  if (all_.empty()) return absl::OkStatus();
+  const auto message = [](std::string* out, const absl::Status& one) {
+    out->append(one.message().data(), one.message().size());
+  };
+  return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
+}
+
+}  // namespace privatemail

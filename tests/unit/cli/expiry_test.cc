@@ -1,0 +1,55 @@
+#include "client/cli/expiry.h"
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::cli {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
+
+int64_t Parsed(const char* text) {
+  const auto time = ParseExpiry("--expires", text, kNow);
+  EXPECT_THAT(time, IsOk()) << text;
+  return time.ok() ? absl::ToUnixSeconds(*time) : 0;
+}
+
+TEST(Expiry, IsASpanFromNowOnOrAMoment) {
+  EXPECT_EQ(Parsed("30d"), 1'800'000'000 + 30 * 86'400);
+  EXPECT_EQ(Parsed("12h"), 1'800'000'000 + 12 * 3'600);
+  EXPECT_EQ(Parsed("90m"), 1'800'000'000 + 90 * 60);
+  EXPECT_EQ(Parsed("2027-01-31"), 1'801'353'600);            // date -d 2027-01-31Z +%s
+  EXPECT_EQ(Parsed("2027-01-31T12:00:00Z"), 1'801'396'800);  // twelve hours later
+  EXPECT_EQ(Parsed("2027-01-31T12:00:00+02:00"), 1'801'389'600);
+}
+
+TEST(Expiry, RefusesWhatIsNoTimeToCome) {
+  for (const char* text : {"",
+                           "d",
+                           "30",
+                           "30s",
+                           "30w",
+                           "-1d",
+                           "+1d",
+                           "0d",
+                           "1.5d",
+                           "d30",
+                           "99999999999999d",
+                           "99999999999999999999d",
+                           "36526d",
+                           "2027-01-15",
+                           "2027-01-15T08:00:00Z",
+                           "2026-12-31",
+                           "2027-13-01",
+                           "2028-02-30",
+                           "tomorrow",
+                           "infinite-future",
+                           "infinite-past",
+                           "3000-01-01"}) {
+    EXPECT_THAT(ParseExpiry("--expires", text, kNow),
+                FailsWith(absl::StatusCode::kInvalidArgument, "--expires must be a time to come"))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::cli
