@@ -1,10 +1,10 @@
 // Single items over the wire.
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/service_fixture.h"
 
@@ -195,10 +195,8 @@ TEST_F(ItemsService, TheAuditLogCountsThemAndTellsNothingOfThem) {
   ASSERT_THAT(Delete({"item-001", "item-002", "item-003", "none"}, &deleted), IsOk());
   daemon_->Drain(absl::Seconds(1));
   const std::string text = Contents(directory_ / "audit.jsonl");
-  std::istringstream lines(text);
   std::vector<std::string> entries;
-  for (std::string line; std::getline(lines, line);) {
-    const auto entry = nlohmann::json::parse(line);
+  for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
     entries.push_back(absl::StrCat(entry["rpc"].get<std::string>(), " ", entry["rows"].get<int>()));
     EXPECT_EQ(entry["collection"], "birds");
     EXPECT_EQ(entry.size(), 12u) << entry;

@@ -153,7 +153,7 @@ DaemonOptions OneAtATime() {
   DaemonOptions options;
   options.limits.max_concurrent = 1;
   options.limits.max_queued = 1;
-  options.limits.queue_seconds = .2;
+  options.limits.queue_seconds = 1;
   return options;
 }
 
@@ -178,7 +178,7 @@ TEST_F(QueueTest, ACallWaitsItsTurnAndIsRefusedWhenThatTakesTooLong) {
   absl::Status status;
   // Until the upload has come so far as to hold the only place.
   for (int i = 0; i < 50 && status.ok(); ++i) status = List();
-  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 0.2 s (queue_seconds)"));
+  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s (queue_seconds)"));
   EXPECT_THAT(List(absl::Milliseconds(50)), FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
   absl::SleepFor(absl::Milliseconds(300));  // until the server has noticed that nobody waits
   std::thread waiting([&] { EXPECT_THAT(List(), IsOk()); });

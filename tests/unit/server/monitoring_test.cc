@@ -1,13 +1,12 @@
 // What monitors, probes and auditors see.
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/http_client.h"
 #include "tests/unit/server/service_fixture.h"
@@ -139,9 +138,7 @@ TEST_F(MonitoringTest, TheAuditLogTellsWhoDidWhatAndNothingOfWhatItWas) {
   ASSERT_FALSE(Retrieve(birds, &response, "x\"\n").ok());
   daemon_->Drain(absl::Seconds(1));
   const std::string text = Contents(directory_ / "audit.jsonl");
-  std::istringstream lines(text);
-  std::vector<nlohmann::json> entries;
-  for (std::string line; std::getline(lines, line);) entries.push_back(nlohmann::json::parse(line));
+  const std::vector<nlohmann::json> entries = CallsIn(directory_ / "audit.jsonl");
   ASSERT_EQ(entries.size(), 5u);
   const char* rpcs[] = {"CreateCollection", "UpsertItems", "BuildEmbedding", "Retrieve",
                         "Retrieve"};

@@ -1,11 +1,11 @@
 // Snapshots over the network.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "common/protocol/snapshot.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
 
 namespace privatemail::testing {
@@ -149,10 +149,9 @@ TEST_F(SnapshotServiceTest, LeaveCountsAloneInTheAuditLog) {
   MakeBirds(3, false);
   const auto bytes = Snapshot("birds");
   ASSERT_THAT(Restore("copy", *bytes), IsOk());
-  std::ifstream file(directory_ / "audit.jsonl");
   int seen = 0;
-  for (std::string line; std::getline(file, line);) {
-    const auto entry = nlohmann::json::parse(line);
+  for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
+    const std::string line = entry.dump();
     if (entry["rpc"] != "SnapshotCollection" && entry["rpc"] != "RestoreCollection") continue;
     ++seen;
     EXPECT_EQ(entry["rows"], 3);

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/sqlite/checked_pages.h"
-#include "common/sqlite/checked_pages.h"
 #include "server/store/uuid.h"
 #include "tests/unit/server/fixtures.h"
 
