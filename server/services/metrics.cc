@@ -99,7 +99,7 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
                   .Register(registry_);
   rejections_ = &prometheus::BuildCounter()
                      .Name("privatemail_rejected_total")
-                     .Help("Calls refused by a limit: rate, concurrency or size.")
+                     .Help("Calls refused by a limit: rate, concurrency or size; and connections.")
                      .Register(registry_);
   refusals_ = &prometheus::BuildCounter()
                    .Name("privatemail_access_refused_total")
@@ -151,7 +151,8 @@ void Metrics::EndBuild(const std::string& collection) {
 
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
-  families.push_back(Single("privatemail_requests_in_flight", "Calls that are worked on.",
+  families.push_back(Single("privatemail_requests_in_flight",
+                            "Calls that are worked on, or whose answers wait to be taken.",
                             prometheus::MetricType::Gauge,
                             static_cast<double>(admission_->working())));
   families.push_back(Single("privatemail_requests_queued", "Calls that wait for their turn.",

@@ -2,7 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -30,6 +32,16 @@ class MonitoringTest : public ServiceTest {
 
   std::string Metrics() const { return HttpGet(daemon_->http_address(), "/metrics"); }
 
+  // Once the answers of all calls are known to be taken, which their callers know a little earlier.
+  std::string MetricsAtRest() const {
+    std::string metrics = Metrics();
+    for (int i = 0; i < 200 && !absl::StrContains(metrics, "requests_in_flight 0\n"); ++i) {
+      absl::SleepFor(absl::Milliseconds(20));
+      metrics = Metrics();
+    }
+    return metrics;
+  }
+
   absl::Status Retrieve(const v1::GetCollectionResponse& birds, v1::RetrieveResponse* response,
                         const std::string& name = "birds") const {
     grpc::ClientContext context;
@@ -50,7 +62,7 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
   EXPECT_THAT(Retrieve(birds, &response), IsOk());
   EXPECT_THAT(Retrieve(birds, &response), IsOk());
   EXPECT_FALSE(Retrieve(birds, &response, "fish").ok());
-  const std::string metrics = Metrics();
+  const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("HTTP/1.1 200"));
   for (const char* line : {R"(privatemail_requests_total{code="OK",rpc="Retrieve"} 2)",
                            R"(privatemail_requests_total{code="NOT_FOUND",rpc="Retrieve"} 1)",
