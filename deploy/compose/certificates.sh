@@ -4,7 +4,7 @@
 #   /authority   volume of this container alone: the authorities' keys and the originals
 #   /for/NAME    volume that container NAME reads
 set -euo pipefail
-umask 022 # what must stay secret gets a mode of its own
+umask 022 # for the folders that others look into; make-certificates.sh has its own
 
 make_all() { # DIR
   make-certificates.sh authority "$1/service"
@@ -18,7 +18,13 @@ make_all() { # DIR
 
 # Into a folder that stays root's: the container reads its files and adds none.
 give() { # CONTAINER USER FILE...
-  install -o "$2" -g "$2" -m 0400 -t "/for/$1" "${@:3}"
+  local file
+  for file in "${@:3}"; do
+    rm -f "/for/$1/${file##*/}"
+    cp "$file" "/for/$1/"
+    chmod 400 "/for/$1/${file##*/}"
+    chown "$2:$2" "/for/$1/${file##*/}" # last: what is not root's any more, this root cannot change
+  done
 }
 
 # A certificate takes the place of a password, so nothing in here is secret. The daemon wants it private all the same.
@@ -28,7 +34,6 @@ connection_to_database() {
     "sslcert=/certificates/privatemail.crt sslkey=/certificates/privatemail.key"
 }
 
-chmod 700 /authority
 if [ ! -e /authority/made ]; then
   rm -rf /authority/draft
   mkdir /authority/draft

@@ -9,8 +9,8 @@ data=$root/main
 # Whole or not at all: a start that was interrupted begins anew.
 make_database() {
   rm -rf "$root/draft"
-  initdb --pgdata "$root/draft" --username postgres --auth-local peer --data-checksums --encoding UTF8 \
-    --locale C.UTF-8 --no-instructions
+  initdb --pgdata "$root/draft" --username postgres --auth-local peer --auth-host reject --data-checksums \
+    --encoding UTF8 --locale C.UTF-8 --no-instructions
   cat >"$root/draft/pg_hba.conf" <<END
 local   all          postgres          peer
 hostssl privatemail  privatemail  all  cert
