@@ -133,6 +133,7 @@ kill_while_writing() { # SERVICE
   done
   kill_process_of "$service"
   wait "$writer_pid" || { tail "$work/writer.log" >&2; fail "the writer did not get over it"; }
+  step "$service: the writer had to send again $(grep -c 'sending again' "$work/writer.log") times"
   [ "$(property "$service" '{{.RestartCount}}')" -gt "$restarts" ] || fail "$service was not started again"
   wait_until_healthy "$service"
   every_acknowledged_row_is_there "$service"
