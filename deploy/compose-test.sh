@@ -27,39 +27,62 @@ demo() { compose run --rm --no-deps -T demo "$@" 2>>"$work/run.log"; }
 container_of() { compose ps -q "$1"; }
 property() { docker inspect -f "$2" "$(container_of "$1")"; }
 
+# Takes away all of it, whatever has happened before.
 finish() {
   local code=$?
   trap - EXIT
-  if [ "$code" -ne 0 ] && [ -e "$work/test.yml" ]; then
-    tail -20 "$work/run.log" >&2 || true
-    compose logs --tail 30 >&2 || true
-  fi
+  set +e
+  [ "$code" -eq 0 ] || tell_what_happened >&2
   if [ -e "$work/test.yml" ]; then
+    docker rm -f -v "privatemaild-$PRIVATEMAIL_TAG" >/dev/null 2>&1
     compose down --volumes --rmi all --remove-orphans >"$work/down.log" 2>&1 || { code=1; cat "$work/down.log" >&2; }
-    docker rmi "privatemail-base:$PRIVATEMAIL_TAG" >/dev/null 2>&1 || true
+    docker rmi "privatemail-base:$PRIVATEMAIL_TAG" >/dev/null 2>&1
     step "removed containers, networks, volumes and images"
   fi
   stop_engine
-  rm -rf --one-file-system "${work:?}"
+  rm -rf --one-file-system "${work:?}" || code=1
   [ "$code" -ne 0 ] || step "passed"
   exit "$code"
+}
+tell_what_happened() {
+  [ ! -e "$work/run.log" ] || tail -20 "$work/run.log"
+  [ ! -e "$work/test.yml" ] || compose logs --tail 30
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-build_images() {
+override_compose_file() {
   # An engine that has no network of its own to build in, or one without a name service, builds in the host's.
   {
     echo "services:"
     printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild demo
   } >"$work/test.yml"
+}
+
+build_images() {
   step "building images"
   compose build >"$work/build.log" 2>&1 || { tail -40 "$work/build.log" >&2; fail "docker-compose build"; }
   docker images --format '   {{.Repository}} {{.Size}}' --filter "reference=*:$PRIVATEMAIL_TAG"
-  docker run --rm --read-only --network none --entrypoint privatemaild -v "$PWD/kubernetes:/kubernetes:ro" \
-    "privatemaild:$PRIVATEMAIL_TAG" --config /kubernetes/privatemaild.toml --check-config >/dev/null ||
-    fail "the daemon refuses kubernetes/privatemaild.toml"
+}
+
+# What docker-compose.yml overrides: the image's own command and health check; and what it does not use.
+try_image_alone() {
+  local name=privatemaild-$PRIVATEMAIL_TAG health=""
+  docker run --rm --read-only --network none -v "$PWD/kubernetes:/kubernetes:ro" "privatemaild:$PRIVATEMAIL_TAG" \
+    --config /kubernetes/privatemaild.toml --check-config >/dev/null || fail "kubernetes/privatemaild.toml is refused"
   step "the daemon accepts kubernetes/privatemaild.toml"
+  docker run -d --name "$name" --read-only --network none --cap-drop ALL --security-opt no-new-privileges \
+    --health-interval 1s "privatemaild:$PRIVATEMAIL_TAG" >/dev/null
+  for _ in $(seq 60); do
+    health=$(docker inspect -f '{{.State.Health.Status}}' "$name")
+    [ "$health" = starting ] || break
+    sleep 1
+  done
+  docker stop "$name" >/dev/null
+  health+=", ended with $(docker inspect -f '{{.State.ExitCode}}' "$name")"
+  docker rm -v "$name" >/dev/null
+  [ "$health" = "healthy, ended with 0" ] || fail "the image alone, read-only and without capabilities: $health"
+  step "the image alone, read-only and without capabilities: $health"
 }
 
 run_demo() {
@@ -165,8 +188,10 @@ without_database() {
 
 have_engine
 have_compose
+override_compose_file
 have_base
 build_images
+try_image_alone
 run_demo
 compose up -d privatemaild >>"$work/run.log" 2>&1 || fail "docker-compose up -d privatemaild"
 wait_until_healthy privatemaild
