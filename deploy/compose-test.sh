@@ -14,8 +14,8 @@ fail() { echo "compose-test: FAILED: $*" >&2; exit 1; }
 
 # Names of this run alone, so that nothing of an engine that was there before is touched.
 export PRIVATEMAIL_TAG=test-$$ PRIVATEMAIL_PORT="" DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
-batches=60
-rows=10
+batches=12
+rows=10000
 compose_tool=()
 before=""
 
@@ -102,7 +102,7 @@ wait_until_healthy() {
 
 # Everything that is stored of the birds, items, vectors, labels and versions, in a line.
 stored() {
-  demo items list birds --limit 100000 --features --json >"$work/items.json" || fail "items list"
+  demo items list birds --limit 1000000 --features --json >"$work/items.json" || fail "items list"
   echo "$(demo items count birds) $(sha256sum <"$work/items.json" | cut -c1-16)"
 }
 
@@ -138,33 +138,53 @@ make_written() {
 
 # kill -9 from the engine's side; from within, a container's first process cannot be killed.
 kill_process_of() { # SERVICE
-  local pid
+  local pid restarts
   pid=$(property "$1" '{{.State.Pid}}')
+  restarts=$(property "$1" '{{.RestartCount}}')
   docker run --rm --pid host --network none --user 0 --entrypoint bash "privatemaild:$PRIVATEMAIL_TAG" \
     -c "kill -9 $pid" || fail "kill -9 $pid"
-  step "$1: killed process $pid with SIGKILL after $(wc -l <"$work/acknowledged") acknowledged rows"
+  step "$1: killed process $pid with SIGKILL after $(acknowledged) acknowledged rows"
+  for _ in $(seq 60); do
+    [ "$(property "$1" '{{.RestartCount}}')" -eq "$restarts" ] || break
+    sleep .5
+  done
+  [ "$(property "$1" '{{.RestartCount}}')" -gt "$restarts" ] || fail "$1 was not started again"
+  wait_until_healthy "$1"
+}
+
+acknowledged() { wc -l <"$work/acknowledged"; }
+was_cut_off() { grep -q "sending again" "$work/writer.log"; }
+
+# Until the writer has another answer and is, probably, in the middle of its next upload.
+let_write() { # PROCESS
+  local seen
+  seen=$(acknowledged)
+  until [ "$(acknowledged)" -gt "$seen" ]; do
+    kill -0 "$1" 2>/dev/null || { tail "$work/writer.log" >&2; fail "the writer ended early"; }
+    sleep .05
+  done
+  sleep ".$((RANDOM % 8 + 2))"
 }
 
 kill_while_writing() { # SERVICE
-  local service=$1 restarts writer_pid
-  restarts=$(property "$service" '{{.RestartCount}}')
+  local service=$1 writer_pid
+  : >"$work/acknowledged"
   writer "$service" >"$work/acknowledged" 2>"$work/writer.log" &
   writer_pid=$!
-  until [ "$(wc -l <"$work/acknowledged")" -ge $((5 * rows)) ]; do
-    kill -0 "$writer_pid" 2>/dev/null || { tail "$work/writer.log" >&2; fail "the writer ended early"; }
-    sleep .05
+  for _ in 1 2 3 4; do
+    let_write "$writer_pid"
+    kill_process_of "$service"
+    ! was_cut_off || break
   done
-  kill_process_of "$service"
+  was_cut_off || fail "$service: no upload was under way at any of four kills"
   wait "$writer_pid" || { tail "$work/writer.log" >&2; fail "the writer did not get over it"; }
-  step "$service: the writer had to send again $(grep -c 'sending again' "$work/writer.log") times"
-  [ "$(property "$service" '{{.RestartCount}}')" -gt "$restarts" ] || fail "$service was not started again"
-  wait_until_healthy "$service"
+  step "$service: an upload was cut off: $(grep -m 1 'sending again' "$work/writer.log")"
   every_acknowledged_row_is_there "$service"
   nothing_is_lost "$service is back"
 }
 
 every_acknowledged_row_is_there() { # SERVICE
-  demo items list written --limit 100000 --json >"$work/items.json" || fail "items list"
+  demo items list written --limit 1000000 --json >"$work/items.json" || fail "items list"
   grep -o "\"id\":\"$1-[0-9-]*\"" "$work/items.json" | cut -d'"' -f4 | sort >"$work/stored"
   sort "$work/acknowledged" >"$work/expected"
   [ "$(wc -l <"$work/expected")" -eq $((batches * rows)) ] || fail "the writer wrote too little"
