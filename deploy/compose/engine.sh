@@ -45,6 +45,7 @@ stop_engine() {
   [ -n "$engine_pid" ] || return 0
   kill "$engine_pid"
   wait "$engine_pid" || true
+  umount "$work/run/netns/default" # the one mount that an engine leaves behind
   step "stopped the engine, process $engine_pid"
   engine_pid=""
 }
