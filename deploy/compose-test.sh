@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d /tmp/pm.XXXXXX) # short, because paths of sockets are
+exec 3>&1 4>&2
 step() { printf '== %s\n' "$*"; }
 fail() { echo "compose-test: FAILED: $*" >&2; exit 1; }
 # shellcheck source=deploy/compose/engine.sh
@@ -32,6 +33,7 @@ finish() {
   local code=$?
   trap - EXIT
   set +e
+  exec >&3 2>&4 # a signal may come while a function writes to a file
   [ "$code" -eq 0 ] || tell_what_happened >&2
   if [ -e "$work/test.yml" ]; then
     docker rm -f -v "privatemaild-$PRIVATEMAIL_TAG" >/dev/null 2>&1
