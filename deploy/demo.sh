@@ -17,21 +17,7 @@ bin=build/release
 out=demo
 mkdir -p "$out"
 
-# 24 species of 60 pictures: 10 of each are public anchors, 3 of them queries, the others the gallery.
-if [ ! -e "$out/pictures.done" ]; then
-  echo "demo: painting 24 species of invented birds, 60 pictures each"
-  rm -rf "$out/pictures" "$out/anchors" "$out/gallery" "$out/held-back"
-  "$bin/client/privatemail" sample-images --out "$out/pictures" --classes 24 --per-class 60 --seed 7
-  for species in "$out"/pictures/*/; do
-    name=$(basename "$species")
-    mkdir -p "$out/anchors/$name" "$out/gallery/$name" "$out/held-back/$name"
-    mv "$species"00*.png "$out/anchors/$name/"
-    mv "$species"010.png "$species"011.png "$species"012.png "$out/held-back/$name/"
-    mv "$species"*.png "$out/gallery/$name/"
-  done
-  rm -rf "$out/pictures"
-  touch "$out/pictures.done"
-fi
+deploy/paint-birds.sh "$bin/client/privatemail" "$out"
 
 # A fresh daemon and ledger each time, so that the demo never runs out of budget.
 rm -rf "$out/data" "$out/state" "$out/daemon.out"

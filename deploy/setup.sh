@@ -1,20 +1,34 @@
 #!/usr/bin/env bash
 # Installs what PrivateMail is built and tested with: Debian 12 packages only, no other source.
 # Works as root and for a user who may use sudo. Does nothing when everything is there already.
+# usage: setup.sh [--build-only]    only what the release preset needs: no tests, no fuzzers, no compiler cache
 set -euo pipefail
 
 packages=(
-  build-essential cmake ninja-build pkg-config ccache git
+  build-essential cmake ninja-build pkg-config
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
-  libpq-dev postgresql
+  libpq-dev
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
-  libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
-  clang-14 libclang-rt-14-dev
-  python3 python3-numpy python3-scipy openssl
 )
+case "$*" in
+  --build-only) ;;
+  "")
+    packages+=(
+      ccache git
+      postgresql
+      libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
+      clang-14 libclang-rt-14-dev
+      python3 python3-numpy python3-scipy openssl
+    )
+    ;;
+  *)
+    echo "setup: the only option is --build-only, but these were given: $*" >&2
+    exit 2
+    ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The service `certificates`: makes two authorities, one for PrivateMail and one for its database, and gives each
+# container its own key and no other. What was made before stays. Root in its container, which has no network.
+#   /authority   volume of this container alone: the authorities' keys and the originals
+#   /for/NAME    volume that container NAME reads
+set -euo pipefail
+umask 022 # for the folders that others look into; make-certificates.sh has its own
+
+make_all() { # DIR
+  make-certificates.sh authority "$1/service"
+  make-certificates.sh server "$1/service" privatemaild privatemaild localhost 127.0.0.1
+  make-certificates.sh client "$1/service" probe
+  make-certificates.sh client "$1/service" demo
+  make-certificates.sh authority "$1/database"
+  make-certificates.sh server "$1/database" postgres postgres
+  make-certificates.sh client "$1/database" privatemail # the name of the database role that it stands for
+}
+
+# Into a folder that stays root's: the container reads its files and adds none.
+give() { # CONTAINER USER FILE...
+  local file
+  for file in "${@:3}"; do
+    rm -f "/for/$1/${file##*/}"
+    cp "$file" "/for/$1/"
+    chmod 400 "/for/$1/${file##*/}"
+    chown "$2:$2" "/for/$1/${file##*/}" # last: what is not root's any more, this root cannot change
+  done
+}
+
+# A certificate takes the place of a password, so nothing in here is secret. The daemon wants it private all the same.
+connection_to_database() {
+  echo "host=postgres dbname=privatemail user=privatemail sslmode=verify-full" \
+    "sslrootcert=/certificates/database-ca.crt" \
+    "sslcert=/certificates/privatemail.crt sslkey=/certificates/privatemail.key"
+}
+
+if [ ! -e /authority/made ]; then
+  rm -rf /authority/draft
+  mkdir /authority/draft
+  make_all /authority/draft
+  mv /authority/draft /authority/made
+fi
+cd /authority/made
+cp database/ca.crt database-ca.crt
+connection_to_database >conninfo
+give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key,probe.crt,probe.key} \
+  database-ca.crt database/privatemail.{crt,key} conninfo
+give postgres 10002 database/{ca.crt,postgres.crt,postgres.key}
+give demo 10001 service/{ca.crt,demo.crt,demo.key}
+touch /tmp/ready
+echo "certificates: every container has its own"
+
+# Compose ends everything when one container ends under --exit-code-from: this one stays, and does nothing.
+trap 'exit 0' TERM INT
+sleep infinity &
+wait

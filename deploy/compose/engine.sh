@@ -1,0 +1,114 @@
+# shellcheck shell=bash disable=SC2154
+# A Docker engine for compose-test.sh, which reads this file: one that answers, or one of Debian's packages, started
+# here and stopped by stop_engine. Needs the functions step and fail and a folder of its own, $work.
+# Leaves the machine's firewall alone: this engine neither forwards nor filters, and images are built in the host's
+# network.
+
+engine_pid=""
+
+docker_answers() { docker version >/dev/null 2>&1; }
+
+install_packages() {
+  [ "$(id -u)" -eq 0 ] || fail "these packages must be installed, which only root can: $*"
+  step "installing $*"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; } \
+    >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; fail "apt-get install $*"; }
+}
+
+have_engine() {
+  if docker_answers; then
+    step "a Docker engine answers: $(docker version --format '{{.Server.Version}}')"
+    return
+  fi
+  command -v dockerd >/dev/null || install_packages docker.io
+  docker_answers || start_engine # a package that is installed starts it, where something starts services
+}
+
+start_engine() {
+  [ "$(id -u)" -eq 0 ] || fail "no Docker engine answers, and only root can start one"
+  export DOCKER_HOST=unix://$work/docker.sock
+  echo '{}' >"$work/daemon.json"
+  dockerd --config-file "$work/daemon.json" --data-root "$work/docker" --exec-root "$work/run" \
+    --pidfile "$work/docker.pid" --host "$DOCKER_HOST" --bridge none --iptables=false --ip-forward=false \
+    >"$work/dockerd.log" 2>&1 &
+  engine_pid=$!
+  for _ in $(seq 120); do
+    docker_answers && break
+    kill -0 "$engine_pid" 2>/dev/null || { tail -20 "$work/dockerd.log" >&2; fail "dockerd ended"; }
+    sleep .5
+  done
+  docker_answers || { tail -20 "$work/dockerd.log" >&2; fail "dockerd does not answer"; }
+  step "started a Docker engine, process $engine_pid: $(docker version --format '{{.Server.Version}}')"
+}
+
+stop_engine() {
+  [ -n "$engine_pid" ] || return 0
+  kill "$engine_pid"
+  wait "$engine_pid" || true
+  umount "$work/run/netns/default" # the one mount that an engine leaves behind
+  step "stopped the engine, process $engine_pid"
+  engine_pid=""
+}
+
+# Either generation of the tool; sets the array compose_tool.
+have_compose() {
+  if command -v docker-compose >/dev/null; then
+    compose_tool=(docker-compose)
+  elif docker compose version >/dev/null 2>&1; then
+    compose_tool=(docker compose)
+  else
+    install_packages docker-compose
+    compose_tool=(docker-compose)
+  fi
+  step "$("${compose_tool[@]}" version --short | sed 's/^/compose /')"
+}
+
+# Sets DEBIAN, the image that all are built from: debian:bookworm, where the engine has or gets it and apt works in it;
+# else one of this machine's own packages.
+have_base() {
+  DEBIAN=debian:bookworm
+  if { docker image inspect "$DEBIAN" || docker pull "$DEBIAN"; } >/dev/null 2>&1 &&
+    docker run --rm --network host "$DEBIAN" apt-get update -q >/dev/null 2>&1; then
+    step "base image: $DEBIAN"
+  else
+    DEBIAN=privatemail-base:$PRIVATEMAIL_TAG
+    import_base
+    step "base image: $DEBIAN, made of this machine's package sources"
+  fi
+  export DEBIAN
+}
+
+import_base() {
+  local release mirror root=$work/base
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  [ "$release" = bookworm ] ||
+    fail "debian:bookworm cannot be pulled, or apt does not work in it, and this machine is no Debian 12 to make one of"
+  command -v debootstrap >/dev/null || install_packages debootstrap
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' | head -1)
+  eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
+  http_proxy=${http_proxy:-} https_proxy=${https_proxy:-} \
+    debootstrap --variant=minbase bookworm "$root" "${mirror:?apt names no source for bookworm}" \
+    >"$work/debootstrap.log" 2>&1 || { tail -5 "$work/debootstrap.log" >&2; fail "debootstrap"; }
+  copy_apt_configuration "$root"
+  tar -C "$root" -c . | docker import - "$DEBIAN" >/dev/null
+  rm -rf "$work/base"
+}
+
+# Where this machine's apt gets packages from, through which proxies and trusting whom. Not its hooks, which may call
+# programs that the image has not.
+copy_apt_configuration() { # ROOT
+  local name
+  rm -f "$1/etc/apt/sources.list"
+  for name in sources.list preferences auth.conf trusted.gpg; do
+    [ ! -e "/etc/apt/$name" ] || cp -aL "/etc/apt/$name" "$1/etc/apt/"
+    [ ! -d "/etc/apt/$name.d" ] || cp -aL "/etc/apt/$name.d" "$1/etc/apt/"
+  done
+  [ ! -d /etc/apt/keyrings ] || cp -aL /etc/apt/keyrings "$1/etc/apt/"
+  cp -aLn /usr/share/keyrings "$1/usr/share/"
+  apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Changelogs)' \
+    >"$1/etc/apt/apt.conf.d/90host" || true # no such line, nothing to copy
+  mkdir -p "$1/etc/ssl/certs" "$1/usr/local/share/ca-certificates"
+  [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/"
+  [ ! -d /usr/local/share/ca-certificates ] ||
+    cp -aL /usr/local/share/ca-certificates/. "$1/usr/local/share/ca-certificates/"
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""Checks the manifests against the types of Kubernetes' own client: fields, types, what is required, and references.
+
+usage: validate.py [FOLDER]    Needs the Debian packages python3-yaml and python3-kubernetes; no cluster.
+"""
+import pathlib
+import re
+import sys
+
+import yaml
+from kubernetes import client
+
+MODELS = {("v1", "Namespace"): "V1Namespace", ("v1", "Service"): "V1Service",
+          ("apps/v1", "StatefulSet"): "V1StatefulSet",
+          ("networking.k8s.io/v1", "NetworkPolicy"): "V1NetworkPolicy",
+          ("policy/v1", "PodDisruptionBudget"): "V1PodDisruptionBudget"}
+PLAIN = {"str": str, "int": int, "bool": bool, "object": (str, int)}  # object: an int or a string, as of a port
+
+
+def faults(value, kind, where):
+    """What is wrong with `value` as a `kind` of the client's: sentences that begin with the path."""
+    if match := re.fullmatch(r"list\[(.*)\]", kind):
+        if not isinstance(value, list):
+            return [f"{where}: must be a list, but is {value!r}"]
+        return [fault for i, one in enumerate(value) for fault in faults(one, match[1], f"{where}[{i}]")]
+    if match := re.fullmatch(r"dict\(str, (.*)\)", kind):
+        if not isinstance(value, dict):
+            return [f"{where}: must be a mapping, but is {value!r}"]
+        return [fault for name, one in value.items() for fault in faults(one, match[1], f"{where}.{name}")]
+    if kind in PLAIN:
+        fits = isinstance(value, PLAIN[kind]) and (kind == "bool" or not isinstance(value, bool))
+        return [] if fits else [f"{where}: must be {kind}, but is {value!r}"]
+    return faults_of_model(value, getattr(client, kind), where)
+
+
+def faults_of_model(value, model, where):
+    if not isinstance(value, dict):
+        return [f"{where}: must be a mapping, but is {value!r}"]
+    types = {model.attribute_map[name]: kind for name, kind in model.openapi_types.items()}
+    found = [f"{where}.{name}: {model.__name__} has no such field" for name in value if name not in types]
+    for name in value.keys() & types.keys():
+        found += faults(value[name], types[name], f"{where}.{name}")
+    if found:
+        return found
+    try:  # the client's own constructors refuse what lacks a required field
+        model(**{name: value.get(json_name) for name, json_name in model.attribute_map.items()})
+    except ValueError as error:
+        return [f"{where}: {error}"]
+    return []
+
+
+def faults_of_references(objects, configmaps):
+    """Selectors, ports and volumes that name what is not there."""
+    stateful_set = objects["StatefulSet", "privatemaild"]["spec"]
+    pod = stateful_set["template"]
+    labels = pod["metadata"]["labels"]
+    container = pod["spec"]["containers"][0]
+    ports = {port["name"] for port in container["ports"]}
+    volumes = {one["name"] for one in pod["spec"]["volumes"]}
+    volumes |= {one["metadata"]["name"] for one in stateful_set["volumeClaimTemplates"]}
+    named = {one["configMap"]["name"] for one in pod["spec"]["volumes"] if "configMap" in one}
+    used = [port["targetPort"] for (kind, _), one in objects.items() if kind == "Service"
+            for port in one["spec"]["ports"]]
+    used += [port["port"] for rule in objects["NetworkPolicy", "privatemaild"]["spec"]["ingress"]
+             for port in rule["ports"]]
+    used += [container[probe]["httpGet"]["port"] for probe in container if probe.endswith("Probe")]
+    selectors = [one["spec"].get("selector") or one["spec"]["podSelector"]
+                 for (kind, _), one in objects.items() if kind != "Namespace"]
+    found = [f"port {name} is not one of the container's" for name in used if name not in ports]
+    found += [f"volume {one['name']} is mounted, but not declared" for one in container["volumeMounts"]
+              if one["name"] not in volumes]
+    found += [f"ConfigMap {name} is not generated" for name in named - configmaps]
+    found += [f"selector {one} selects no pod" for one in selectors
+              if not (one.get("matchLabels", one)).items() <= labels.items()]
+    if ("Service", stateful_set["serviceName"]) not in objects:
+        found.append(f"Service {stateful_set['serviceName']} is not there")
+    return found
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    objects, found = {}, []
+    for name in kustomization["resources"]:
+        for one in yaml.safe_load_all((folder / name).read_text()):
+            model = MODELS.get((one.get("apiVersion"), one.get("kind")))
+            objects[one["kind"], one["metadata"]["name"]] = one
+            found += faults(one, model, f"{name}: {one['kind']}") if model else [f"{name}: unknown kind {one['kind']}"]
+    generated = kustomization["configMapGenerator"]
+    found += [f"{folder / file} is missing" for one in generated for file in one["files"]
+              if not (folder / file).exists()]
+    found += [] if found else faults_of_references(objects, {one["name"] for one in generated})
+    print("\n".join(found) if found else f"{len(objects)} objects are as Kubernetes' client has them")
+    return 1 if found else 0
+
+
+sys.exit(main())
