@@ -22,7 +22,6 @@
 #include <thread>
 #include <vector>
 
-#include "common/protocol/codec.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
@@ -101,34 +100,12 @@ class Kill : public Service {
     for (std::thread& thread : threads) thread.join();
   }
 
-  std::map<std::string, v1::Item> Stored(const Transport& transport) const {
-    std::map<std::string, v1::Item> stored;
-    v1::ScrollItemsRequest request;
-    request.set_collection("things");
-    request.set_limit(1000);
-    do {
-      const auto page = transport.ScrollItems(request);
-      EXPECT_THAT(page, IsOk());
-      if (!page.ok()) return stored;
-      for (const v1::Item& item : page->items()) stored[item.id()] = item;
-      request.set_cursor(page->next_cursor());
-    } while (!request.cursor().empty());
-    return stored;
-  }
-
   // A search for all that is embedded finds nothing that was deleted.
   void Search(const Transport& transport, const v1::GetCollectionResponse& things,
               const std::map<std::string, v1::Item>& stored) const {
-    const v1::PublicParameters& parameters = things.parameters();
-    const FloatMatrix release =
-        FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
-                            parameters.settings().embedding_dim());
-    v1::RetrieveRequest request;
-    request.set_collection("things");
-    request.set_fingerprint(things.fingerprint());
+    v1::RetrieveRequest request = RandomSearch(things);
     request.set_embedding_version(acknowledged_version_);
     request.set_k(1000);
-    ToProto(release, request.mutable_release());
     const auto answer = transport.Retrieve(request);
     ASSERT_THAT(answer, IsOk());
     for (const v1::Match& match : answer->slots(0).matches()) {
@@ -139,23 +116,24 @@ class Kill : public Service {
 
   void Check() {
     const Transport transport = Connect();
-    const std::map<std::string, v1::Item> stored = Stored(transport);
+    const auto stored = StoredItems(transport, "things");
+    ASSERT_THAT(stored, IsOk());
     for (Writer& writer : writers_) {
-      for (const std::string& fault : writer.Check(stored)) {
+      for (const std::string& fault : writer.Check(*stored)) {
         ++losses_;
         ADD_FAILURE() << fault;
       }
     }
     const auto things = transport.GetCollection("things");
     ASSERT_THAT(things, IsOk());
-    EXPECT_EQ(things->items(), stored.size());
+    EXPECT_EQ(things->items(), stored->size());
     if (things->embedding_version() < acknowledged_version_) {
       ++losses_;
       ADD_FAILURE() << "build " << acknowledged_version_ << " is not there";
     }
     EXPECT_LE(things->embedding_version(), acknowledged_version_ + 1);
     acknowledged_version_ = things->embedding_version();
-    Search(transport, *things, stored);
+    Search(transport, *things, *stored);
   }
 
   void Prepare() {
