@@ -107,8 +107,8 @@ absl::StatusOr<Transport> ConnectAs(Scene* scene, const std::string& name, v1::K
   return scene->Connect(key->file);
 }
 
-// The copy has at least the items that stay, and goes again.
-void RestoreAndDelete(Scene* scene, const std::string& snapshot) {
+// The copy has at least the items that stay, and is gone in the end.
+void RestoreAndDelete(Scene* scene, const std::string& snapshot, Achievements* achievements) {
   const Transport& admin = scene->admin();
   absl::StatusOr<v1::RestoreCollectionResponse> restored;
   const absl::Status status = scene->Persist("RestoreCollection", [&] {
@@ -122,20 +122,22 @@ void RestoreAndDelete(Scene* scene, const std::string& snapshot) {
   });
   if (!status.ok()) return;
   const uint64_t items = restored->collection().items();
-  const auto deleted = scene->Persist("DeleteCollection", [&] {
+  if (items < Scene::kBaseItems) scene->outcomes().AddFault("items are missing in a copy");
+  const absl::Status deleted = scene->Persist("DeleteCollection", [&] {
     const auto response = admin.DeleteCollection("copy");
     if (response.ok() && response->deleted_items() != items) {
       scene->outcomes().AddFault("the copy was deleted with another number of items");
     }
     return response.status();
   });
-  if (items < Scene::kBaseItems) scene->outcomes().AddFault("items are missing in a copy");
+  if (deleted.ok()) ++achievements->snapshots;
 }
 
 }  // namespace
 
 void Search(Scene* scene, int number) {
   const auto transport = ConnectAs(scene, absl::StrCat("searcher-", number), v1::KEY_SCOPE_SEARCH);
+  if (!transport.ok()) return;  // which was counted
   absl::StatusOr<v1::GetCollectionResponse> things;
   const absl::Status ready = scene->Persist("GetCollection", [&] {
     things = transport->GetCollection("things");
@@ -151,6 +153,7 @@ void Search(Scene* scene, int number) {
 
 void WriteAndRead(Scene* scene, Writer* writer, int number) {
   const auto transport = ConnectAs(scene, absl::StrCat("writer-", number), v1::KEY_SCOPE_WRITE);
+  if (!transport.ok()) return;
   for (int call = 0; scene->GoesOn(); ++call) {
     const bool deletes = call % 3 == 0;
     const absl::Status status = deletes ? writer->Delete(*transport) : writer->Upsert(*transport);
@@ -164,6 +167,7 @@ void WriteAndRead(Scene* scene, Writer* writer, int number) {
 
 void Build(Scene* scene, Achievements* achievements) {
   const auto transport = ConnectAs(scene, "builder", v1::KEY_SCOPE_WRITE);
+  if (!transport.ok()) return;
   const auto ignore = [](const v1::BuildEmbeddingResponse& /*progress*/) {};
   const auto again = [&](const v1::BuildEmbeddingResponse& progress) {
     if (progress.steps_done() != 0) return;
@@ -191,9 +195,7 @@ void SnapshotAndRestore(Scene* scene, Achievements* achievements) {
         return absl::OkStatus();
       });
     });
-    if (!taken.ok()) continue;
-    RestoreAndDelete(scene, snapshot);
-    ++achievements->snapshots;
+    if (taken.ok()) RestoreAndDelete(scene, snapshot, achievements);
   }
 }
 

@@ -48,7 +48,7 @@ class Scene {
   // What a refused caller does before the next call.
   static void Pause();
 
-  // Whether callers are to go on. Nothing is learnt from a thousandth fault.
+  // Whether callers are to go on. After so many faults nothing is learnt from more.
   bool GoesOn() const { return !ended_ && outcomes_.faults() < 100; }
   void End() { ended_ = true; }
 
