@@ -22,7 +22,6 @@
 #include <thread>
 #include <vector>
 
-#include "common/protocol/codec.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/snapshotter.h"
 #include "tests/e2e/writers.h"
@@ -110,16 +109,9 @@ class Kill : public Service {
   // A search for all that is embedded finds nothing that was deleted.
   void Search(const Transport& transport, const v1::GetCollectionResponse& things,
               const Stored& stored) const {
-    const v1::PublicParameters& parameters = things.parameters();
-    const FloatMatrix release =
-        FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
-                            parameters.settings().embedding_dim());
-    v1::RetrieveRequest request;
-    request.set_collection("things");
-    request.set_fingerprint(things.fingerprint());
+    v1::RetrieveRequest request = RandomSearch(things);
     request.set_embedding_version(acknowledged_version_);
     request.set_k(1000);
-    ToProto(release, request.mutable_release());
     const auto answer = transport.Retrieve(request);
     ASSERT_THAT(answer, IsOk());
     for (const v1::Match& match : answer->slots(0).matches()) {
@@ -135,21 +127,20 @@ class Kill : public Service {
 
   void Check() {
     const Transport transport = Connect();
-    const absl::StatusOr<Stored> all = ReadAll(transport, "things");
-    ASSERT_THAT(all, IsOk());
-    const Stored& stored = *all;
-    for (Writer& writer : writers_) Count(writer.Check(stored));
+    const absl::StatusOr<Stored> stored = StoredItems(transport, "things");
+    ASSERT_THAT(stored, IsOk());
+    for (Writer& writer : writers_) Count(writer.Check(*stored));
     Count(snapshotter_.Check(transport));
     const auto things = transport.GetCollection("things");
     ASSERT_THAT(things, IsOk());
-    EXPECT_EQ(things->items(), stored.size());
+    EXPECT_EQ(things->items(), stored->size());
     if (things->embedding_version() < acknowledged_version_) {
       ++losses_;
       ADD_FAILURE() << "build " << acknowledged_version_ << " is not there";
     }
     EXPECT_LE(things->embedding_version(), acknowledged_version_ + 1);
     acknowledged_version_ = things->embedding_version();
-    Search(transport, *things, stored);
+    Search(transport, *things, *stored);
   }
 
   void Prepare() {

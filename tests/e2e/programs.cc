@@ -119,10 +119,10 @@ Outcome Program::Wait() {
 }
 
 Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags,
-               const std::string& listen)
+               const std::string& listen, const std::string& program)
     : program_([&] {
         flags.insert(flags.begin(),
-                     {PRIVATEMAILD, "--data-dir", data_directory, "--listen", listen,
+                     {program, "--data-dir", data_directory, "--listen", listen,
                       "--auto-build-share", "0"});  // versions are what a test builds
         return std::move(flags);
       }()) {

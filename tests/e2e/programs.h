@@ -56,9 +56,10 @@ class Program {
 // privatemaild on a loopback port of its own.
 class Daemon {
  public:
-  // Waits until it listens, or has ended: see listening().
+  // Waits until it listens, or has ended: see listening(). `program` may be another build of it.
   explicit Daemon(const std::string& data_directory, std::vector<std::string> flags = {},
-                  const std::string& listen = "127.0.0.1:0");
+                  const std::string& listen = "127.0.0.1:0",
+                  const std::string& program = PRIVATEMAILD);
 
   bool listening() const { return !address_.empty(); }
   const std::string& address() const { return address_; }          // HOST:PORT

@@ -26,6 +26,32 @@ Labelled SeparatedClasses(int rows, unsigned seed, int columns) {
   return made;
 }
 
+v1::CreateCollectionRequest NewThings(double alpha, int steps) {
+  const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
+  EmbeddingSettings settings;
+  settings.alpha = alpha;
+  settings.steps = steps;
+  v1::CreateCollectionRequest request;
+  request.set_name("things");
+  request.set_extractor("vectors");
+  ToProto(settings, request.mutable_settings());
+  ToProto(anchors.vectors, request.mutable_anchors());
+  request.mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  return request;
+}
+
+v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection) {
+  const v1::PublicParameters& parameters = collection.parameters();
+  const FloatMatrix release =
+      FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
+                          parameters.settings().embedding_dim());
+  v1::RetrieveRequest request;
+  request.set_collection(collection.name());
+  request.set_fingerprint(collection.fingerprint());
+  ToProto(release, request.mutable_release());
+  return request;
+}
+
 void Service::StartDaemon(const std::string& listen) {
   daemon_ =
       std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);
@@ -55,18 +81,8 @@ nlohmann::json Service::Answer(std::vector<std::string> command) const {
 }
 
 void Service::CreateCollection(double alpha, int steps) const {
-  const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
-  Write("anchors", anchors);
-  EmbeddingSettings settings;
-  settings.alpha = alpha;
-  settings.steps = steps;
-  v1::CreateCollectionRequest request;
-  request.set_name("things");
-  request.set_extractor("vectors");
-  ToProto(settings, request.mutable_settings());
-  ToProto(anchors.vectors, request.mutable_anchors());
-  request.mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
-  ASSERT_THAT(Connect().CreateCollection(request), IsOk());
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  ASSERT_THAT(Connect().CreateCollection(NewThings(alpha, steps)), IsOk());
 }
 
 void Service::Fill() const {

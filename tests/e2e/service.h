@@ -31,6 +31,12 @@ struct Labelled {
 // Classes in turn (row i is of class i mod kClasses), each around a direction of its own.
 Labelled SeparatedClasses(int rows, unsigned seed, int columns = kFeatures);
 
+// The collection "things", around the rows of SeparatedClasses.
+v1::CreateCollectionRequest NewThings(double alpha = 12, int steps = 5);
+
+// A release that means nothing, which is all that a server can tell of one. k is to be set.
+v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection);
+
 // Stays out of the way until a test asks: no daemon runs before StartDaemon.
 class Service : public ::testing::Test {
  protected:

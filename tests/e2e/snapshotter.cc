@@ -25,19 +25,6 @@ bool SameItems(const Stored& one, const Stored& other) {
 
 }  // namespace
 
-absl::StatusOr<Stored> ReadAll(const Transport& transport, const std::string& collection) {
-  Stored stored;
-  v1::ScrollItemsRequest request;
-  request.set_collection(collection);
-  request.set_limit(1000);
-  do {
-    PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
-    for (const v1::Item& item : page.items()) stored[item.id()] = item;
-    request.set_cursor(page.next_cursor());
-  } while (!request.cursor().empty());
-  return stored;
-}
-
 absl::Status Snapshotter::WorkUntilFailure(const Transport& transport) {
   while (true) PM_RETURN_IF_ERROR(WorkOnce(transport));
 }
@@ -106,7 +93,7 @@ std::vector<std::string> Snapshotter::Check(const Transport& transport) {
 
 std::string Snapshotter::CheckCopy(const Transport& transport, const std::string& name,
                                    const Stored& expected) const {
-  const absl::StatusOr<Stored> stored = ReadAll(transport, name);
+  const absl::StatusOr<Stored> stored = StoredItems(transport, name);
   if (!stored.ok()) return absl::StrCat(name, ": ", stored.status().message());
   if (SameItems(*stored, expected)) return "";
   return absl::StrCat(name, " has ", stored->size(), " items, and not those of its snapshot, ",

@@ -10,16 +10,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "client/transport.h"
 #include "privatemail/v1/collections.pb.h"
+#include "tests/e2e/writers.h"
 
 namespace privatemail::e2e {
 
 // What is stored in a collection, by id.
 using Stored = std::map<std::string, v1::Item>;
-
-absl::StatusOr<Stored> ReadAll(const Transport& transport, const std::string& collection);
 
 // Takes a snapshot, restores it under another name and deletes an earlier copy, again and again.
 // Not thread-safe.

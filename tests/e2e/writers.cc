@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -34,6 +35,20 @@ bool Is(const v1::Item& item, uint64_t number) {
   return item.label() == expected.label() && item.payload() == expected.payload() &&
          std::equal(item.features().begin(), item.features().end(), expected.features().begin(),
                     expected.features().end());
+}
+
+absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const Transport& transport,
+                                                            const std::string& collection) {
+  std::map<std::string, v1::Item> stored;
+  v1::ScrollItemsRequest request;
+  request.set_collection(collection);
+  request.set_limit(1000);
+  do {
+    PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
+    for (const v1::Item& item : page.items()) stored[item.id()] = item;
+    request.set_cursor(page.next_cursor());
+  } while (!request.cursor().empty());
+  return stored;
 }
 
 Writer::Writer(const std::string& name, const std::string& collection, unsigned seed)
@@ -68,18 +83,22 @@ void Writer::Acknowledge() {
   open_.clear();
 }
 
+absl::Status Writer::Settle(const absl::Status& status) {
+  if (status.ok()) Acknowledge();
+  return status;
+}
+
 absl::Status Writer::Upsert(const Transport& transport) {
   const size_t messages = 1 + bits_() % kMostMessages;
-  return transport
-      .UpsertItems([&](v1::UpsertItemsRequest* message) {
-        if (open_.size() == messages) return false;
-        // Open from before it is sent: nobody knows what becomes of it.
-        const Change& change = open_.emplace_back(NewChange(/*deletes=*/false));
-        message->set_collection(collection_);
-        for (const auto& [id, number] : change) *message->add_items() = ItemOf(id, number);
-        return true;
-      })
-      .status();
+  const auto response = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (open_.size() == messages) return false;
+    // Open from before it is sent: nobody knows what becomes of it.
+    const Change& change = open_.emplace_back(NewChange(/*deletes=*/false));
+    message->set_collection(collection_);
+    for (const auto& [id, number] : change) *message->add_items() = ItemOf(id, number);
+    return true;
+  });
+  return Settle(response.status());
 }
 
 absl::Status Writer::Delete(const Transport& transport) {
@@ -88,13 +107,11 @@ absl::Status Writer::Delete(const Transport& transport) {
   for (const auto& [id, number] : open_.emplace_back(NewChange(/*deletes=*/true))) {
     request.add_ids(id);
   }
-  return transport.DeleteItems(request).status();
+  return Settle(transport.DeleteItems(request).status());
 }
 
 absl::Status Writer::WriteOnce(const Transport& transport) {
-  const absl::Status status = bits_() % 3 == 0 ? Delete(transport) : Upsert(transport);
-  if (status.ok()) Acknowledge();
-  return status;
+  return bits_() % 3 == 0 ? Delete(transport) : Upsert(transport);
 }
 
 absl::Status Writer::WriteUntilFailure(const Transport& transport) {

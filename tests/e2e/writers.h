@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/transport.h"
 #include "privatemail/v1/collections.pb.h"
 
@@ -23,6 +24,10 @@ v1::Item ItemOf(const std::string& id, uint64_t number);
 // Whether an item is wholly the one of this write.
 bool Is(const v1::Item& item, uint64_t number);
 
+// All items of a collection by id, page after page. Errors of the calls pass through.
+absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const Transport& transport,
+                                                            const std::string& collection);
+
 // A writer of ids of its own: upserts in streams of up to three messages and deletions, at random,
 // one call after another. Not thread-safe.
 class Writer {
@@ -33,6 +38,12 @@ class Writer {
   absl::Status WriteUntilFailure(const Transport& transport);
   // The same for `calls` calls; OK after the last.
   absl::Status Write(const Transport& transport, int calls);
+  // A single call of either kind.
+  absl::Status Upsert(const Transport& transport);
+  absl::Status Delete(const Transport& transport);
+  // The call that failed was refused as a whole: nothing of it is open. Only then may calls go on
+  // after a failure without a check.
+  void TakeRefusal() { open_.clear(); }
 
   // Compares what is stored under the writer's ids with what was acknowledged, and settles what is
   // open: its messages must be there as far as one of them, each whole. Returns what is wrong, a
@@ -53,8 +64,7 @@ class Writer {
   using Change = std::map<std::string, uint64_t>;
 
   absl::Status WriteOnce(const Transport& transport);
-  absl::Status Upsert(const Transport& transport);
-  absl::Status Delete(const Transport& transport);
+  absl::Status Settle(const absl::Status& status);
   Change NewChange(bool deletes);
   void Acknowledge();
   static void Apply(const Change& change, Contents* contents);

@@ -1,0 +1,170 @@
+// Everything that callers and operators do with a daemon, at once, for as long as one likes.
+//
+// 16 searchers, two writers, a builder, and one each who makes and revokes keys, replaces the
+// certificate, and snapshots and restores: more than the daemon's places, so that it refuses some
+// all the time. Every call is answered or refused as its documentation says; what the writers were
+// told is stored in the end; the audit log agrees with what the callers saw; memory does not grow;
+// and SIGTERM ends the daemon with 0 and without a report of a sanitizer or a line of an error.
+// Prints one line, and what was wrong on standard error; exits with 0 when nothing was.
+// tests/e2e/mixed_load.sh runs it for 10 minutes over a daemon with sanitizers.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "tests/e2e/load_callers.h"
+#include "tests/e2e/load_scene.h"
+#include "tests/e2e/resident_memory.h"
+#include "tests/e2e/writers.h"
+#include "tests/testing/postgres_server.h"
+
+namespace privatemail::e2e {
+namespace {
+
+constexpr int kSearchers = 16;
+constexpr double kMostGrowth = .05;
+// In less time a process is still filling its pools and caches.
+constexpr int kSecondsToJudgeMemory = 60;
+
+struct Options {
+  std::string program = PRIVATEMAILD;
+  std::string store = "sqlite";
+  int seconds = 15;
+};
+
+// Runs all callers for that long, looking at the daemon's memory every second.
+void Load(Scene* scene, std::vector<Writer>* writers, int seconds, Achievements* achievements,
+          ResidentMemory* memory) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kSearchers; ++i) threads.emplace_back([=] { Search(scene, i); });
+  for (size_t i = 0; i < writers->size(); ++i) {
+    threads.emplace_back([=] { WriteAndRead(scene, &(*writers)[i], static_cast<int>(i)); });
+  }
+  threads.emplace_back([=] { Build(scene, achievements); });
+  threads.emplace_back([=] { SnapshotAndRestore(scene, achievements); });
+  threads.emplace_back([=] { ChangeKeys(scene, achievements); });
+  threads.emplace_back([=] { ChangeCertificates(scene, achievements); });
+  const auto start = std::chrono::steady_clock::now();
+  for (int second = 1; second <= seconds && scene->GoesOn(); ++second) {
+    std::this_thread::sleep_until(start + std::chrono::seconds(second));
+    memory->Sample();
+  }
+  scene->End();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void CheckStored(Scene* scene, std::vector<Writer>* writers) {
+  const auto stored = StoredItems(scene->admin(), "things");
+  if (!stored.ok()) return scene->outcomes().AddFault(stored.status().ToString());
+  for (Writer& writer : *writers) {
+    for (const std::string& fault : writer.Check(*stored)) scene->outcomes().AddFault(fault);
+  }
+}
+
+void EndDaemon(Scene* scene) {
+  scene->daemon().program().Signal(SIGTERM);
+  const Outcome outcome = scene->daemon().program().Wait();
+  if (outcome.exit_code != 0) {
+    scene->outcomes().AddFault(absl::StrCat("the daemon ended with ", outcome.exit_code));
+  }
+  for (const absl::string_view line : absl::StrSplit(outcome.err, '\n')) {
+    if (absl::StrContains(line, " ERROR ") || absl::StrContains(line, "Sanitizer") ||
+        absl::StrContains(line, "runtime error")) {
+      scene->outcomes().AddFault(absl::StrCat("the daemon said: ", outcome.err));
+      return;
+    }
+  }
+}
+
+void JudgeMemory(const ResidentMemory& memory, int seconds, Outcomes* outcomes) {
+  if (seconds < kSecondsToJudgeMemory || memory.SecondHalfGrowth() < kMostGrowth) return;
+  outcomes->AddFault("the daemon's memory grows");
+}
+
+// A load that left something out says nothing about it.
+void CheckComplete(const Achievements& achieved, Outcomes* outcomes) {
+  const std::pair<const char*, int64_t> done[] = {
+      {"refusal of a call when busy", outcomes->refused_as_busy()},
+      {"build", achieved.builds},
+      {"refusal of a second build", achieved.second_builds},
+      {"revocation of a key", achieved.revoked_keys},
+      {"change of the certificate", achieved.certificates},
+      {"snapshot", achieved.snapshots}};
+  for (const auto& [what, count] : done) {
+    if (count == 0) outcomes->AddFault(absl::StrCat("there was no ", what));
+  }
+}
+
+void Report(const Options& options, const std::vector<Writer>& writers,
+            const Achievements& achieved, const ResidentMemory& memory, const Outcomes& outcomes) {
+  int64_t items = 0;
+  for (const Writer& writer : writers) items += writer.acknowledged_items();
+  for (const std::string& fault : outcomes.first_faults()) {
+    std::fprintf(stderr, "fault: %s\n", fault.c_str());
+  }
+  std::puts(absl::StrFormat(
+                "mixed load on %s for %d s: %d calls answered (%.0f a second) and %d refused as "
+                "busy; %d builds, %d keys revoked, %d certificates changed, %d snapshots restored, "
+                "%d items written and checked; memory %.0f MiB, %+.2f %% in the second half; %d "
+                "faults (%s)",
+                options.store, options.seconds, outcomes.answered(),
+                static_cast<double>(outcomes.answered()) / options.seconds,
+                outcomes.refused_as_busy(), achieved.builds.load(), achieved.revoked_keys.load(),
+                achieved.certificates.load(), achieved.snapshots.load(), items,
+                memory.latest_mebibytes(), 100 * memory.SecondHalfGrowth(), outcomes.faults(),
+                outcomes.Summary())
+                .c_str());
+}
+
+int Run(const Options& options) {
+  std::optional<PostgresServer> postgres;
+  if (options.store == "postgres") postgres.emplace();
+  const auto started = Scene::Start(options.program, postgres ? postgres->NewDatabase() : "");
+  if (!started.ok()) {
+    std::fprintf(stderr, "%s\n", started.status().ToString().c_str());
+    return 1;
+  }
+  Scene& scene = **started;
+  Outcomes& outcomes = scene.outcomes();
+  std::vector<Writer> writers = {{"a", "things", 1}, {"b", "things", 2}};
+  Achievements achieved;
+  ResidentMemory memory(scene.daemon().program().pid());
+  Load(&scene, &writers, options.seconds, &achieved, &memory);
+  outcomes.CompareWith(scene.audit_log());
+  CheckStored(&scene, &writers);
+  EndDaemon(&scene);
+  JudgeMemory(memory, options.seconds, &outcomes);
+  CheckComplete(achieved, &outcomes);
+  Report(options, writers, achieved, memory, outcomes);
+  return outcomes.faults() == 0 ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Loads a daemon with everything at once and says what became of it", "mixed_load");
+  app.add_option("--daemon", options.program, "Program to load")->capture_default_str();
+  app.add_option("--store", options.store, "Where it keeps its collections")
+      ->check(CLI::IsMember({"sqlite", "postgres"}))
+      ->capture_default_str();
+  app.add_option(
+         "--seconds", options.seconds,
+         "For how long; memory is judged from " + absl::StrCat(kSecondsToJudgeMemory) + " on")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return Run(options);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
+
+int main(int argc, char** argv) { return privatemail::e2e::Main(argc, argv); }

@@ -1,0 +1,244 @@
+// Everything at once on all that the daemon is made of but gRPC: for the thread sanitizer, which
+// tests/e2e/mixed_load.cc cannot have. PRIVATEMAIL_LOAD_SECONDS in the environment says for how
+// long; 5 without it, which is what CI runs.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "server/engine/snapshot_io.h"
+#include "tests/unit/server/core_calls.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr int kBaseItems = 300;
+constexpr int kSearchers = 16;
+constexpr int kWriters = 2;
+
+std::chrono::seconds Duration() {
+  const char* const text = std::getenv("PRIVATEMAIL_LOAD_SECONDS");
+  return std::chrono::seconds(text == nullptr ? 5 : std::atoi(text));
+}
+
+std::optional<PayloadFilter> Below(int bound) {
+  v1::PayloadFilter filter;
+  filter.mutable_range()->set_path(absl::StrCat("path", bound % 20));  // more than are kept
+  filter.mutable_range()->set_lt(bound);
+  return *PayloadFilter::FromProto("filter", filter);
+}
+
+class CoreLoad : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto birds =
+        core_.catalog().Create({"birds", SmallSettings(), SmallAnchors(), {}, "vectors"});
+    ASSERT_THAT(birds, IsOk());
+    ASSERT_THAT(core_.catalog().Upsert(*birds, MakeItems(kBaseItems, 1)), IsOk());
+    ASSERT_THAT(core_.catalog().Build("birds", nullptr), IsOk());
+  }
+
+  bool GoesOn() const { return steady_clock::now() < end_ && !HasFailure(); }
+
+  // Makes the call until it is not refused as busy.
+  absl::Status Persist(const std::string& key, const std::function<absl::Status()>& work) {
+    while (true) {
+      const absl::Status status = core_.Call(key, work);
+      if (!IsBusy(status)) return status;
+      ++busy_;
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+  }
+
+  // For calls that nothing but a busy server refuses.
+  void Expect(const std::string& key, const std::function<absl::Status()>& work) {
+    EXPECT_THAT(Persist(key, work), IsOk());
+  }
+
+  void Search(int number);
+  void Write(int number);
+  void Read();
+  void Build();
+  void SnapshotAndRestore();
+  void ChangeKeys();
+  void Reload();
+
+  absl::Status SearchOnce(int number, uint64_t* seen_version);
+  absl::Status CopyAndDelete();
+
+  CoreCalls core_;
+  const steady_clock::time_point end_ = steady_clock::now() + Duration();
+  std::atomic<int64_t> busy_ = 0;
+  std::atomic<int64_t> builds_ = 0;
+  std::atomic<int64_t> copies_ = 0;
+  std::atomic<int64_t> revoked_ = 0;
+};
+
+absl::Status CoreLoad::SearchOnce(int number, uint64_t* seen_version) {
+  const auto view = core_.catalog().Find("birds");
+  if (!view.ok()) return view.status();
+  RetrievalQuery query{Matrix::Random(15, 2), number % 2 == 0 ? 3 : 0, 5, [] { return false; }};
+  query.hidden = view->hidden;
+  if (number % 3 == 0) query.filter = Below(number);
+  const Retriever& retriever = *view->retriever;
+  const auto answer = retriever.Retrieve(query);
+  if (!answer.ok()) return answer.status();
+  for (const Neighbor& neighbor : answer->slots[0]) {
+    EXPECT_EQ(retriever.RowOf(retriever.IdOf(neighbor.row)), neighbor.row);
+  }
+  EXPECT_GE(retriever.version(), *seen_version);
+  *seen_version = retriever.version();
+  return absl::OkStatus();
+}
+
+// One searcher may call only so often.
+void CoreLoad::Search(int number) {
+  const std::string key = core_.MakeKey(kSearchScope, number == 0 ? 50 : 0).text;
+  uint64_t seen_version = 0;
+  for (int call = number; GoesOn(); ++call) {
+    const absl::Status status = Persist(key, [&] { return SearchOnce(call, &seen_version); });
+    if (number == 0 && absl::IsResourceExhausted(status)) continue;
+    EXPECT_THAT(status, IsOk());
+  }
+}
+
+// Remembers what it stored, and finds it in the end.
+void CoreLoad::Write(int number) {
+  const std::string key = core_.MakeKey(kWriteScope).text;
+  std::mt19937 bits(static_cast<unsigned>(number));
+  std::map<std::string, Item> stored;
+  Catalog& catalog = core_.catalog();
+  while (GoesOn()) {
+    const std::string id = absl::StrFormat("writer-%d-%02d", number, bits() % 60);
+    Item item = MakeItem(id, 3, static_cast<unsigned>(bits()));
+    item.payload = absl::StrFormat(R"({"path%d":%d})", bits() % 20, bits() % 100);
+    const bool deletes = bits() % 3 == 0;
+    Expect(key, [&] {
+      const CollectionView birds = *catalog.Find("birds");
+      if (deletes) return catalog.DeleteItems(birds, {id}).status();
+      return catalog.Upsert(birds, {&item, 1}).status();
+    });
+    stored.erase(id);
+    if (!deletes) stored.emplace(id, item);
+  }
+  for (const auto& [id, item] : stored) {
+    const auto found = catalog.GetItems(*catalog.Find("birds"), {&id, 1});
+    ASSERT_THAT(found, IsOk());
+    ASSERT_EQ(found->size(), 1u) << id;
+    EXPECT_EQ((*found)[0].payload, item.payload);
+    EXPECT_EQ((*found)[0].features, item.features);
+  }
+}
+
+void CoreLoad::Read() {
+  const std::string key = core_.MakeKey(kWriteScope).text;
+  Catalog& catalog = core_.catalog();
+  while (GoesOn()) {
+    Expect(key, [&] {
+      const CollectionView birds = *catalog.Find("birds");
+      const auto page = catalog.ScrollItems(birds, Below(40), "", 100);
+      EXPECT_THAT(catalog.CountChanges(birds), IsOk());
+      EXPECT_THAT(catalog.CountItems(birds, std::nullopt, nullptr), IsOk());
+      for (const CollectionView& view : catalog.List()) view.changes_since_embedding();
+      return page.status();
+    });
+  }
+}
+
+void CoreLoad::Build() {
+  const std::string key = core_.MakeKey(kWriteScope).text;
+  while (GoesOn()) {
+    const absl::Status status =
+        Persist(key, [&] { return core_.catalog().Build("birds", nullptr).status(); });
+    builds_ += status.ok() ? 1 : 0;
+    if (status.ok()) continue;
+    // By a build that changes of items have begun.
+    EXPECT_THAT(status, FailsWith(absl::StatusCode::kAborted, "is being built already"));
+  }
+}
+
+absl::Status CoreLoad::CopyAndDelete() {
+  Catalog& catalog = core_.catalog();
+  const CollectionView birds = *catalog.Find("birds");
+  SnapshotCollector collector([](const v1::SnapshotCollection&) { return absl::OkStatus(); });
+  EXPECT_THAT(WriteSnapshot(*birds.published, *catalog.LoadGallery(birds),
+                            [&](absl::string_view block) { return collector.Read(block); }),
+              IsOk());
+  auto contents = collector.Finish();
+  if (!contents.ok()) return contents.status();
+  contents->collection.name = "copy";
+  const auto copy = catalog.Restore(std::move(contents->collection), std::move(contents->gallery));
+  if (!copy.ok()) return copy.status();
+  EXPECT_GE(copy->items, static_cast<uint64_t>(kBaseItems));
+  EXPECT_THAT(catalog.Build("copy", nullptr), IsOk());
+  return catalog.Delete("copy").status();
+}
+
+void CoreLoad::SnapshotAndRestore() {
+  const std::string key = core_.MakeKey(kAdminScope).text;
+  for (; GoesOn(); ++copies_) Expect(key, [&] { return CopyAndDelete(); });
+}
+
+void CoreLoad::ChangeKeys() {
+  const std::string admin = core_.MakeKey(kAdminScope).text;
+  const auto nothing = [] { return absl::OkStatus(); };
+  for (; GoesOn(); ++revoked_) {
+    NewAccessKey key;
+    Expect(admin, [&] {
+      key = core_.MakeKey(kSearchScope);
+      return absl::OkStatus();
+    });
+    Expect(key.text, nothing);
+    Expect(admin, [&] { return core_.keys().Revoke(key.key.id).status(); });
+    EXPECT_THAT(core_.Call(key.text, nothing),
+                FailsWith(absl::StatusCode::kUnauthenticated, "unknown, wrong or revoked"));
+    EXPECT_FALSE(core_.keys().List().empty());
+    EXPECT_THAT(core_.keys().CheckValid(key.key.id, absl::Now()),
+                FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+  }
+}
+
+void CoreLoad::Reload() {
+  while (GoesOn()) {
+    core_.Reload();
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+TEST_F(CoreLoad, IsAnsweredOrRefusedAsDocumented) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kSearchers; ++i) threads.emplace_back([this, i] { Search(i); });
+  for (int i = 0; i < kWriters; ++i) threads.emplace_back([this, i] { Write(i); });
+  threads.emplace_back([this] { Read(); });
+  threads.emplace_back([this] { Build(); });
+  threads.emplace_back([this] { SnapshotAndRestore(); });
+  threads.emplace_back([this] { ChangeKeys(); });
+  threads.emplace_back([this] { Reload(); });
+  for (std::thread& thread : threads) thread.join();
+  std::puts(
+      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, %d copies, "
+                      "%d keys revoked",
+                      Duration().count(), core_.calls(), busy_.load(), builds_.load(),
+                      copies_.load(), revoked_.load())
+          .c_str());
+  EXPECT_EQ(core_.audit_lines(), core_.calls());
+  for (const auto* count : {&busy_, &builds_, &copies_, &revoked_}) EXPECT_GT(*count, 0);
+}
+
+}  // namespace
+}  // namespace privatemail::testing
