@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <numbers>
 #include <random>
 #include <utility>
@@ -10,9 +11,10 @@
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/alignment.h"
 #include "common/numerics/label_graph.h"
+#include "common/numerics/point_source.h"
+#include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
 namespace {
@@ -53,24 +55,26 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
     return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
   }
   const EmbeddingSettings& settings = parameters.settings;
-  PM_ASSIGN_OR_RETURN(const Matrix item_rows, UnitRows("items", gallery.features));
-  PM_ASSIGN_OR_RETURN(const Matrix anchor_rows, UnitRows("anchors", anchors.features));
-  Matrix points(items + anchor_rows.rows(), item_rows.cols());
-  points << item_rows, anchor_rows;
-  const Eigen::Index n = points.rows();
+  PM_ASSIGN_OR_RETURN(UnitPoints unit_points,
+                      UnitPoints::Create(gallery.features, anchors.features));
+  const auto points = std::make_shared<UnitPoints>(std::move(unit_points));
+  const Eigen::Index n = points->rows();
 
-  const AffinityOperator feature_graph(std::move(points), settings.KernelDenominator());
+  const TiledAffinity feature_graph(points, settings.KernelDenominator());
   const LabelGraph label_graph(Concatenate(gallery.labels, anchors.labels), settings.label_graph,
                                settings.KernelDenominator());
+  Vector degrees;
   PM_ASSIGN_OR_RETURN(const Matrix z,
                       SmlqIterate(DeterministicStart(Fingerprint(parameters), n,
                                                      settings.embedding_dim, settings.start_stddev),
                                   feature_graph, label_graph, settings.alpha, settings.steps,
-                                  settings.normalise, observer));
+                                  settings.normalise, observer, &degrees));
+  PM_ASSIGN_OR_RETURN(const double objective,
+                      SmlqObjective(z, feature_graph, degrees, label_graph, settings.alpha));
   Embedding embedding;
   embedding.items_version = gallery.version;
   embedding.collection = gallery.collection;
-  embedding.objective = SmlqObjective(z, feature_graph, label_graph, settings.alpha);
+  embedding.objective = objective;
   embedding.ids = std::move(gallery.ids);
   embedding.labels = std::move(gallery.labels);
   embedding.payloads = std::move(gallery.payloads);
