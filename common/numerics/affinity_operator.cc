@@ -1,10 +1,21 @@
 #include "common/numerics/affinity_operator.h"
 
+#include <chrono>
 #include <limits>
+#include <utility>
 
 #include "common/base/status_macros.h"
 
 namespace privatemail {
+
+ProductObserver OncePerSecond(ProductObserver observer) {
+  using Clock = std::chrono::steady_clock;
+  return [observer = std::move(observer), last = Clock::now()](double share) mutable {
+    if (Clock::now() - last < std::chrono::seconds(1)) return absl::OkStatus();
+    last = Clock::now();
+    return observer(share);
+  };
+}
 
 absl::StatusOr<AffinityOperator::Product> AffinityOperator::MultiplyWithDegrees(
     const Matrix& v, const ProductObserver& observer) const {

@@ -14,6 +14,9 @@ namespace privatemail {
 // of it that is done. A status that is not OK ends the product, which then returns that status.
 using ProductObserver = std::function<absl::Status(double share)>;
 
+// An observer that asks `observer` once a second only, since it may write to a network.
+ProductObserver OncePerSecond(ProductObserver observer);
+
 // W with W_ij = exp(-|x_i - x_j|^2 / c), W_ii = 0, without W: n x n values that nobody could keep.
 // TiledAffinity computes it exactly, FactoredAffinity within a proven error; plan_affinity.h
 // chooses. Immutable after construction, thread-safe, on all cores, and the same bits on any number

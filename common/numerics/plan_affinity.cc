@@ -11,6 +11,9 @@
 namespace privatemail {
 namespace {
 
+// Some ten milliseconds of multiplications.
+constexpr double kNextToNothing = 1e8;
+
 // Multiplications of one column's product, a pair's kernel counted as 16 of them.
 double TiledCost(const AffinityTask& task) {
   const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
@@ -32,6 +35,9 @@ AffinityPlan Tiled(absl::string_view reason) {
 
 AffinityPlan PlanAffinity(const AffinityTask& task) {
   if (!(task.tolerance > 0)) return Tiled("exact affinities are asked for");
+  if (TiledCost(task) <= kNextToNothing) {
+    return Tiled(absl::StrCat("for ", task.rows, " rows exact affinities cost next to nothing"));
+  }
   const double rate = 2 / task.kernel_denominator;
   const double range = rate * task.most_squared_length;
   // Also when it is not a number.

@@ -1,6 +1,5 @@
 #include "common/numerics/smlq.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -12,8 +11,6 @@
 namespace privatemail {
 
 namespace {
-
-constexpr std::chrono::seconds kBetweenObservations{1};
 
 // x becomes the update of x, given the product W x, which is used up.
 void Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph, double alpha,
@@ -37,16 +34,10 @@ absl::Status Scale(int step, int steps, bool normalise, Matrix* x) {
   return absl::OkStatus();
 }
 
-// What watches the product of step `step`: asks the observer of steps, but only once a second,
-// since it may write to a network.
+// What watches the product of step `step`.
 ProductObserver Within(int step, int steps, const StepObserver& observer) {
   if (!observer) return nullptr;
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  return [=, last = now()](double share) mutable {
-    if (now() - last < kBetweenObservations) return absl::OkStatus();
-    last = now();
-    return observer(step - 1 + share, steps);
-  };
+  return OncePerSecond([=](double share) { return observer(step - 1 + share, steps); });
 }
 
 }  // namespace

@@ -137,15 +137,15 @@ TEST(PlanAffinity, TakesTheLowestDegreeWithinTheTolerance) {
 }
 
 TEST(PlanAffinity, PrefersTilesForAFewRows) {
-  EXPECT_FALSE(PlanAffinity(Task(200, 72, 1e-6)).factored);
+  EXPECT_FALSE(PlanAffinity(Task(1000, 72, 1e-6)).factored);
   EXPECT_TRUE(PlanAffinity(Task(2000, 72, 1e-6)).factored);
 }
 
 TEST(PlanAffinity, MakesWhatItPlanned) {
-  const Matrix points = UnitNormal(3000, 128, 14);
-  const Matrix v = Normal(3000, 2, 15);
+  const Matrix points = UnitNormal(1500, 128, 14);
+  const Matrix v = Normal(1500, 2, 15);
   for (const double tolerance : {0., 1e-6, 1e-3}) {
-    const AffinityPlan plan = PlanAffinity(Task(3000, 72, tolerance));
+    const AffinityPlan plan = PlanAffinity(Task(1500, 72, tolerance));
     const auto affinity = MakeAffinity(plan, Source(points), 72);
     ExpectClose(*affinity, points, 72, v, std::max(plan.relative_error, 1e-13), plan.why);
   }
