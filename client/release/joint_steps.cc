@@ -6,8 +6,8 @@
 #include "client/privacy/exact_sampling.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/smlq.h"
+#include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
 namespace {
@@ -70,8 +70,10 @@ Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int
 
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start, const Matrix& rows) {
   const EmbeddingSettings& settings = setting.parameters.settings;
-  return SmlqUpdate(start, AffinityOperator(rows, settings.KernelDenominator()),
-                    setting.label_graph, settings.alpha);
+  // Exact: the sensitivity is that of the exact map. Rows in memory can always be read.
+  return SmlqUpdate(start, TiledAffinity(rows, settings.KernelDenominator()), setting.label_graph,
+                    settings.alpha)
+      .value();
 }
 
 }  // namespace privatemail

@@ -103,6 +103,17 @@ absl::StatusOr<Matrix> UnitRows(absl::string_view field, const Matrix& rows) {
   return ScaledRows(field, rows);
 }
 
+absl::Status InverseLengths(absl::string_view field, const FloatMatrix& rows,
+                            Eigen::Ref<Vector> inverse_length) {
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    const auto length = UsableLength(field, rows.row(i));
+    // A million names would take longer than the lengths.
+    if (!length.ok()) return UsableLength(absl::StrCat(field, " row ", i), rows.row(i)).status();
+    inverse_length[i] = 1 / *length;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckUnitScalable(absl::string_view field, const float* values, int64_t count) {
   return UsableLength(field, Eigen::Map<const Eigen::RowVectorXf>(values, count)).status();
 }

@@ -36,6 +36,11 @@ absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t act
 absl::StatusOr<Matrix> UnitRows(absl::string_view field, const FloatMatrix& rows);
 absl::StatusOr<Matrix> UnitRows(absl::string_view field, const Matrix& rows);
 
+// 1 / length of every row, for whoever scales them later; the same check. inverse_length: one value
+// a row.
+absl::Status InverseLengths(absl::string_view field, const FloatMatrix& rows,
+                            Eigen::Ref<Vector> inverse_length);
+
 // The check that UnitRows makes, for one row: OK, or why it cannot be scaled to length 1.
 absl::Status CheckUnitScalable(absl::string_view field, const float* values, int64_t count);
 

@@ -1,43 +1,50 @@
-// Products with the affinity matrix of a cloud of points, on all cores.
+// The affinity matrix of a cloud of points as something that multiplies.
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_AFFINITY_OPERATOR_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_AFFINITY_OPERATOR_H_
 
-#include <vector>
+#include <functional>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 
 namespace privatemail {
 
-// W with W_ij = exp(-|x_i - x_j|^2 / c), W_ii = 0, as something that multiplies. Exact (double) and
-// the same bits on any number of cores. One product with k columns takes O(n^2 (d + k)) time, half
-// of it saved by symmetry, and O(n (d + k)) memory: W itself is never held, unless it is small and
-// asked for several products. Immutable after construction and thread-safe. Sees private data when
-// a client builds it over its slots.
+// Called about ten times a second during a product, by the thread that asked for it, with the share
+// of it that is done. A status that is not OK ends the product, which then returns that status.
+using ProductObserver = std::function<absl::Status(double share)>;
+
+// An observer that asks `observer` once a second only, since it may write to a network.
+ProductObserver OncePerSecond(ProductObserver observer);
+
+// W with W_ij = exp(-|x_i - x_j|^2 / c), W_ii = 0, without W: n x n values that nobody could keep.
+// TiledAffinity computes it exactly, FactoredAffinity within a proven error; plan_affinity.h
+// chooses. Immutable after construction, thread-safe, on all cores, and the same bits on any number
+// of them. Sees private data when a client builds it over its slots.
 class AffinityOperator {
  public:
-  // points: n x d, rows are points; kernel_denominator: c > 0; products: how often Multiply will be
-  // called. With more than one and n <= 2,048 the upper half of W is kept (at most 18 MB) and only
-  // the first product pays for the kernel.
-  AffinityOperator(Matrix points, double kernel_denominator, int products = 1);
+  virtual ~AffinityOperator() = default;
 
-  Eigen::Index size() const { return points_.rows(); }
+  virtual Eigen::Index size() const = 0;
 
   struct Product {
     Vector degrees;  // n: W 1
     Matrix product;  // n x k: W v
   };
-  // W v and the degrees W 1 in one pass. v: n x k.
-  Product Multiply(const Matrix& v) const;
+  // W v and the degrees W 1 in one pass, for the first of several products. v: n x k. Returns what
+  // the observer or the source of the points returned when it was not OK.
+  absl::StatusOr<Product> MultiplyWithDegrees(const Matrix& v,
+                                              const ProductObserver& observer = nullptr) const;
+
+  // W v alone, for the later ones: the degrees stay the same. A row of degree zero, as the first
+  // product found it, is zero in this one.
+  absl::StatusOr<Matrix> Multiply(const Matrix& v, const Vector& degrees,
+                                  const ProductObserver& observer = nullptr) const;
 
  private:
-  // W is cut into square tiles; `row` and `column` count tiles.
-  Eigen::Index Tiles() const;
-  void FillTile(Eigen::Index row, Eigen::Index column, Matrix& tile) const;
-
-  Matrix points_;
-  Vector squared_norms_;
-  double kernel_denominator_;
-  std::vector<std::vector<Matrix>> kept_;  // [row][column - row]; empty when W is not kept
+  // Sets product (n x k) to W v and, unless it is null, degrees (n) to W 1.
+  virtual absl::Status Sums(const Matrix& v, Matrix* product, Vector* degrees,
+                            const ProductObserver& observer) const = 0;
 };
 
 }  // namespace privatemail

@@ -57,15 +57,19 @@ LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,
 }
 
 Matrix LabelGraph::MultiplyLaplacian(const Matrix& v) const {
+  Matrix product = Matrix::Zero(v.rows(), v.cols());
+  AddLaplacian(1, v, &product);
+  return product;
+}
+
+void LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
   Matrix class_sum = Matrix::Zero(affinity_.rows(), v.cols());
   for (Eigen::Index i = 0; i < size(); ++i) class_sum.row(class_of_row_[i]) += v.row(i);
   const Matrix affine_sum = affinity_ * class_sum;
-  Matrix result(v.rows(), v.cols());
   for (Eigen::Index i = 0; i < size(); ++i) {
     const int32_t c = class_of_row_[i];
-    result.row(i) = class_degree_[c] * v.row(i) - affine_sum.row(c);
+    sum->row(i) += weight * (class_degree_[c] * v.row(i) - affine_sum.row(c));
   }
-  return result;
 }
 
 }  // namespace privatemail

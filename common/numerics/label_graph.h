@@ -29,6 +29,8 @@ class LabelGraph {
 
   // L_Y v. v: n x k.
   Matrix MultiplyLaplacian(const Matrix& v) const;
+  // Adds weight L_Y v to `sum` (n x k).
+  void AddLaplacian(double weight, const Matrix& v, Matrix* sum) const;
 
  private:
   std::vector<int32_t> class_of_row_;  // n, index into the distinct labels in ascending order

@@ -6,8 +6,41 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
+
+namespace {
+
+// x becomes the update of x, given the product W x, which is used up.
+void Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph, double alpha,
+            Matrix* x) {
+  // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
+  // x and (alpha L_Y x + W x) / degrees.
+  label_graph.AddLaplacian(alpha, *x, &product);
+  for (Eigen::Index i = 0; i < x->rows(); ++i) {
+    if (degrees[i] > 0) x->row(i) = 0.5 * (product.row(i) / degrees[i] + x->row(i));
+  }
+}
+
+absl::Status Scale(int step, int steps, bool normalise, Matrix* x) {
+  const double norm = x->stableNorm();
+  if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the embedding has norm ", norm, " after step ", step, " of ", steps,
+                     ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
+  }
+  if (normalise) *x *= std::sqrt(static_cast<double>(x->rows())) / norm;
+  return absl::OkStatus();
+}
+
+// What watches the product of step `step`.
+ProductObserver Within(int step, int steps, const StepObserver& observer) {
+  if (!observer) return nullptr;
+  return OncePerSecond([=](double share) { return observer(step - 1 + share, steps); });
+}
+
+}  // namespace
 
 absl::Status Validate(const EmbeddingSettings& settings) {
   PM_RETURN_IF_ERROR(CheckBetween("kernel_bandwidth", settings.kernel_bandwidth, 1e-3, 1e5));
@@ -17,32 +50,33 @@ absl::Status Validate(const EmbeddingSettings& settings) {
   return CheckBetween("start_stddev", settings.start_stddev, 1e-30, 1e10);
 }
 
-Matrix SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
-                  const LabelGraph& label_graph, double alpha) {
-  // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
-  // x and (alpha L_Y x + W x) / degrees.
-  const AffinityOperator::Product w = feature_graph.Multiply(x);
-  const Matrix pulled = alpha * label_graph.MultiplyLaplacian(x) + w.product;
+absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
+                                  const LabelGraph& label_graph, double alpha) {
+  PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x));
   Matrix updated = x;
-  for (Eigen::Index i = 0; i < x.rows(); ++i) {
-    if (w.degrees[i] > 0) updated.row(i) = 0.5 * (pulled.row(i) / w.degrees[i] + x.row(i));
-  }
+  Update(std::move(w.product), w.degrees, label_graph, alpha, &updated);
   return updated;
 }
 
 absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature_graph,
                                    const LabelGraph& label_graph, double alpha, int steps,
-                                   bool normalise, const StepObserver& observer) {
+                                   bool normalise, const StepObserver& observer, Vector* degrees) {
   Matrix x = std::move(start);
+  Vector own_degrees;
+  if (degrees == nullptr) degrees = &own_degrees;
   for (int step = 1; step <= steps; ++step) {
-    x = SmlqUpdate(x, feature_graph, label_graph, alpha);
-    const double norm = x.stableNorm();
-    if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the embedding has norm ", norm, " after step ", step, " of ", steps,
-                       ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
+    Matrix product;
+    if (step == 1) {
+      PM_ASSIGN_OR_RETURN(AffinityOperator::Product first,
+                          feature_graph.MultiplyWithDegrees(x, Within(step, steps, observer)));
+      *degrees = std::move(first.degrees);
+      product = std::move(first.product);
+    } else {
+      PM_ASSIGN_OR_RETURN(product,
+                          feature_graph.Multiply(x, *degrees, Within(step, steps, observer)));
     }
-    if (normalise) x *= std::sqrt(static_cast<double>(x.rows())) / norm;
+    Update(std::move(product), *degrees, label_graph, alpha, &x);
+    PM_RETURN_IF_ERROR(Scale(step, steps, normalise, &x));
     if (observer) PM_RETURN_IF_ERROR(observer(step, steps));
   }
   return x;
@@ -51,16 +85,22 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer) {
-  const AffinityOperator feature_graph(release, settings.KernelDenominator(), settings.steps);
+  const TiledAffinity feature_graph(release, settings.KernelDenominator(), settings.steps);
   return SmlqIterate(release, feature_graph, label_graph, settings.alpha, settings.steps,
                      settings.normalise, observer);
 }
 
-double SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
-                     const LabelGraph& label_graph, double alpha) {
-  const AffinityOperator::Product w = feature_graph.Multiply(z);
-  const Matrix feature_laplacian_z = w.degrees.asDiagonal() * z - w.product;
-  return z.cwiseProduct(feature_laplacian_z - alpha * label_graph.MultiplyLaplacian(z)).sum();
+absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
+                                     const Vector& degrees, const LabelGraph& label_graph,
+                                     double alpha, const ProductObserver& observer) {
+  // L_X z - alpha L_Y z = Diag(degrees) z - (W z + alpha L_Y z).
+  PM_ASSIGN_OR_RETURN(Matrix pulled, feature_graph.Multiply(z, degrees, observer));
+  label_graph.AddLaplacian(alpha, z, &pulled);
+  double objective = 0;
+  for (Eigen::Index i = 0; i < z.rows(); ++i) {
+    objective += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
+  }
+  return objective;
 }
 
 }  // namespace privatemail

@@ -45,20 +45,24 @@ struct EmbeddingSettings {
 absl::Status Validate(const EmbeddingSettings& settings);
 
 // One update, equation 4 of the second paper: 1/2 Diag(L_X)^+ (alpha L_Y - L_X) x + x with the
-// pseudo-inverse of the diagonal, so a row of degree zero stays as it is. x: n x k; returns n x k.
-Matrix SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
-                  const LabelGraph& label_graph, double alpha);
+// pseudo-inverse of the diagonal, so a row of degree zero stays as it is. x: n x k; returns n x k,
+// or what the product with the feature graph returned when it failed.
+absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
+                                  const LabelGraph& label_graph, double alpha);
 
-// Called after each iteration with the number done and the number in all. A status that is not OK
-// stops the iteration, which then returns that status.
-using StepObserver = std::function<absl::Status(int done, int steps)>;
+// Called after each iteration with the number done and the number in all, and about once a second
+// within one, with the fraction that is done. A status that is not OK stops the iteration, which
+// then returns that status.
+using StepObserver = std::function<absl::Status(double done, int steps)>;
 
 // `steps` updates from `start` (n x k) over graphs that stay the same, each followed by the scaling
 // to Frobenius norm sqrt(n) if `normalise`. FAILED_PRECONDITION when the iterate is not finite, or
-// zero and so cannot be scaled.
+// zero and so cannot be scaled. Memory: 2 n k doubles beside `start` and what the graph takes. The
+// graph's degrees are computed with the first product and returned in `degrees` unless it is null.
 absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature_graph,
                                    const LabelGraph& label_graph, double alpha, int steps,
-                                   bool normalise, const StepObserver& observer = nullptr);
+                                   bool normalise, const StepObserver& observer = nullptr,
+                                   Vector* degrees = nullptr);
 
 // Post-processing of a noisy release (algorithm 1 of the second paper, PRIVACY.md section 1 step
 // 4): the feature graph is built once from the released rows alone and `settings.steps` iterations
@@ -68,9 +72,11 @@ absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& labe
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer = nullptr);
 
-// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper. z: n x k.
-double SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
-                     const LabelGraph& label_graph, double alpha);
+// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper. z: n x k; degrees: those of
+// the feature graph. Returns what the product with it returned when it failed.
+absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
+                                     const Vector& degrees, const LabelGraph& label_graph,
+                                     double alpha, const ProductObserver& observer = nullptr);
 
 }  // namespace privatemail
 

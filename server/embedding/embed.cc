@@ -1,7 +1,6 @@
 #include "server/embedding/embed.h"
 
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 #include <random>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/alignment.h"
 #include "common/numerics/label_graph.h"
 
@@ -46,42 +44,61 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
   return start;
 }
 
-absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, const StepObserver& observer) {
+absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
+                                       std::shared_ptr<const PointSource> rows,
+                                       const std::vector<int32_t>& labels,
+                                       const StepObserver& observer) {
+  const EmbeddingSettings& settings = parameters.settings;
+  const double denominator = settings.KernelDenominator();
+  EmbeddedRows result;
+  result.plan = PlanAffinity({.rows = rows->rows(),
+                              .cols = rows->cols(),
+                              .kernel_denominator = denominator,
+                              .most_squared_length = kUnitSquaredLength,
+                              .tolerance = kEmbeddingTolerance});
+  const auto feature_graph = MakeAffinity(result.plan, std::move(rows), denominator);
+  const LabelGraph label_graph(labels, settings.label_graph, denominator);
+  Vector degrees;
+  PM_ASSIGN_OR_RETURN(result.coordinates,
+                      SmlqIterate(DeterministicStart(Fingerprint(parameters), feature_graph->size(),
+                                                     settings.embedding_dim, settings.start_stddev),
+                                  *feature_graph, label_graph, settings.alpha, settings.steps,
+                                  settings.normalise, observer, &degrees));
+  const ProductObserver watch = [&](double) { return observer(settings.steps, settings.steps); };
+  PM_ASSIGN_OR_RETURN(result.objective,
+                      SmlqObjective(result.coordinates, *feature_graph, degrees, label_graph,
+                                    settings.alpha, observer ? OncePerSecond(watch) : nullptr));
+  return result;
+}
+
+absl::StatusOr<EmbeddedGallery> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                      Gallery gallery, const StepObserver& observer) {
   const Eigen::Index items = gallery.features.rows();
   if (items == 0) {
     return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
   }
-  const EmbeddingSettings& settings = parameters.settings;
-  PM_ASSIGN_OR_RETURN(const Matrix item_rows, UnitRows("items", gallery.features));
-  PM_ASSIGN_OR_RETURN(const Matrix anchor_rows, UnitRows("anchors", anchors.features));
-  Matrix points(items + anchor_rows.rows(), item_rows.cols());
-  points << item_rows, anchor_rows;
-  const Eigen::Index n = points.rows();
+  PM_ASSIGN_OR_RETURN(UnitPoints points, UnitPoints::Create(gallery.features, anchors.features));
+  PM_ASSIGN_OR_RETURN(EmbeddedRows rows,
+                      EmbedRows(parameters, std::make_shared<UnitPoints>(std::move(points)),
+                                Concatenate(gallery.labels, anchors.labels), observer));
+  gallery.features.resize(0, 0);  // the largest of all, before the results are copied
 
-  const AffinityOperator feature_graph(std::move(points), settings.KernelDenominator());
-  const LabelGraph label_graph(Concatenate(gallery.labels, anchors.labels), settings.label_graph,
-                               settings.KernelDenominator());
-  PM_ASSIGN_OR_RETURN(const Matrix z,
-                      SmlqIterate(DeterministicStart(Fingerprint(parameters), n,
-                                                     settings.embedding_dim, settings.start_stddev),
-                                  feature_graph, label_graph, settings.alpha, settings.steps,
-                                  settings.normalise, observer));
-  Embedding embedding;
+  EmbeddedGallery result{.embedding = {}, .plan = std::move(rows.plan)};
+  Embedding& embedding = result.embedding;
   embedding.items_version = gallery.version;
   embedding.collection = gallery.collection;
-  embedding.objective = SmlqObjective(z, feature_graph, label_graph, settings.alpha);
+  embedding.objective = rows.objective;
   embedding.ids = std::move(gallery.ids);
   embedding.labels = std::move(gallery.labels);
   embedding.payloads = std::move(gallery.payloads);
-  embedding.coordinates = z.topRows(items);
-  embedding.anchor_coordinates = z.bottomRows(n - items);
+  embedding.coordinates = rows.coordinates.topRows(items);
+  embedding.anchor_coordinates = rows.coordinates.bottomRows(rows.coordinates.rows() - items);
   // Nothing can be aligned with anchors on a line, and each query would learn so only after it has
   // spent its budget.
   PM_RETURN_IF_ERROR(KabschUmeyama(embedding.anchor_coordinates, embedding.anchor_coordinates,
                                    /*with_scale=*/true)
                          .status());
-  return embedding;
+  return result;
 }
 
 }  // namespace privatemail

@@ -2,9 +2,15 @@
 #ifndef PRIVATEMAIL_SERVER_EMBEDDING_EMBED_H_
 #define PRIVATEMAIL_SERVER_EMBEDDING_EMBED_H_
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
+#include "common/numerics/plan_affinity.h"
+#include "common/numerics/point_source.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
 #include "server/store/types.h"
@@ -18,19 +24,43 @@ namespace privatemail {
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
                           double stddev);
 
-// Embeds gallery and anchors together (PRIVACY.md section 1 step 5): rows are the gallery in its
-// order, then the anchors in the published order, each scaled to length 1; settings.steps
-// iterations from DeterministicStart, without noise. The result takes ids, labels, payloads and
-// (as items_version) the version over from the gallery; its own version is still 0. Pure, so any
-// number may run at once.
+// Relative error of an affinity that the server allows itself: a part in a million moves no
+// neighbour, and lets a million rows be embedded in linear time. What is small is exact anyway.
+inline constexpr double kEmbeddingTolerance = 1e-6;
+
+struct EmbeddedRows {
+  Matrix coordinates;    // n x embedding_dim
+  double objective = 0;  // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
+  AffinityPlan plan;     // how the feature graph was multiplied, how exactly, and why so
+};
+
+// Embeds rows of length 1 (PRIVACY.md section 1 step 5), wherever they are kept: settings.steps
+// iterations from DeterministicStart, without noise. labels: one a row. Rows in memory, in a file
+// or in another number of blocks give the same bits. Pure, so any number may run at once.
 //
-// `observer` is called after each step; a status of its own that is not OK stops the work and is
-// returned. FAILED_PRECONDITION: the gallery is empty, settings so extreme that the iterate
-// vanishes or overflows, or anchors on whose coordinates no release could be aligned.
-// INVALID_ARGUMENT: a row that is not unit scalable. O(T n^2 (d + k)) time for n items and anchors
-// together, and O(n d) memory.
-absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, const StepObserver& observer);
+// `observer` as in SmlqIterate; it is also called, with all steps done, while the objective is
+// computed. A status of its own that is not OK stops the work within moments and is returned, as is
+// what the rows could not be read for. FAILED_PRECONDITION: settings so extreme that the iterate
+// vanishes or overflows. O(T n d^2 k) time for n rows where PlanAffinity finds a polynomial within
+// kEmbeddingTolerance, O(T n^2 (d + k)) otherwise; 2 n k + n doubles of memory beside the rows and
+// the result in the first case, n k doubles a core more in the second.
+absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
+                                       std::shared_ptr<const PointSource> rows,
+                                       const std::vector<int32_t>& labels,
+                                       const StepObserver& observer);
+
+struct EmbeddedGallery {
+  Embedding embedding;
+  AffinityPlan plan;
+};
+
+// Embeds gallery and anchors together: rows are the gallery in its order, then the anchors in the
+// published order, each scaled to length 1. The result takes ids, labels, payloads and (as
+// items_version) the version over from the gallery; its own version is still 0. Statuses of
+// EmbedRows. FAILED_PRECONDITION also: the gallery is empty, or anchors on whose coordinates no
+// release could be aligned. INVALID_ARGUMENT: a row that is not unit scalable.
+absl::StatusOr<EmbeddedGallery> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                      Gallery gallery, const StepObserver& observer);
 
 }  // namespace privatemail
 

@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<Catalog::Entry>> Catalog::BeginBuild(absl::string
 
 absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
   const PublishedCollection& published = *entry->view.published;
-  const StepObserver watch = [&](int done, int steps) -> absl::Status {
+  const StepObserver watch = [&](double done, int steps) -> absl::Status {
     if (IsDeleted(*entry)) return DeletedMeanwhile(published.name);
     return observer ? observer(done, steps) : absl::OkStatus();
   };
@@ -83,8 +83,9 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
   absl::StatusOr<Gallery> gallery = store_->LoadGallery(published.parameters);
   if (absl::IsNotFound(gallery.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(gallery.status());
-  PM_ASSIGN_OR_RETURN(Embedding embedding,
+  PM_ASSIGN_OR_RETURN(EmbeddedGallery embedded,
                       Embed(published.parameters, published.anchors, *std::move(gallery), watch));
+  Embedding& embedding = embedded.embedding;
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, embedding);
   if (absl::IsNotFound(version.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(version.status());

@@ -9,8 +9,8 @@
 #include "client/privacy/additive_mechanism.h"
 #include "client/privacy/calibration.h"
 #include "client/release/joint_steps.h"
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/smlq.h"
+#include "common/numerics/tiled_affinity.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::audit {
@@ -146,7 +146,7 @@ TEST(PlantedFault, LabelsThatFollowTheTargetInsteadOfTheSlot) {
     SecureBits bits;
     const Matrix start = *NormalStart(kRows, 2, 1e-8, bits);
     const auto iterate = [&](int32_t label) {
-      return SmlqUpdate(start, AffinityOperator(rows, kDenominator), graph_of(label), 30);
+      return SmlqUpdate(start, TiledAffinity(rows, kDenominator), graph_of(label), 30).value();
     };
     const LabelGraph slotted = graph_of(0);
     const double bound = *ReplaceTargetSensitivity({.start = start,

@@ -1,9 +1,9 @@
 #include <string>
 
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/alignment.h"
 #include "common/numerics/neighbors.h"
 #include "common/numerics/smlq.h"
+#include "common/numerics/tiled_affinity.h"
 #include "tests/golden/golden.h"
 
 namespace privatemail {
@@ -39,9 +39,9 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   const auto client_labels = scheme.at("client_labels").get<std::vector<int32_t>>();
   const Matrix client_features = MatrixFrom(scheme.at("client_features"));
   const LabelGraph client_graph(client_labels, settings.label_graph, c);
-  const Matrix first =
-      SmlqUpdate(MatrixFrom(scheme.at("client_start")), AffinityOperator(client_features, c),
-                 client_graph, settings.alpha);
+  const Matrix first = SmlqUpdate(MatrixFrom(scheme.at("client_start")),
+                                  TiledAffinity(client_features, c), client_graph, settings.alpha)
+                           .value();
   ExpectSame(first, MatrixFrom(run.at("first_iteration")));
   const auto client = PostProcess(first, client_graph, settings);
   ASSERT_TRUE(client.ok()) << client.status();
@@ -54,7 +54,7 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
   auto server_labels = scheme.at("gallery_labels").get<std::vector<int32_t>>();
   server_labels.insert(server_labels.end(), client_labels.begin() + targets, client_labels.end());
   const auto server =
-      SmlqIterate(MatrixFrom(scheme.at("server_start")), AffinityOperator(server_features, c),
+      SmlqIterate(MatrixFrom(scheme.at("server_start")), TiledAffinity(server_features, c),
                   LabelGraph(server_labels, settings.label_graph, c), settings.alpha,
                   settings.steps, settings.normalise);
   ASSERT_TRUE(server.ok()) << server.status();

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace privatemail {
@@ -23,6 +26,67 @@ TEST(ParallelFor, ThrowsWhatATaskThrows) {
                              if (i == 57) throw std::length_error("task 57");
                            }),
                std::length_error);
+}
+
+TEST(ParallelFor, ReturnsTheFirstStatusThatIsNotOkAndBeginsNoFurtherTask) {
+  std::atomic<int> begun = 0;
+  const auto task = [&](int i, SharedWork&) {
+    ++begun;
+    return i == 3 ? absl::DataLossError("task 3") : absl::OkStatus();
+  };
+  EXPECT_EQ(ParallelFor(1000000, task, nullptr), absl::DataLossError("task 3"));
+  EXPECT_LT(begun, 1000000);
+  begun = 0;
+  EXPECT_EQ(ParallelFor(1000000, task, [] { return absl::OkStatus(); }),
+            absl::DataLossError("task 3"));
+}
+
+TEST(ParallelFor, AsksItsObserverFromTheCallersThreadWhileTasksRun) {
+  const std::thread::id caller = std::this_thread::get_id();
+  int asked = 0;
+  const auto wait_to_be_stopped = [](int, SharedWork& work) {
+    while (!work.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return absl::OkStatus();
+  };
+  const auto thrice = [&] {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    return ++asked == 3 ? absl::CancelledError("enough") : absl::OkStatus();
+  };
+  EXPECT_EQ(ParallelFor(10, wait_to_be_stopped, thrice), absl::CancelledError("enough"));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(ParallelFor, AnObserverThatSaysNoAtOnceLetsNoTaskBegin) {
+  const auto never = [](int, SharedWork&) -> absl::Status { throw std::logic_error("began"); };
+  EXPECT_EQ(ParallelFor(10, never, [] { return absl::CancelledError("no"); }),
+            absl::CancelledError("no"));
+}
+
+TEST(ParallelFor, TasksTakeTurnsInTheirOrder) {
+  std::vector<int> order;
+  const auto task = [&](int i, SharedWork& work) {
+    std::this_thread::sleep_for(std::chrono::microseconds((i * 37) % 100));
+    if (work.AwaitTurn(i)) order.push_back(i);
+    work.PassTurn();
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(ParallelFor(200, task, nullptr).ok());
+  ASSERT_EQ(order.size(), 200u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(ParallelFor, WhoWaitsForATurnOfATaskThatFailedOrThrewWaitsNoLonger) {
+  const auto task_that = [](bool throws) {
+    return [throws](int i, SharedWork& work) -> absl::Status {
+      if (i == 1 && throws) throw std::length_error("task 1");
+      if (i == 1) return absl::DataLossError("task 1");
+      work.AwaitTurn(i);
+      if (i == 0) work.PassTurn();
+      return absl::OkStatus();
+    };
+  };
+  EXPECT_EQ(ParallelFor(10, task_that(false), nullptr), absl::DataLossError("task 1"));
+  EXPECT_THROW(ParallelFor(10, task_that(true), nullptr).IgnoreError(), std::length_error);
 }
 
 }  // namespace

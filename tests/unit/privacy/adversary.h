@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "client/privacy/sensitivity.h"
-#include "common/numerics/affinity_operator.h"
 #include "common/numerics/smlq.h"
+#include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
 
@@ -58,7 +58,7 @@ struct Setting {
   }
 
   Matrix Iterate(const Matrix& rows) const {
-    return SmlqUpdate(start, AffinityOperator(rows, c), graph, alpha);
+    return SmlqUpdate(start, TiledAffinity(rows, c), graph, alpha).value();
   }
 
  private:

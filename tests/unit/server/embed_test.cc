@@ -1,7 +1,11 @@
 #include "server/embedding/embed.h"
 
 #include <cmath>
+#include <filesystem>
 
+#include "common/base/validate.h"
+#include "common/numerics/tiled_affinity.h"
+#include "server/embedding/point_file.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -65,8 +69,9 @@ TEST(Embed, EqualsTheDefinitionOverGalleryThenAnchors) {
   const Dense dense =
       DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
                      DeterministicStart(Fingerprint(collection.parameters), 32, 2, 1e-8));
-  const auto embedding = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-  ASSERT_THAT(embedding, IsOk());
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+  ASSERT_THAT(embedded, IsOk());
+  const Embedding* embedding = &embedded->embedding;
   EXPECT_LT((embedding->coordinates - dense.z.topRows(20)).norm(), 1e-9);
   EXPECT_LT((embedding->anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
   EXPECT_NEAR(embedding->objective, dense.objective, 1e-9 * std::abs(dense.objective));
@@ -79,18 +84,18 @@ TEST(Embed, GivesEqualDataEqualCoordinates) {
   const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   ASSERT_THAT(first, IsOk());
-  EXPECT_EQ(first->coordinates, second->coordinates);
+  EXPECT_EQ(first->embedding.coordinates, second->embedding.coordinates);
 }
 
 TEST(Embed, TellsOfEveryStepAndStopsWhenTold) {
   const StoredCollection collection = SmallCollection("birds");
-  std::vector<int> seen;
-  const auto stopped =
-      Embed(collection.parameters, collection.anchors, SmallGallery(9), [&](int done, int steps) {
-        EXPECT_EQ(steps, 3);
-        seen.push_back(done);
-        return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
-      });
+  std::vector<double> seen;
+  const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
+                             [&](double done, int steps) {
+                               EXPECT_EQ(steps, 3);
+                               seen.push_back(done);
+                               return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+                             });
   EXPECT_THAT(stopped, FailsWith(absl::StatusCode::kCancelled, "enough"));
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
@@ -107,6 +112,75 @@ TEST(Embed, RefusesAnchorsThatEndInOnePlace) {
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
+}
+
+// Large enough for the factored operator. The oracle is the iteration over the exact one, which the
+// tests of numerics hold against its definition.
+TEST(Embed, StaysWithinItsToleranceWhenItIsNotExact) {
+  StoredCollection collection = SmallCollection("birds");
+  EmbeddingSettings& settings = collection.parameters.settings;
+  settings.kernel_bandwidth = 6;
+  const Gallery gallery = SmallGallery(4000);
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+  ASSERT_THAT(embedded, IsOk());
+  ASSERT_TRUE(embedded->plan.factored) << embedded->plan.why;
+  EXPECT_LE(embedded->plan.relative_error, kEmbeddingTolerance);
+  Matrix rows(4012, kDim);
+  rows << *UnitRows("items", gallery.features), *UnitRows("anchors", collection.anchors.features);
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+  const auto exact =
+      SmlqIterate(DeterministicStart(Fingerprint(collection.parameters), 4012, 2, 1e-8),
+                  TiledAffinity(rows, 72), LabelGraph(labels, settings.label_graph, 72),
+                  settings.alpha, settings.steps, settings.normalise);
+  ASSERT_THAT(exact, IsOk());
+  EXPECT_LT((embedded->embedding.coordinates - exact->topRows(4000)).norm(),
+            settings.steps * kEmbeddingTolerance * exact->norm());
+}
+
+TEST(Embed, RowsInAFileGiveTheSameBits) {
+  StoredCollection collection = SmallCollection("birds");
+  collection.parameters.settings.kernel_bandwidth = 6;
+  for (const int items : {20, 4000}) {
+    const Gallery gallery = SmallGallery(items);
+    const auto in_memory = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+    ASSERT_THAT(in_memory, IsOk());
+    const TemporaryFolder folder;
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<PointFile> file, PointFile::Create(folder.path(), kDim));
+    for (int first = 0; first < items; first += 700) {
+      const int rows = std::min(700, items - first);
+      ASSERT_THAT(file->Append("items", gallery.features.middleRows(first, rows)), IsOk());
+    }
+    ASSERT_THAT(file->Append("anchors", collection.anchors.features), IsOk());
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // nothing stays behind
+    std::vector<int32_t> labels = gallery.labels;
+    labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+    const auto streamed = EmbedRows(collection.parameters, std::move(file), labels, nullptr);
+    ASSERT_THAT(streamed, IsOk());
+    EXPECT_EQ(streamed->coordinates.topRows(items), in_memory->embedding.coordinates);
+    EXPECT_EQ(streamed->coordinates.bottomRows(12), in_memory->embedding.anchor_coordinates);
+    EXPECT_EQ(streamed->objective, in_memory->embedding.objective);
+  }
+}
+
+TEST(PointFile, RefusesRowsThatDoNotFitAndAFolderThatIsNone) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
+  EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "expected 3, got 4"));
+  EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "items row 0"));
+  EXPECT_EQ(file->rows(), 0);
+  EXPECT_THAT(PointFile::Create(folder / "absent", 3),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
+}
+
+TEST(PointFile, RowsThatCannotBeReadAreAnError) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
+  ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
+  Matrix block(3, 3);
+  EXPECT_THAT(file->Read(0, &block), FailsWith(absl::StatusCode::kDataLoss, "shorter"));
 }
 
 TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {

@@ -1,0 +1,50 @@
+// Which affinity operator is the right one.
+#ifndef PRIVATEMAIL_COMMON_NUMERICS_PLAN_AFFINITY_H_
+#define PRIVATEMAIL_COMMON_NUMERICS_PLAN_AFFINITY_H_
+
+#include <memory>
+#include <string>
+
+#include "common/numerics/affinity_operator.h"
+#include "common/numerics/exp_polynomial.h"
+#include "common/numerics/point_source.h"
+
+namespace privatemail {
+
+// What is known before a plan is made.
+struct AffinityTask {
+  Eigen::Index rows = 0;          // n
+  Eigen::Index cols = 0;          // d
+  double kernel_denominator = 0;  // c > 0
+  // At least the squared length of every row. Rows scaled to length 1 in double are within
+  // kUnitSquaredLength.
+  double most_squared_length = 0;
+  // Greatest relative error of an affinity that is allowed; 0: exact, up to rounding.
+  double tolerance = 0;
+};
+
+// A row divided by its computed length, or multiplied by the inverse, has a squared length within a
+// few roundings of 1; this leaves room for a million coordinates.
+inline constexpr double kUnitSquaredLength = 1 + 1e-9;
+
+struct AffinityPlan {
+  bool factored = false;  // FactoredAffinity with `polynomial`; TiledAffinity otherwise
+  ExpPolynomial polynomial;
+  // |W~ v - W v|_i <= relative_error ((W |v|)_i + |v_i|): proven, rounding included. 0 when tiled.
+  double relative_error = 0;
+  std::string why;  // "factored, degree 2: proven relative error 9e-07, 1e-06 allowed"
+};
+
+// The operator that needs the fewest operations among those within the tolerance: factored of
+// degree 0, 1 or 2, or tiled; tiled also where that takes some ten milliseconds only (1,000 rows of
+// 128 coordinates).
+AffinityPlan PlanAffinity(const AffinityTask& task);
+
+// The operator of a plan for these points.
+std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
+                                               std::shared_ptr<const PointSource> points,
+                                               double kernel_denominator);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_NUMERICS_PLAN_AFFINITY_H_
