@@ -1,6 +1,7 @@
 #include "server/engine/catalog.h"
 
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -54,14 +55,15 @@ uint64_t CollectionView::changes_since_embedding() const {
   return latest_version > embedded ? latest_version - embedded : 0;
 }
 
-// Feature vectors once in float and twice in double, and four images of them.
+// The feature vectors, and images of them with their degrees: four of the iteration, and of an
+// exact product one a core.
 int64_t CollectionView::build_memory() const {
-  constexpr int64_t kFeatureBytes = sizeof(float) + 2 * sizeof(double);
-  constexpr int64_t kImageBytes = 4 * sizeof(double);
+  const int64_t images = 4 + static_cast<int64_t>(std::thread::hardware_concurrency());
   const PublicParameters& parameters = published->parameters;
+  const int64_t image_values = images * (parameters.settings.embedding_dim + 1);
   const int64_t rows = static_cast<int64_t>(items) + parameters.anchor_count;
-  return rows *
-         (parameters.feature_dim * kFeatureBytes + parameters.settings.embedding_dim * kImageBytes);
+  return rows * (parameters.feature_dim * static_cast<int64_t>(sizeof(float)) +
+                 image_values * static_cast<int64_t>(sizeof(double)));
 }
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
