@@ -1,148 +1,176 @@
 #include "client/audit/joint_attack.h"
 
-#include <optional>
+#include <algorithm>
+#include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/privacy/bit_source.h"
 #include "client/privacy/gaussian_tradeoff.h"
-#include "client/release/joint_steps.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail::audit {
 namespace {
 
-constexpr int kClasses = 2;
-constexpr int kAnchors = 60;
-constexpr int kDim = 3;
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+using Transcript = std::vector<TranscriptStep>;
 
-// A collection and two targets, one of either class.
-struct JointPair {
-  std::string what;
-  JointSetting setting;
-  RowVector one;    // of slot 0
-  RowVector other;  // of slot 1
-  int64_t most_releases = 0;
+// A pair, and how it is released.
+struct Game {
+  JointPair pair;
+  PrivacyCost cost;
+  ReleaseFn release;
+
+  const MechanismTraits& traits() const { return TraitsOf(cost.mechanism); }
+
+  absl::StatusOr<Transcript> Draw(Neighbour neighbour, BitSource& bits) const {
+    return DrawTranscript(pair, cost, neighbour, release, bits);
+  }
+
+  absl::StatusOr<double> Score(Neighbour neighbour, BitSource& bits) const {
+    PM_ASSIGN_OR_RETURN(const Transcript transcript, Draw(neighbour, bits));
+    return LogLikelihoodRatio(transcript, traits().law);
+  }
+
+  // What the noise of a step has to hide.
+  Matrix Move(const TranscriptStep& step) const {
+    return traits().protects == Protects::kInput ? Matrix(pair.one.row - pair.other.row)
+                                                 : Matrix(step.one - step.other);
+  }
 };
 
-RowVector Pole(double sign) { return sign * RowVector::Unit(kDim, 0); }
-
-absl::StatusOr<JointSetting> AnchorsAtOnePole(const EmbeddingSettings& settings,
-                                              const std::optional<Anchors>& dummies) {
-  Anchors anchors{Pole(1).replicate(kAnchors, 1).cast<float>(), {}};
-  for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
-  PM_ASSIGN_OR_RETURN(
-      PublicParameters parameters,
-      MakePublicParameters("audit", settings, anchors, /*class_names=*/{}, "vectors"));
-  return MakeJointSetting(std::move(parameters), anchors, dummies);
-}
-
-// Dummies are anchors, so a target at the other pole pulls as far away as it can.
-absl::StatusOr<JointPair> PairAtThePapersSettings() {
-  EmbeddingSettings settings;
-  settings.embedding_dim = 8;
-  PM_ASSIGN_OR_RETURN(JointSetting setting, AnchorsAtOnePole(settings, std::nullopt));
-  return JointPair{"both targets opposite to all anchors, at the papers' settings",
-                   std::move(setting), Pole(-1), Pole(-1), 100'000};
-}
-
-// The label graph pulls every row alike (two classes of one size), and both slots cross the sphere
-// at once: the degrees of all rows change in one sense, as in the bound's worst case. What is left
-// of its slack is about one part in the number of anchors.
-absl::StatusOr<JointPair> PairThatTheLabelsPull() {
-  EmbeddingSettings settings;
-  settings.embedding_dim = 1;
-  settings.alpha = 1e6;
-  Anchors dummies{FloatMatrix(kClasses, kDim), {0, 1}};
-  dummies.features << Pole(-1).cast<float>(), Pole(1).cast<float>();
-  PM_ASSIGN_OR_RETURN(JointSetting setting, AnchorsAtOnePole(settings, dummies));
-  return JointPair{"both slots cross from the anchors' pole, labels outweigh the rest",
-                   std::move(setting), Pole(1), Pole(-1), 500'000};
-}
-
-// A trial, and how much of the sensitivity its pair is apart.
-struct TrialAndShare {
-  JointTrial trial;
-  double share = 0;
+// What releases that are not counted say of the attack.
+struct Pilot {
+  double threshold = 0;  // of the score
+  double share = 0;      // of the sensitivity by which a step moves, in its norm
+  double loss = 0;       // Laplace: the largest logarithm of a ratio of likelihoods
+  double mu = 0;         // what is moved in widths of the noise, all steps together
 };
 
-absl::StatusOr<TrialAndShare> Try(const JointPair& pair, const PrivacyCost& cost) {
+void AddStep(const Game& game, const TranscriptStep& step, Pilot* sums) {
+  const bool laplace = game.traits().law == Law::kLaplace;
+  const double width = laplace ? step.noise_stddev / M_SQRT2 : step.noise_stddev;
+  const Matrix move = game.Move(step);
+  const double l1 = move.cwiseAbs().sum();
+  sums->share += (laplace ? l1 : move.norm()) / step.sensitivity;
+  sums->loss += l1 / width;
+  sums->mu += move.squaredNorm() / (width * width);
+}
+
+// Rates that are held against a whole curve, that of a mu, see most from the side that is nearer.
+// So do those of noise on the input, where the score is no likelihood but a side.
+bool NearerSideWins(const Game& game, const Guarantee& claim) {
+  return claim.gaussian_mu.has_value() || game.traits().protects == Protects::kInput;
+}
+
+absl::StatusOr<Pilot> RunPilot(const Game& game, const Guarantee& claim) {
+  constexpr int kReleases = 1000;
+  SecureBits bits;
+  Pilot sums;
+  std::vector<double> scores;
+  for (int i = 0; i < kReleases; ++i) {
+    PM_ASSIGN_OR_RETURN(const Transcript transcript, game.Draw(Neighbour::kOne, bits));
+    scores.push_back(LogLikelihoodRatio(transcript, game.traits().law));
+    for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
+  }
+  const auto tenth = scores.begin() + kReleases / 10;
+  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
+  const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
+  return Pilot{.threshold = NearerSideWins(game, claim) ? 0 : *tenth,
+               .share = sums.share / steps,
+               .loss = sums.loss / kReleases,
+               .mu = std::sqrt(sums.mu / kReleases)};
+}
+
+// What limits the attack: how far the pair is apart, and what noise for all of the sensitivity
+// leaves.
+std::string LimitOf(const Pilot& pilot, Law law, const Guarantee& claim) {
+  const std::string share = absl::StrFormat("moves by %.2g of the sensitivity", pilot.share);
+  if (claim.delta > 0) {
+    return absl::StrFormat("%s, so about %.2f is to be found", share,
+                           GaussianEpsilon(pilot.mu, claim.delta).value_or(0));  // tiny mu: none
+  }
+  if (law != Law::kLaplace) return share;
+  return absl::StrFormat("%s, so at most %.2f is to be found", share, pilot.loss);
+}
+
+absl::StatusOr<Attack> On(Game made, const Guarantee& claim) {
+  const auto game = std::make_shared<const Game>(std::move(made));
+  PM_ASSIGN_OR_RETURN(const Pilot pilot, RunPilot(*game, claim));
+  const std::string event =
+      NearerSideWins(*game, claim)
+          ? "the nearer noise-free iterate"
+          : absl::StrFormat("likelier by more than %.3g in logarithm", pilot.threshold);
+  return OnScores(
+      absl::StrCat(event, ": ", game->pair.what, "; ", LimitOf(pilot, game->traits().law, claim)),
+      [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
+      pilot.threshold, game->pair.most_releases);
+}
+
+// The same for every collection.
+absl::StatusOr<Guarantee> ClaimOf(const JointPair& pair, const PrivacyCost& cost) {
   SecureBits bits;
   PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(pair.setting, cost, bits));
-  const auto iterate = [&](int64_t slot, const RowVector& target) {
-    return PrivateIteration(pair.setting, part.start,
-                            AssembleRows(pair.setting, part, slot, target));
-  };
-  JointTrial trial{iterate(0, pair.one), iterate(1, pair.other), std::move(part.noise.mechanism)};
-  const double share = (trial.one - trial.other).norm() / part.noise.sensitivity;
-  return TrialAndShare{std::move(trial), share};
+  return std::move(part.guarantee);
 }
 
-absl::StatusOr<double> MeanShare(const JointPair& pair, const PrivacyCost& cost) {
-  constexpr int kTrials = 200;
-  double sum = 0;
-  for (int i = 0; i < kTrials; ++i) {
-    PM_ASSIGN_OR_RETURN(const TrialAndShare tried, Try(pair, cost));
-    sum += tried.share;
-  }
-  return sum / kTrials;
-}
-
-// What limits the attack: how far the pair is apart, and what noise for all of the bound leaves.
-absl::StatusOr<std::string> LimitOf(const JointPair& pair, const PrivacyCost& cost,
-                                    const Guarantee& claim) {
-  PM_ASSIGN_OR_RETURN(const double share, MeanShare(pair, cost));
-  const double to_be_found =
-      GaussianEpsilon(share * claim.gaussian_mu.value(), claim.delta).value_or(0);  // tiny mu: none
-  return absl::StrFormat("moves by %.2f of the sensitivity bound, so about %.2f is to be found",
-                         share, to_be_found);
-}
-
-absl::StatusOr<Attack> OnPair(JointPair made, const PrivacyCost& cost, const Guarantee& claim) {
-  const auto pair = std::make_shared<const JointPair>(std::move(made));
-  PM_ASSIGN_OR_RETURN(const std::string limit, LimitOf(*pair, cost, claim));
-  const auto trial = [pair, cost]() -> absl::StatusOr<JointTrial> {
-    PM_ASSIGN_OR_RETURN(TrialAndShare tried, Try(*pair, cost));
-    return std::move(tried.trial);
-  };
-  return OnJointTrials(absl::StrCat(pair->what, "; ", limit), trial, pair->most_releases);
+std::string NameOf(const PrivacyCost& cost) {
+  return absl::StrCat("joint release, ", TraitsOf(cost.mechanism).name,
+                      cost.private_iterations > 1
+                          ? absl::StrCat(", ", cost.private_iterations, " iterations")
+                          : "");
 }
 
 }  // namespace
 
-Attack OnJointTrials(std::string pair, std::function<absl::StatusOr<JointTrial>()> trial,
-                     int64_t most_releases) {
-  const auto hits = [trial = std::move(trial)](Neighbour neighbour,
-                                               int64_t releases) -> absl::StatusOr<int64_t> {
+Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_releases) {
+  const auto hits = [score = std::move(score), threshold](
+                        Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
     SecureBits bits;
     int64_t hits = 0;
     for (int64_t i = 0; i < releases; ++i) {
-      PM_ASSIGN_OR_RETURN(const JointTrial t, trial());
-      const Matrix& value = neighbour == Neighbour::kOne ? t.one : t.other;
-      PM_ASSIGN_OR_RETURN(const FloatMatrix released, t.mechanism->Release(value, bits));
-      const Matrix from_middle = released.cast<double>() - (t.one + t.other) / 2;
-      hits += from_middle.cwiseProduct(t.one - t.other).sum() > 0 ? 1 : 0;
+      PM_ASSIGN_OR_RETURN(const double of_this, score(neighbour, bits));
+      hits += of_this > threshold ? 1 : 0;
     }
     return hits;
   };
-  return {.what = absl::StrCat("the nearer noise-free iterate: ", pair),
-          .hits = hits,
-          .most_releases = most_releases};
+  return {.what = std::move(what), .hits = hits, .most_releases = most_releases};
 }
 
-absl::StatusOr<Subject> AttackJointRelease(double epsilon, double delta) {
-  const PrivacyCost cost{.epsilon = epsilon, .delta = delta};
-  PM_ASSIGN_OR_RETURN(JointPair papers, PairAtThePapersSettings());
-  PM_ASSIGN_OR_RETURN(JointPair labels, PairThatTheLabelsPull());
-  SecureBits bits;
-  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(papers.setting, cost, bits));
-  const Guarantee& claim = part.guarantee;  // the same for every collection
-  Subject subject{.mechanism = "joint release", .claim = claim, .attacks = {}};
-  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), OnPair(std::move(papers), cost, claim));
-  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), OnPair(std::move(labels), cost, claim));
+absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 100));
+  PM_ASSIGN_OR_RETURN(JointPair labels, PairThatTheLabelsPull(cost));
+  Subject subject{.mechanism = NameOf(cost), .claim = {}, .attacks = {}};
+  PM_ASSIGN_OR_RETURN(subject.claim, ClaimOf(labels, cost));
+  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
+                      On({std::move(labels), cost, release}, subject.claim));
+  if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
+    PM_ASSIGN_OR_RETURN(JointPair papers, PairAtThePapersSettings());
+    PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
+                        On({std::move(papers), cost, release}, subject.claim));
+  }
   return subject;
+}
+
+std::vector<PrivacyCost> AuditedJointCosts(double epsilon, double delta) {
+  std::vector<PrivacyCost> costs;
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    PrivacyCost& cost = costs.emplace_back();
+    cost.epsilon = epsilon;
+    if (traits.TakesDelta()) cost.delta = delta;
+    cost.mechanism = traits.kind;
+    if (traits.protects != Protects::kValue) cost.radius = 2;
+  }
+  costs.push_back({.epsilon = epsilon, .delta = delta, .private_iterations = 2});
+  costs.push_back({.epsilon = epsilon,
+                   .delta = delta,
+                   .mechanism = MechanismKind::kLaplace,
+                   .private_iterations = 40});
+  return costs;
 }
 
 }  // namespace privatemail::audit

@@ -23,29 +23,42 @@ absl::StatusOr<float> ReleaseValue(const Mechanism& mechanism, double value, Bit
   return released(0, 0);
 }
 
-// An event on a single release of 0 or kDistance.
+absl::StatusOr<double> ReleaseValueInDouble(const Mechanism& mechanism, double value,
+                                            BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Matrix released,
+                      mechanism.ReleaseInDouble(Matrix::Constant(1, 1, value), bits));
+  return released(0, 0);
+}
+
+// An event on a single release of 0 or kDistance, by ReleaseValue or ReleaseValueInDouble.
+template <typename Real>
 Attack OnOneRelease(std::string what, std::shared_ptr<const Mechanism> mechanism,
+                    absl::StatusOr<Real> (*release)(const Mechanism&, double, BitSource&),
                     Neighbour points_to_distance, MakeBits make_bits,
-                    std::function<bool(float)> event) {
+                    std::function<bool(Real)> event) {
   return {.what = std::move(what),
           .hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
             const double value = neighbour == points_to_distance ? kDistance : 0;
             const std::unique_ptr<BitSource> bits = make_bits();
             int64_t hits = 0;
             for (int64_t i = 0; i < releases; ++i) {
-              PM_ASSIGN_OR_RETURN(const float released, ReleaseValue(*mechanism, value, *bits));
+              PM_ASSIGN_OR_RETURN(const Real released, release(*mechanism, value, *bits));
               hits += event(released) ? 1 : 0;
             }
             return hits;
           }};
 }
 
-// Near zero, floats are finer than their spacing at kDistance. Noise that was drawn in floating
-// point and added to kDistance there lands on that spacing, noise that was added to zero need not.
-bool LiesBetweenFloatsOfTheDistance(float released) {
-  static const float spacing =
-      std::nextafter(static_cast<float>(kDistance), 1.0f) - static_cast<float>(kDistance);
-  return std::abs(released) < kDistance / 2 && std::fmod(released, spacing) != 0;
+// Noise that is drawn as a Real takes kDistance this near to zero only if it is at least the power
+// of two below kDistance. Then both are multiples of the spacing of Reals at kDistance, and so is
+// their sum, while as little noise on zero lies in between almost always. Exact noise is on a grid
+// that is coarser than the spacing of doubles, whatever it is added to.
+template <typename Real>
+bool LiesBetweenNumbersOfTheDistance(Real released) {
+  constexpr auto distance = static_cast<Real>(kDistance);
+  static const Real spacing = std::nextafter(distance, Real{1}) - distance;
+  static const Real near = distance - std::exp2(std::floor(std::log2(distance)));
+  return std::abs(released) < near && std::fmod(released, spacing) != 0;
 }
 
 // What a child of a fork releases for 0, read through a pipe.
@@ -127,12 +140,19 @@ Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mecha
   return {.mechanism = std::move(name),
           .claim = mechanism->guarantee(),
           .attacks = {
-              OnOneRelease(absl::StrCat("values 0 and ", kDistance, ", released above ", threshold),
-                           mechanism, Neighbour::kOne, make_bits,
-                           [threshold](float released) { return released > threshold; }),
-              OnOneRelease(absl::StrCat("values ", kDistance,
-                                        " and 0, released between two floats of the first"),
-                           mechanism, Neighbour::kOther, make_bits, LiesBetweenFloatsOfTheDistance),
+              OnOneRelease<float>(
+                  absl::StrCat("values 0 and ", kDistance, ", released above ", threshold),
+                  mechanism, ReleaseValue, Neighbour::kOne, make_bits,
+                  [threshold](float released) { return released > threshold; }),
+              OnOneRelease<float>(absl::StrCat("values ", kDistance,
+                                               " and 0, released between two floats of the first"),
+                                  mechanism, ReleaseValue, Neighbour::kOther, make_bits,
+                                  LiesBetweenNumbersOfTheDistance<float>),
+              OnOneRelease<double>(
+                  absl::StrCat("values ", kDistance,
+                               " and 0, released in double between two doubles of the first"),
+                  mechanism, ReleaseValueInDouble, Neighbour::kOther, make_bits,
+                  LiesBetweenNumbersOfTheDistance<double>),
               AcrossAFork(mechanism, make_bits)}};
 }
 

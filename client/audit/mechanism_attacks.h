@@ -15,13 +15,13 @@ namespace privatemail::audit {
 // How far apart the pair's values are: small, so that a variance that is used as a deviation shows.
 inline constexpr double kDistance = .01;
 
-// What the audited mechanism is made of: sensitivity or radius kDistance, a box of four times that.
+// What the audited mechanism is made of: sensitivity or radius kDistance, a box as wide as that.
 // delta: of the Gaussian laws; the others take none.
 MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double delta);
 
 // Values 0 and kDistance. Attacks: the value that is nearer; values that no release of the other
-// neighbour can have when noise goes through floating point; and a release on either side of a
-// fork.
+// neighbour can have when noise goes through floating point, in single precision as released, in
+// double before the rounding to float hides it; and a release on either side of a fork.
 Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mechanism,
                         double threshold, std::function<std::unique_ptr<BitSource>()> make_bits);
 

@@ -1,7 +1,10 @@
 #include "client/audit/audit.h"
 
+#include <functional>
 #include <iostream>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
@@ -15,24 +18,42 @@ struct AuditOptions {
   std::string mechanism;
   bool all = false;
   double epsilon = 2;
-  double delta = 1e-5;
+  std::optional<double> delta;
   audit::Options run;
 };
 
-absl::StatusOr<std::vector<audit::Subject>> Subjects(const AuditOptions& options) {
-  std::vector<audit::Subject> subjects;
+constexpr double kDelta = 1e-5;  // where none is given and a mechanism takes one
+
+// A delta would say nothing of a pure law.
+absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
+  PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
+  const MechanismTraits& traits = TraitsOf(kind);
+  if (options.delta.value_or(0) != 0 && !traits.TakesDelta()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta is of no use to ", traits.name, ": expected none"));
+  }
+  return audit::AttackProductionMechanism(kind, options.epsilon, delta);
+}
+
+// Made one by one: some take releases of their own to prepare.
+using MakeSubject = std::function<absl::StatusOr<audit::Subject>()>;
+
+absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
+  double delta = kDelta;
+  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &delta));
+  std::vector<MakeSubject> subjects;
   if (!options.all) {
-    PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
-    PM_ASSIGN_OR_RETURN(subjects.emplace_back(),
-                        audit::AttackProductionMechanism(kind, options.epsilon, options.delta));
+    subjects.push_back([=] { return OneMechanism(options, delta); });
     return subjects;
   }
   for (const MechanismTraits& traits : AllMechanisms()) {
-    PM_ASSIGN_OR_RETURN(subjects.emplace_back(), audit::AttackProductionMechanism(
-                                                     traits.kind, options.epsilon, options.delta));
+    subjects.push_back([=, kind = traits.kind] {
+      return audit::AttackProductionMechanism(kind, options.epsilon, delta);
+    });
   }
-  PM_ASSIGN_OR_RETURN(subjects.emplace_back(),
-                      audit::AttackJointRelease(options.epsilon, options.delta));
+  for (const PrivacyCost& cost : audit::AuditedJointCosts(options.epsilon, delta)) {
+    subjects.push_back([cost] { return audit::AttackJointRelease(cost); });
+  }
   return subjects;
 }
 
@@ -45,14 +66,14 @@ nlohmann::json ToJson(const audit::Result& result) {
 }
 
 void PrintHead() {
-  std::cout << absl::StreamFormat("%-28s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
+  std::cout << absl::StreamFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
                                   "delta", "at least", "", "releases", "attacked by")
             << std::flush;
 }
 
 void Print(const audit::Result& r) {
   std::cout << absl::StreamFormat(
-                   "%-28s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon,
+                   "%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon,
                    r.claim.delta, r.epsilon_lower,
                    r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
                    r.releases, r.attacked)
@@ -60,11 +81,12 @@ void Print(const audit::Result& r) {
 }
 
 absl::Status Audit(const Context& context, const AuditOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::vector<audit::Subject> subjects, Subjects(options));
+  PM_ASSIGN_OR_RETURN(const std::vector<MakeSubject> subjects, Subjects(options));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
-  if (!context.json) PrintHead();
-  for (const audit::Subject& subject : subjects) {
+  for (const MakeSubject& make : subjects) {
+    PM_ASSIGN_OR_RETURN(const audit::Subject subject, make());
+    if (!context.json && results.empty()) PrintHead();
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
     rows.push_back(ToJson(results.back()));
     if (!context.json) Print(results.back());  // at once: each takes its time
@@ -86,11 +108,13 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                  "claim; exit 1 when it is more");
   CLI::App* what = command->add_option_group("what", "One of the two");
   what->add_option("--mechanism", options->mechanism, MechanismNames());
-  what->add_flag("--all", options->all, "Every mechanism, and the joint release");
+  what->add_flag("--all", options->all, "Every mechanism, by itself and in the joint release");
   what->require_option(1);
   command->add_option("--epsilon", options->epsilon, "Claimed")->capture_default_str();
-  command->add_option("--delta", options->delta, "Claimed, by the Gaussian mechanisms")
-      ->capture_default_str();
+  command->add_option("--delta", options->delta,
+                      absl::StrFormat("Claimed, by the Gaussian mechanisms and over several "
+                                      "iterations (%g)",
+                                      kDelta));
   command->add_option("--releases", options->run.releases, "Of either neighbour, for each attack")
       ->capture_default_str();
   command

@@ -40,19 +40,11 @@ class AdditiveMechanism final : public Mechanism {
       : Mechanism(std::move(guarantee)), law_(law), grid_(grid), width_(width), shape_(shape) {}
 
   absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
-    if (values.size() != shape_.values) {
-      return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", shape_.values,
-                                                     " values, but got ", values.size()));
-    }
-    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> noise,
-                        law_.sample(static_cast<size_t>(shape_.values), width_, bits));
-    FloatMatrix released(values.rows(), values.cols());
-    for (int64_t i = 0; i < shape_.values; ++i) {
-      released.data()[i] =
-          grid_.ToFloat(noise[static_cast<size_t>(i)] +
-                        grid_.Round(values.data()[i], -shape_.largest_value, shape_.largest_value));
-    }
-    return released;
+    return RoundedTo<FloatMatrix>(values, bits);
+  }
+
+  absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const override {
+    return RoundedTo<Matrix>(values, bits);
   }
 
   double noise_stddev() const override {
@@ -67,6 +59,23 @@ class AdditiveMechanism final : public Mechanism {
   }
 
  private:
+  template <typename Released>
+  absl::StatusOr<Released> RoundedTo(const Matrix& values, BitSource& bits) const {
+    if (values.size() != shape_.values) {
+      return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", shape_.values,
+                                                     " values, but got ", values.size()));
+    }
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> noise,
+                        law_.sample(static_cast<size_t>(shape_.values), width_, bits));
+    Released released(values.rows(), values.cols());
+    for (int64_t i = 0; i < shape_.values; ++i) {
+      released.data()[i] = grid_.To<typename Released::Scalar>(
+          noise[static_cast<size_t>(i)] +
+          grid_.Round(values.data()[i], -shape_.largest_value, shape_.largest_value));
+    }
+    return released;
+  }
+
   const Law& law_;
   const NoiseGrid grid_;
   const uint64_t width_;  // in steps

@@ -3,8 +3,9 @@
 // Values and noise live on the grid g Z, g a power of two and 2^-30 or less of the noise's width
 // wherever 64 bits allow. A value is rounded to the grid, which moves each of the m coordinates by
 // at most g/2: neighbours D apart are then at most D + g sqrt(m) apart in L2 and D + g m in L1, for
-// which the noise is calibrated. Noise is drawn exactly; the sum is rounded to float once, at the
-// end. How many bits are drawn does not depend on the values, but on the noise: README.md, time.
+// which the noise is calibrated. Noise is drawn exactly; the sum is rounded once, at the end, to
+// float or to double. How many bits are drawn does not depend on the values, but on the noise:
+// README.md, time.
 //
 // Laplace: Pr[x] proportional to exp(-|x| / t) over the integers. Values D' steps apart in L1
 // change the law of the sum by a factor of at most exp(D' / t): pure, exact, nothing to add.

@@ -47,24 +47,11 @@ class BoundedGaussianMechanism final : public Mechanism {
       : Mechanism(std::move(guarantee)), box_(std::move(box)), stddev_(stddev) {}
 
   absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
-    if (values.size() != static_cast<Eigen::Index>(box_.low.size())) {
-      return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", box_.low.size(),
-                                                     " values, but got ", values.size()));
-    }
-    std::vector<TruncatedCentre> centres;
-    centres.reserve(box_.low.size());
-    for (size_t i = 0; i < box_.low.size(); ++i) {
-      // Both ends came from doubles, so they are doubles again without rounding.
-      const int64_t centre =
-          box_.grid.Round(values.data()[i], box_.grid.Length(static_cast<double>(box_.low[i])),
-                          box_.grid.Length(static_cast<double>(box_.high[i])));
-      centres.push_back({box_.low[i], box_.high[i], centre});
-    }
-    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws,
-                        SampleTruncatedGaussian(centres, stddev_, bits));
-    FloatMatrix released(values.rows(), values.cols());
-    for (size_t i = 0; i < draws.size(); ++i) released.data()[i] = box_.grid.ToFloat(draws[i]);
-    return released;
+    return RoundedTo<FloatMatrix>(values, bits);
+  }
+
+  absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const override {
+    return RoundedTo<Matrix>(values, bits);
   }
 
   double noise_stddev() const override { return box_.grid.Length(static_cast<double>(stddev_)); }
@@ -82,6 +69,30 @@ class BoundedGaussianMechanism final : public Mechanism {
   }
 
  private:
+  template <typename Released>
+  absl::StatusOr<Released> RoundedTo(const Matrix& values, BitSource& bits) const {
+    if (values.size() != static_cast<Eigen::Index>(box_.low.size())) {
+      return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", box_.low.size(),
+                                                     " values, but got ", values.size()));
+    }
+    std::vector<TruncatedCentre> centres;
+    centres.reserve(box_.low.size());
+    for (size_t i = 0; i < box_.low.size(); ++i) {
+      // Both ends came from doubles, so they are doubles again without rounding.
+      const int64_t centre =
+          box_.grid.Round(values.data()[i], box_.grid.Length(static_cast<double>(box_.low[i])),
+                          box_.grid.Length(static_cast<double>(box_.high[i])));
+      centres.push_back({box_.low[i], box_.high[i], centre});
+    }
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws,
+                        SampleTruncatedGaussian(centres, stddev_, bits));
+    Released released(values.rows(), values.cols());
+    for (size_t i = 0; i < draws.size(); ++i) {
+      released.data()[i] = box_.grid.To<typename Released::Scalar>(draws[i]);
+    }
+    return released;
+  }
+
   const GridBox box_;
   const uint64_t stddev_;  // in steps
 };

@@ -81,6 +81,10 @@ double MeanLoss(double epsilon, StrongForm form) {
                                                   : epsilon * std::tanh(epsilon / 2);
 }
 
+double StrongEpsilon(double each, double times, double delta_slack, StrongForm form) {
+  return each * std::sqrt(2 * times * -std::log(delta_slack)) + times * MeanLoss(each, form);
+}
+
 // The root of a sum of squares, rounded up. Every term adds a rounding to the sum, of which the
 // root keeps half.
 double RootOfSquares(absl::Span<const double> mus) {
@@ -161,8 +165,7 @@ absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, do
                                            ? "strong composition (Dwork, Rothblum and Vadhan 2010)"
                                            : kStrongComposition));
   const auto k = static_cast<double>(times);
-  const double deviation = each.epsilon * std::sqrt(2 * k * -std::log(delta_slack));
-  all.epsilon = deviation + k * MeanLoss(each.epsilon, form);
+  all.epsilon = StrongEpsilon(each.epsilon, k, delta_slack, form);
   all.delta = k * each.delta + delta_slack;
   return IfAnythingIsLeft(std::move(all));
 }
@@ -175,17 +178,13 @@ absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, 
       times == 1 ? epsilon : epsilon / static_cast<double>(times) * (1 - 8 * kUnitRoundoff);
   if (delta == 0) return EpsilonShare{plain, 0, kBasicComposition};
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
-  const auto together = [&](double each) {
-    const Guarantee release{
-        .epsilon = each, .neighbours = "any", .proven = true, .source = "one release"};
-    const auto all = ComposeStrong(release, times, delta, StrongForm::kKairouzOhViswanath);
-    return all.ok() ? all->epsilon : INFINITY;
-  };
+  const auto k = static_cast<double>(times);
   double low = 0;
   double high = epsilon;
   for (int i = 0; i < 200 && high - low > 1e-15 * high; ++i) {
     const double middle = (low + high) / 2;
-    (together(middle) <= epsilon ? low : high) = middle;
+    const double together = StrongEpsilon(middle, k, delta, StrongForm::kKairouzOhViswanath);
+    (together <= epsilon ? low : high) = middle;
   }
   const double strong = low * (1 - 1e-14);
   if (strong > plain) return EpsilonShare{strong, delta, kStrongComposition};

@@ -31,10 +31,11 @@ absl::Status CheckInputs(const IterationInputs& in) {
 
 absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
   const double m = std::exp(-4 / in.kernel_denominator);
-  if (!std::isnormal(m)) {
+  if (!(m >= kSmallestAffinity)) {
     return absl::FailedPreconditionError(
         absl::StrCat("kernel_bandwidth is too small: opposite unit vectors have affinity exp(-4 / ",
-                     in.kernel_denominator, ") = ", m, ", so no sensitivity can be proven"));
+                     in.kernel_denominator, ") = ", m, ", expected at least ", kSmallestAffinity,
+                     ", so no sensitivity can be proven"));
   }
   return m;
 }

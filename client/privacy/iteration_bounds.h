@@ -11,6 +11,10 @@ namespace privatemail::iteration_bounds {
 // The checks that sensitivity.h promises for IterationInputs.
 absl::Status CheckInputs(const IterationInputs& in);
 
+// Below, products of affinities with the start would underflow in double, and a row far from all
+// others would be taken for one without neighbours: iteration_rounding.h would not hold.
+inline constexpr double kSmallestAffinity = 1e-150;
+
 // m = exp(-4/c), or why the kernel cannot be bounded.
 absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 

@@ -46,7 +46,7 @@ struct ReleaseLipschitz {
 // so a random cloud at the second paper's settings (n = 1,100, d = 64) stays some 270 times below.
 //
 // to_l2 is the root of the sum of squares over all rows, to_l1 sqrt(k) times their sum, both for
-// the worst slot. Add twice IterationRoundingError to constant * radius before calibration.
+// the worst slot. Add twice the bound of iteration_rounding.h to constant * radius before calibration.
 //
 // `inputs` and errors as ReplaceTargetSensitivity. O(n k^2 + slots) time.
 absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& inputs);

@@ -33,6 +33,10 @@ class Mechanism {
   // Otherwise the error of `bits`.
   virtual absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const = 0;
 
+  // The same rounded to double instead, under the same guarantee: it holds for the grid points
+  // themselves. What a float would hide, whether they are on the grid, shows here.
+  virtual absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const = 0;
+
   // Of every entry: what is really added, the rounding's share included. Of the untruncated law
   // where there is a box.
   virtual double noise_stddev() const = 0;

@@ -24,8 +24,11 @@ struct NoiseGrid {
     return static_cast<int64_t>(std::rint(InSteps(std::fmin(std::fmax(value, low), high))));
   }
 
-  // The only rounding after noise was added.
-  float ToFloat(int64_t steps) const { return std::ldexp(static_cast<float>(steps), exponent); }
+  // The only rounding after noise was added; none below 2^53 steps if Real is double.
+  template <typename Real>
+  Real To(int64_t steps) const {
+    return std::ldexp(static_cast<Real>(steps), exponent);
+  }
 };
 
 }  // namespace privatemail

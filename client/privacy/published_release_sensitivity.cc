@@ -1,6 +1,7 @@
 #include "client/privacy/published_release_sensitivity.h"
 
 #include "absl/status/status.h"
+#include "client/privacy/published_gaussian_sensitivity.h"
 #include "client/privacy/published_laplace_sensitivity.h"
 #include "common/base/status_macros.h"
 

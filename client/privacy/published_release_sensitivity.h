@@ -1,6 +1,7 @@
 // The papers' printed sensitivities, with the numbers that a release has for them.
 //
-// NOT proven guarantees: sensitivity.h and published_laplace_sensitivity.h say why.
+// NOT proven guarantees: published_gaussian_sensitivity.h and published_laplace_sensitivity.h say
+// why.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_RELEASE_SENSITIVITY_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_PUBLISHED_RELEASE_SENSITIVITY_H_
 

@@ -68,28 +68,6 @@ Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors
   return means;
 }
 
-// The part of a release that sees the target. Every further private iteration starts from what was
-// released by the one before.
-absl::StatusOr<FloatMatrix> ReleaseCharged(const JointSetting& setting, const TargetFreePart& part,
-                                           const PrivacyCost& cost, int64_t slot,
-                                           const RowVector& target, BitSource& bits) {
-  if (TraitsOf(cost.mechanism).protects == MechanismTraits::Protects::kInput) {
-    PM_ASSIGN_OR_RETURN(const RowVector noisy, NoisyTarget(target, *part.noise.mechanism, bits));
-    const Matrix rows = AssembleRows(setting, part, slot, noisy);
-    return FloatMatrix(PrivateIteration(setting, part.start, rows).cast<float>());
-  }
-  const Matrix rows = AssembleRows(setting, part, slot, target);
-  PM_ASSIGN_OR_RETURN(FloatMatrix released, part.noise.mechanism->Release(
-                                                PrivateIteration(setting, part.start, rows), bits));
-  for (int64_t done = 1; done < cost.private_iterations; ++done) {
-    const Matrix start = released.cast<double>();
-    PM_ASSIGN_OR_RETURN(const IterationNoise noise, NoiseFrom(setting, start, cost));
-    PM_ASSIGN_OR_RETURN(released,
-                        noise.mechanism->Release(PrivateIteration(setting, start, rows), bits));
-  }
-  return released;
-}
-
 }  // namespace
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
@@ -148,14 +126,14 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
 
   PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
-  absl::StatusOr<FloatMatrix> released =
-      ReleaseCharged(*setting_, part, cost, *slot, unit.row(0), bits);
+  absl::StatusOr<std::vector<FloatMatrix>> released =
+      ReleaseIterations(*setting_, part, cost, *slot, unit.row(0), bits);
   if (!released.ok()) {
     return absl::Status(released.status().code(),
                         absl::StrCat(released.status().message(),
                                      "; nothing was released, but the ledger was charged"));
   }
-  return JointRelease{.rows = *std::move(released),
+  return JointRelease{.rows = std::move(released->back()),
                       .guarantee = part.guarantee,
                       .sensitivity = part.noise.sensitivity,
                       .noise_stddev = part.noise.mechanism->noise_stddev()};

@@ -24,6 +24,14 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   return dummies;
 }
 
+// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
+absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
+                                      BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("noisy target", noisy));
+  return RowVector(unit.row(0));
+}
+
 }  // namespace
 
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
@@ -50,11 +58,29 @@ absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matr
                  cost);
 }
 
-absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
-                                      BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("noisy target", noisy));
-  return RowVector(unit.row(0));
+absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
+                                                           const TargetFreePart& part,
+                                                           const PrivacyCost& cost, int64_t slot,
+                                                           const RowVector& target,
+                                                           BitSource& bits) {
+  std::vector<FloatMatrix> released;
+  if (TraitsOf(cost.mechanism).protects == MechanismTraits::Protects::kInput) {
+    PM_ASSIGN_OR_RETURN(const RowVector noisy, NoisyTarget(target, *part.noise.mechanism, bits));
+    const Matrix rows = AssembleRows(setting, part, slot, noisy);
+    released.emplace_back(PrivateIteration(setting, part.start, rows).cast<float>());
+    return released;
+  }
+  const Matrix rows = AssembleRows(setting, part, slot, target);
+  PM_ASSIGN_OR_RETURN(
+      released.emplace_back(),
+      part.noise.mechanism->Release(PrivateIteration(setting, part.start, rows), bits));
+  while (static_cast<int64_t>(released.size()) < cost.private_iterations) {
+    const Matrix start = released.back().cast<double>();
+    PM_ASSIGN_OR_RETURN(const IterationNoise noise, NoiseFrom(setting, start, cost));
+    PM_ASSIGN_OR_RETURN(released.emplace_back(),
+                        noise.mechanism->Release(PrivateIteration(setting, start, rows), bits));
+  }
+  return released;
 }
 
 Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,

@@ -48,9 +48,16 @@ absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
 absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
                                          const PrivacyCost& cost);
 
-// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
-absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
-                                      BitSource& bits);
+// The part of a release that sees the target: what each private iteration releases, in order. Every
+// one after the first starts from what was released by the one before. The last is what leaves the
+// machine; the guarantee holds for all of them together. target: unit row, in `slot`; cost: what
+// `part` was drawn for. Errors: those of `bits` and of NoiseOf, and INVALID_ARGUMENT where noise on
+// the input leaves no direction.
+absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
+                                                           const TargetFreePart& part,
+                                                           const PrivacyCost& cost, int64_t slot,
+                                                           const RowVector& target,
+                                                           BitSource& bits);
 
 // The rows of the iteration: every slot's dummy, the target written over the one in `slot`, the
 // anchors. target: unit row. Private.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/privacy/composition.h"
+#include "client/privacy/iteration_rounding.h"
 #include "client/privacy/known_anchors_sensitivity.h"
 #include "client/privacy/lipschitz.h"
 #include "client/privacy/make_mechanism.h"

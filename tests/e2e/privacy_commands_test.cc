@@ -126,9 +126,96 @@ TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
   EXPECT_GT(result["epsilon_lower"], .7);
   EXPECT_LE(result["epsilon_lower"], 1);
   EXPECT_EQ(result["exceeded"], false);
-  const json all = Answer({"audit", "--all", "--releases", "100"});
-  ASSERT_THAT(all, SizeIs(12));
-  EXPECT_EQ(all[11]["mechanism"], "joint release");
+  const Outcome useless = Run({"audit", "--mechanism", "laplace", "--delta", "1e-6"});
+  EXPECT_EQ(useless.exit_code, 1);
+  EXPECT_EQ(useless.out, "");
+  EXPECT_THAT(useless.err, HasSubstr("delta is of no use to laplace: expected none"));
+}
+
+// Eleven mechanisms by themselves, then in the joint release, then over several iterations.
+TEST_F(PrivacyCommands, AuditsEveryMechanismByItselfAndInTheJointRelease) {
+  const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
+  ASSERT_THAT(all, SizeIs(24));
+  EXPECT_EQ(all[0]["mechanism"], "gaussian");
+  EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
+  EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
+  EXPECT_EQ(all[23]["mechanism"], "joint release, laplace, 40 iterations");
+  for (const json& row : all) {
+    const std::string name = row["mechanism"];
+    EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
+    EXPECT_EQ(row["claimed_epsilon"], 2) << name;
+    const bool takes_delta =
+        name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos;
+    EXPECT_EQ(row["claimed_delta"], takes_delta || row == all[23] ? 1e-6 : 0) << name;
+    EXPECT_LE(row["epsilon_lower"], 2) << row;
+    EXPECT_EQ(row["exceeded"], false) << name;
+    EXPECT_EQ(row["confidence"], .999999) << name;
+    EXPECT_EQ(row["releases"], 50) << name;
+  }
+}
+
+// What a query says of its guarantee in words is what the guarantee holds as a value.
+TEST_F(PrivacyCommands, AQuerysWordsAreThoseOfItsGuarantee) {
+  Grant(100, .1);
+  const std::vector<std::string> delta = {"--delta", "1e-5"};
+  const std::vector<std::string> radius = {"--radius", ".2"};
+  for (const auto& [mechanism, more] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{{"gaussian", delta},
+                                                                     {"laplace", {}},
+                                                                     {"published-gaussian", delta},
+                                                                     {"lap-output", radius}}) {
+    SCOPED_TRACE(mechanism);
+    std::vector<std::string> query = Query(
+        {"--row", "0", "--label", "0", "--epsilon", ".5", "-k", "3", "--mechanism", mechanism});
+    query.insert(query.end(), more.begin(), more.end());
+    const json guarantee = Answer(query)["guarantee"];
+    const std::string words = Run(query).out;
+    EXPECT_THAT(words, HasSubstr(guarantee["proven"] == true
+                                     ? "(proven); left"
+                                     : "(as published, NOT a proven guarantee); left"));
+    EXPECT_THAT(words, HasSubstr(guarantee["delta"] == 0 ? "spent epsilon 0.5, delta 0 ("
+                                                         : "spent epsilon 0.5, delta 1e-05 ("));
+    EXPECT_EQ(guarantee["epsilon"], .5);
+    EXPECT_THAT(words, HasSubstr("hidden: " + guarantee["neighbours"].get<std::string>()));
+    EXPECT_EQ(words.find("(radius 0.2)") != std::string::npos, guarantee.value("radius", 0.) == .2);
+  }
+}
+
+// Every fact of the text, against what the query answered and what the collection is.
+TEST_F(PrivacyCommands, ExplainStatesWhatWasPreparedAndNothingElse) {
+  for (const bool rich : {false, true}) {
+    std::vector<std::string> query =
+        Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"});
+    if (rich) {
+      query.insert(query.end(), {"--payloads", "--post-process", "server", "--filter",
+                                 R"({"path":"year","gte":2020})"});
+    }
+    const json answer = Answer(query);
+    const std::string words = Run({"explain"}).out;
+    const std::vector<std::string> facts = {
+        "Prepared for the server, " + answer["bytes"]["up"].dump() +
+            " bytes and nothing else (kept before sending; whether they arrived is not known here)",
+        "collection   things\n",
+        "digest       " + Info()["digest"].get<std::string>() + "\n",
+        "matches      3 for every slot\n",
+        rich ? "payloads     for every slot\n" : "payloads     for none\n",
+        rich ? "gte: 2020 }, in clear\n" : "filter       none\n",
+        rich ? "release      45 x 2, the noisy iteration:\n"
+             : "release      45 x 2, finished coordinates:\n"};
+    for (const std::string& fact : facts) EXPECT_THAT(words, HasSubstr(fact));
+    EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 7 + 45) << words;
+  }
+}
+
+// A slot is what a release hides: the text is laid out alike whichever holds the target.
+TEST_F(PrivacyCommands, ExplainDoesNotTellTheSlot) {
+  const auto row_names = [this](const std::string& label) {
+    Answer(Query({"--row", "0", "--label", label, "--epsilon", "1", "--delta", "1e-5"}));
+    std::vector<std::string> names;
+    for (const json& row : Answer({"explain"})["rows"]) names.push_back(row["row"]);
+    return names;
+  };
+  EXPECT_EQ(row_names("0"), row_names("3"));
 }
 
 }  // namespace

@@ -22,57 +22,70 @@ LabelGraphKind GraphFrom(const std::string& name) {
 }
 
 // One noise-free run of the whole scheme, both sides, for every label graph and kernel convention.
-class JointSchemeGolden : public ::testing::TestWithParam<int> {};
+class JointSchemeGolden : public ::testing::TestWithParam<int> {
+ protected:
+  JointSchemeGolden() {
+    settings_.kernel_bandwidth = scheme_.at("bandwidth");
+    settings_.alpha = scheme_.at("alpha");
+    settings_.steps = scheme_.at("post_processing_steps");
+    settings_.kernel = KernelFrom(run_.at("kernel"));
+    settings_.label_graph = GraphFrom(run_.at("label_graph"));
+  }
+
+  absl::StatusOr<Matrix> Client() const {
+    const double c = settings_.KernelDenominator();
+    const LabelGraph graph(client_labels_, settings_.label_graph, c);
+    const Matrix first = SmlqUpdate(MatrixFrom(scheme_.at("client_start")),
+                                    TiledAffinity(client_features_, c), graph, settings_.alpha)
+                             .value();
+    ExpectSame(first, MatrixFrom(run_.at("first_iteration")));
+    return PostProcess(first, graph, settings_);
+  }
+
+  // Over the gallery and the client's anchors.
+  absl::StatusOr<Matrix> Server() const {
+    const double c = settings_.KernelDenominator();
+    Matrix features(gallery_.rows() + client_features_.rows() - targets_, gallery_.cols());
+    features << gallery_, client_features_.bottomRows(client_features_.rows() - targets_);
+    auto labels = scheme_.at("gallery_labels").get<std::vector<int32_t>>();
+    labels.insert(labels.end(), client_labels_.begin() + targets_, client_labels_.end());
+    return SmlqIterate(MatrixFrom(scheme_.at("server_start")), TiledAffinity(features, c),
+                       LabelGraph(labels, settings_.label_graph, c), settings_.alpha,
+                       settings_.steps, settings_.normalise);
+  }
+
+  const json& scheme_ = Golden().at("joint_scheme");
+  const json& run_ = scheme_.at("runs").at(GetParam());
+  EmbeddingSettings settings_;
+  const int targets_ = scheme_.at("n_targets");
+  const std::vector<int32_t> client_labels_ =
+      scheme_.at("client_labels").get<std::vector<int32_t>>();
+  const Matrix client_features_ = MatrixFrom(scheme_.at("client_features"));
+  const Matrix gallery_ = MatrixFrom(scheme_.at("gallery_features"));
+};
 
 TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
-  const json& scheme = Golden().at("joint_scheme");
-  ASSERT_EQ(scheme.at("runs").size(), 9u);
-  const json& run = scheme.at("runs").at(GetParam());
-  EmbeddingSettings settings;
-  settings.kernel_bandwidth = scheme.at("bandwidth");
-  settings.alpha = scheme.at("alpha");
-  settings.steps = scheme.at("post_processing_steps");
-  settings.kernel = KernelFrom(run.at("kernel"));
-  settings.label_graph = GraphFrom(run.at("label_graph"));
-  const double c = settings.KernelDenominator();
-
-  const auto client_labels = scheme.at("client_labels").get<std::vector<int32_t>>();
-  const Matrix client_features = MatrixFrom(scheme.at("client_features"));
-  const LabelGraph client_graph(client_labels, settings.label_graph, c);
-  const Matrix first = SmlqUpdate(MatrixFrom(scheme.at("client_start")),
-                                  TiledAffinity(client_features, c), client_graph, settings.alpha)
-                           .value();
-  ExpectSame(first, MatrixFrom(run.at("first_iteration")));
-  const auto client = PostProcess(first, client_graph, settings);
+  ASSERT_EQ(scheme_.at("runs").size(), 9u);
+  const auto client = Client();
   ASSERT_TRUE(client.ok()) << client.status();
-  ExpectSame(*client, MatrixFrom(run.at("client")));
-
-  const int targets = scheme.at("n_targets");
-  const Matrix gallery = MatrixFrom(scheme.at("gallery_features"));
-  Matrix server_features(gallery.rows() + client_features.rows() - targets, gallery.cols());
-  server_features << gallery, client_features.bottomRows(client_features.rows() - targets);
-  auto server_labels = scheme.at("gallery_labels").get<std::vector<int32_t>>();
-  server_labels.insert(server_labels.end(), client_labels.begin() + targets, client_labels.end());
-  const auto server =
-      SmlqIterate(MatrixFrom(scheme.at("server_start")), TiledAffinity(server_features, c),
-                  LabelGraph(server_labels, settings.label_graph, c), settings.alpha,
-                  settings.steps, settings.normalise);
+  ExpectSame(*client, MatrixFrom(run_.at("client")));
+  const auto server = Server();
   ASSERT_TRUE(server.ok()) << server.status();
-  ExpectSame(*server, MatrixFrom(run.at("server")));
+  ExpectSame(*server, MatrixFrom(run_.at("server")));
 
-  const auto map = KabschUmeyama(client->bottomRows(client->rows() - targets),
-                                 server->bottomRows(server->rows() - gallery.rows()), true);
+  const auto map = KabschUmeyama(client->bottomRows(client->rows() - targets_),
+                                 server->bottomRows(server->rows() - gallery_.rows()), true);
   ASSERT_TRUE(map.ok()) << map.status();
-  ExpectSame(map->scale, run.at("scale"));
-  ExpectSame(map->rotation, MatrixFrom(run.at("rotation")));
-  ExpectSame(map->translation, MatrixFrom(json::array({run.at("translation")})));
-  const Matrix aligned = map->Apply(client->topRows(targets));
-  ExpectSame(aligned, MatrixFrom(run.at("aligned_targets")));
+  ExpectSame(map->scale, run_.at("scale"));
+  ExpectSame(map->rotation, MatrixFrom(run_.at("rotation")));
+  ExpectSame(map->translation, MatrixFrom(json::array({run_.at("translation")})));
+  const Matrix aligned = map->Apply(client->topRows(targets_));
+  ExpectSame(aligned, MatrixFrom(run_.at("aligned_targets")));
 
-  const auto nearest = NearestRows(aligned, server->topRows(gallery.rows()), 4);
-  for (int slot = 0; slot < targets; ++slot) {
+  const auto nearest = NearestRows(aligned, server->topRows(gallery_.rows()), 4);
+  for (int slot = 0; slot < targets_; ++slot) {
     for (int i = 0; i < 4; ++i)
-      EXPECT_EQ(nearest[slot][i].row, run.at("nearest")[slot][i].get<int64_t>());
+      EXPECT_EQ(nearest[slot][i].row, run_.at("nearest")[slot][i].get<int64_t>());
   }
 }
 

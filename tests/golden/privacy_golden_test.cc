@@ -5,6 +5,7 @@
 #include "client/privacy/calibration.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/inference_privacy_calibration.h"
+#include "client/privacy/published_gaussian_sensitivity.h"
 #include "client/privacy/published_laplace_sensitivity.h"
 #include "client/privacy/sensitivity.h"
 #include "tests/golden/golden.h"

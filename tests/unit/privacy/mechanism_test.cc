@@ -70,6 +70,26 @@ TEST(Mechanism, AddedNoiseIsBitIdenticalForOtherValuesUnderTheSameBits) {
   }
 }
 
+// A release in double is the same draw before the rounding to float: a point of the power-of-two
+// grid, whose step is 2^-30 of the width or more where 64 bits allow.
+TEST(Mechanism, ReleasesInDoubleThePointsOfTheGridThatItRoundsToFloat) {
+  const Matrix values = Matrix::Constant(50, 2, M_PI);
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const auto mechanism = Make(traits, values.size());
+    SeededBits one(6);
+    SeededBits two(6);
+    ASSERT_OK_AND_ASSIGN(const Matrix points, mechanism->ReleaseInDouble(values, one));
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix floats, mechanism->Release(values, two));
+    EXPECT_EQ(points.cast<float>(), floats);
+    EXPECT_NE(points, floats.cast<double>());
+    const double step = std::exp2(std::ilogb(mechanism->noise_stddev() / M_SQRT2) - 30);
+    for (const double point : points.reshaped()) EXPECT_EQ(std::fmod(point, step), 0);
+    EXPECT_THAT(mechanism->ReleaseInDouble(Matrix::Zero(1, 3), one),
+                FailsWith(absl::StatusCode::kInvalidArgument, "got 3"));
+  }
+}
+
 // Of 20,000 draws, those within the bound: a share of .9 or more, up to six deviations of a
 // binomial (false alarm below 1e-8), and for a law that is not truncated hardly more.
 TEST(Mechanism, TheNoiseBoundHoldsAsOftenAsItSays) {

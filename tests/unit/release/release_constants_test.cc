@@ -5,6 +5,8 @@
 
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
+#include "client/privacy/iteration_rounding.h"
+#include "client/privacy/published_gaussian_sensitivity.h"
 #include "client/privacy/published_release_sensitivity.h"
 #include "client/release/release_noise.h"
 #include "tests/golden/one_column_bounds.h"

@@ -1,0 +1,159 @@
+// Mistakes in the joint release as a whole, built in on purpose: the audit must exit 1 for each.
+#include "client/audit/joint_attack.h"
+#include "client/privacy/additive_mechanism.h"
+#include "client/privacy/calibration.h"
+#include "client/privacy/known_anchors_sensitivity.h"
+#include "common/numerics/smlq.h"
+#include "common/numerics/tiled_affinity.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::audit {
+namespace {
+
+using SharedMechanism = std::shared_ptr<const Mechanism>;
+
+constexpr double kEpsilon = 2;
+constexpr double kDelta = 1e-5;
+const PrivacyCost kGaussianOverTwo{.epsilon = kEpsilon, .delta = kDelta, .private_iterations = 2};
+
+absl::StatusOr<Result> Audit(const PrivacyCost& cost, const ReleaseFn& release, int64_t releases) {
+  const absl::StatusOr<Subject> subject = AttackJointRelease(cost, release);
+  if (!subject.ok()) return subject.status();
+  return RunAudit(*subject, {.releases = releases});
+}
+
+void ExpectCaught(const PrivacyCost& cost, const ReleaseFn& release, int64_t releases) {
+  ASSERT_OK_AND_ASSIGN(const Result result, Audit(cost, release, releases));
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+}
+
+// What makes the noise of an iteration from `start`.
+using NoiseAt = std::function<SharedMechanism(const JointSetting& setting,
+                                              const TargetFreePart& part, const Matrix& start)>;
+
+// The production steps, but for the noise.
+ReleaseFn WithNoise(NoiseAt noise_at) {
+  return [noise_at](const JointSetting& setting, const TargetFreePart& part,
+                    const PrivacyCost& cost, int64_t slot, const RowVector& target,
+                    BitSource& bits) -> absl::StatusOr<std::vector<FloatMatrix>> {
+    const Matrix rows = AssembleRows(setting, part, slot, target);
+    std::vector<FloatMatrix> released;
+    Matrix start = part.start;
+    for (int64_t i = 0; i < cost.private_iterations; ++i) {
+      const Matrix iterate = PrivateIteration(setting, start, rows);
+      released.push_back(*noise_at(setting, part, start)->Release(iterate, bits));
+      start = released.back().cast<double>();
+    }
+    return released;
+  };
+}
+
+ReleaseFn WithNoiseFor(const PrivacyCost& cost) {
+  return WithNoise([cost](const JointSetting& setting, const TargetFreePart&, const Matrix& start) {
+    return SharedMechanism(std::move(NoiseFrom(setting, start, cost)->mechanism));
+  });
+}
+
+// Every iteration gets the noise of one that is alone.
+ReleaseFn ForgetsComposition(PrivacyCost cost) {
+  cost.private_iterations = 1;
+  return WithNoiseFor(cost);
+}
+
+TEST(JointFault, NoneIsNotCaught) {
+  ASSERT_OK_AND_ASSIGN(const Result result,
+                       Audit(kGaussianOverTwo, WithNoiseFor(kGaussianOverTwo), 20'000));
+  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+}
+
+TEST(JointFault, ChargingOneIterationOfGaussianNoiseWhereTwoAreRun) {
+  ExpectCaught(kGaussianOverTwo, ForgetsComposition(kGaussianOverTwo), 20'000);
+}
+
+TEST(JointFault, ChargingOneIterationOfLaplaceNoiseWhereEightAreRun) {
+  const PrivacyCost cost{
+      .epsilon = kEpsilon, .mechanism = MechanismKind::kLaplace, .private_iterations = 8};
+  ExpectCaught(cost, ForgetsComposition(cost), 20'000);
+}
+
+// As if the class were public: the target's old slot, which gets its dummy back, is left out.
+SharedMechanism ForOneChangedRow(const JointSetting& setting, const TargetFreePart& part,
+                                 const Matrix& start) {
+  const EmbeddingSettings& settings = setting.parameters.settings;
+  const IterationInputs inputs{.start = start,
+                               .label_graph = setting.label_graph,
+                               .alpha = settings.alpha,
+                               .kernel_denominator = settings.KernelDenominator(),
+                               .slots = setting.slots()};
+  static const double stddev_per_unit = *AnalyticGaussianStddev(kEpsilon, kDelta);
+  return *MakeGaussianMechanism(
+      stddev_per_unit, *KnownAnchorsSensitivity(inputs, setting.anchors, /*changed_rows=*/1),
+      {.values = start.size(), .largest_value = *LargestIterateValue(inputs)}, part.guarantee);
+}
+
+TEST(JointFault, ASensitivityForOneChangedRowWhereTwoChange) {
+  ExpectCaught({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(ForOneChangedRow), 20'000);
+}
+
+// The iterate under a label graph in which the target's row carries its own label and the other
+// slot that of the other class, as in the authors' code: public, and yet it tells the class.
+class LabelsFollowTheTarget {
+ public:
+  explicit LabelsFollowTheTarget(BitSource& bits) : start_(*NormalStart(kRows, 2, 1e-8, bits)) {}
+
+  Matrix Iterate(int32_t target_label) const {
+    return SmlqUpdate(start_, TiledAffinity(Matrix::Identity(kRows, kRows), kDenominator),
+                      GraphOf(target_label), kAlpha)
+        .value();
+  }
+
+  // For a graph that goes by slot.
+  double Sensitivity() const {
+    const LabelGraph slotted = GraphOf(0);
+    return *ReplaceTargetSensitivity({.start = start_,
+                                      .label_graph = slotted,
+                                      .alpha = kAlpha,
+                                      .kernel_denominator = kDenominator,
+                                      .slots = 2},
+                                     2);
+  }
+
+ private:
+  static constexpr int kRows = 8;
+  static constexpr double kDenominator = 72;  // the papers' bandwidth 6
+  static constexpr double kAlpha = 30;
+
+  static LabelGraph GraphOf(int32_t target_label) {
+    std::vector<int32_t> labels = {target_label, target_label == 0 ? 1 : 0};
+    for (int i = 2; i < kRows; ++i) labels.push_back(i % 2);
+    return LabelGraph(labels, LabelGraphKind::kDistance, kDenominator);
+  }
+
+  const Matrix start_;
+};
+
+absl::StatusOr<double> ScoreWhereLabelsFollowTheTarget(Neighbour neighbour, BitSource& bits) {
+  const LabelsFollowTheTarget fault(bits);
+  TranscriptStep step{.one = fault.Iterate(0), .other = fault.Iterate(1), .released = {}};
+  const SharedMechanism mechanism =
+      *MakeGaussianMechanism(*AnalyticGaussianStddev(kEpsilon, kDelta), fault.Sensitivity(),
+                             {.values = step.one.size(), .largest_value = 1}, Guarantee{});
+  step.noise_stddev = mechanism->noise_stddev();
+  step.released = *mechanism->Release(neighbour == Neighbour::kOne ? step.one : step.other, bits);
+  return LogLikelihoodRatio(step, MechanismTraits::Law::kGaussian);
+}
+
+TEST(JointFault, LabelsThatFollowTheTargetInsteadOfTheSlot) {
+  const Subject subject{.mechanism = "fault",
+                        .claim = {.epsilon = kEpsilon,
+                                  .delta = kDelta,
+                                  .neighbours = "of the slots",
+                                  .source = "fault"},
+                        .attacks = {OnScores("a target of either class",
+                                             ScoreWhereLabelsFollowTheTarget, 0, 20'000)}};
+  ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
+}
+
+}  // namespace
+}  // namespace privatemail::audit
