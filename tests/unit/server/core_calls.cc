@@ -40,7 +40,7 @@ bool IsBusy(const absl::Status& status) {
 CoreCalls::CoreCalls()
     : catalog_(*Catalog::Open(*SqliteStore::Open(folder_ / "data"))),
       keys_(*KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key")),
-      audit_(*AuditLog::Open(folder_ / "audit.jsonl")),
+      audit_(*AuditLog::Open(folder_ / "audit.jsonl", 0)),
       admission_(std::make_unique<Admission>(FewPlaces())),
       builds_(std::make_unique<AutomaticBuilds>(
           catalog_.get(), AutomaticBuildOptions{.01, absl::Milliseconds(50)},
