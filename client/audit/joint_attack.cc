@@ -89,7 +89,7 @@ absl::StatusOr<Pilot> RunPilot(const Game& game, const Guarantee& claim) {
 // What limits the attack: how far the pair is apart, and what noise for all of the sensitivity
 // leaves.
 std::string LimitOf(const Pilot& pilot, Law law, const Guarantee& claim) {
-  const std::string share = absl::StrFormat("moves by %.2g of the sensitivity", pilot.share);
+  std::string share = absl::StrFormat("moves by %.2g of the sensitivity", pilot.share);
   if (claim.delta > 0) {
     return absl::StrFormat("%s, so about %.2f is to be found", share,
                            GaussianEpsilon(pilot.mu, claim.delta).value_or(0));  // tiny mu: none

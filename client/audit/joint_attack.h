@@ -23,11 +23,10 @@ Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_
 // The production path of JointScheme::Release without its ledger, at `cost`, on the pairs of
 // joint_pair.h: the analytic Gaussian on both, the others on the one where bounds are nearly
 // reached. The guarantee covers what every private iteration releases, not the last alone, so that
-// is what the attack sees. It scores by likelihood. The event: where the claim has a mu, the
-// nearer side; else a score that one in ten of a pilot's releases exceeds. (Noise on the input is
-// scored by the side on which the iterate falls.) Each attack says by how much
-// of the sensitivity its pair moves on average, and what the noise, made for all of it, leaves to
-// be found.
+// is what the attack sees. It scores by likelihood. The event: where the claim has a mu, the nearer
+// side; else a score that one in ten of a pilot's releases exceeds. (Noise on the input is scored
+// by the side on which the iterate falls.) Each attack says by how much of the sensitivity its pair
+// moves on average, and what the noise, made for all of it, leaves to be found.
 //
 // INVALID_ARGUMENT and FAILED_PRECONDITION: as JointScheme::Release of such a cost.
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost,

@@ -4,7 +4,9 @@
 
 #include "client/audit/joint_attack.h"
 #include "client/privacy/composition.h"
-#include "tests/testing/matchers.h"
+#include "common/base/validate.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::audit {
 namespace {
@@ -60,6 +62,30 @@ TEST_P(AuditedJointRelease, IsNamedAndClaimedAsItIsReleased) {
   for (const Attack& attack : subject.attacks) EXPECT_THAT(attack.what, HasSubstr("moves by"));
 }
 
+// Under the same bits, what is attacked last is what JointScheme::Release lets out.
+TEST_P(AuditedJointRelease, IsReleasedAsInProduction) {
+  const PrivacyCost& cost = GetParam();
+  Anchors anchors{NormalRows(12, 4, 1), {}};
+  for (int i = 0; i < 12; ++i) anchors.labels.push_back(i % 3);
+  const PublicParameters parameters = *MakePublicParameters(kUuid, {}, anchors, {}, "vectors");
+  const Target target{NormalRows(1, 4, 2), 1};
+  const FundedLedger funded;
+  SeededBits bits(7);
+  ASSERT_OK_AND_ASSIGN(
+      const JointRelease production,
+      JointScheme::Create(parameters, anchors)->Release(target, cost, *funded.ledger, bits));
+
+  const JointSetting setting = *MakeJointSetting(parameters, anchors, std::nullopt);
+  const Matrix unit = *UnitRows("target", FloatMatrix(target.features));
+  SeededBits again(7);
+  ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, again));
+  ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> attacked,
+                       ReleaseIterations(setting, part, cost, 1, unit.row(0), again));
+  EXPECT_EQ(static_cast<int64_t>(attacked.size()), cost.private_iterations);
+  EXPECT_EQ(attacked.back(), production.rows);
+  EXPECT_EQ(part.guarantee, production.guarantee);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, AuditedJointRelease,
                          ::testing::ValuesIn(AuditedJointCosts(kEpsilon, kDelta)),
                          [](const auto& param_info) {
@@ -87,6 +113,8 @@ TEST(AttackJointRelease, SaysHowFarItsPairMovesAndWhatThatLeaves) {
   EXPECT_THAT(
       what({.epsilon = kEpsilon, .delta = kDelta}),
       ContainsRegex("moves by 0.9[678] of the sensitivity, so about 1.9[1-7] is to be found"));
+  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].what,
+              ContainsRegex("at the papers' settings; moves by 0.5[0-9]? of the sensitivity"));
   // A radius is hidden through a constant of twice what the sphere's tangents move.
   EXPECT_THAT(what({.epsilon = kEpsilon,
                     .delta = kDelta,
