@@ -36,7 +36,8 @@ absl::Status AssignNode(const Setting& setting, const toml::node& node, DaemonOp
   if (const auto* flag = node.as_boolean()) return Assign(setting, setting.key, **flag, options);
   if (const auto* whole = node.as_integer()) return Assign(setting, setting.key, **whole, options);
   if (const auto* number = node.as_floating_point()) {
-    return Assign(setting, setting.key, **number, options);
+    const double zero = 0;  // added, it makes 0 of -0, which would be printed otherwise
+    return Assign(setting, setting.key, **number + zero, options);
   }
   std::ostringstream type;
   type << node.type();
