@@ -89,8 +89,8 @@ std::string AutomaticBuilds::Next(const AutomaticBuildOptions& options) {
 }
 
 void AutomaticBuilds::Build(const std::string& name) {
-  const StepObserver observer = [&](int done, int steps) -> absl::Status {
-    hooks_.progress(name, static_cast<double>(done) / steps);
+  const StepObserver observer = [&](double done, int steps) -> absl::Status {
+    hooks_.progress(name, done / steps);
     const std::lock_guard<std::mutex> guard(mutex_);
     return stopping_ ? absl::CancelledError("the daemon stops") : absl::OkStatus();
   };

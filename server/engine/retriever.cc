@@ -89,7 +89,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   PM_RETURN_IF_ERROR(CheckNotCancelled(query));
   Matrix release = query.release;
   if (query.post_processing_steps != 0) {
-    const StepObserver watch = [&](int /*done*/, int /*steps*/) {
+    const StepObserver watch = [&](double /*done*/, int /*steps*/) {
       return CheckNotCancelled(query);
     };
     PM_ASSIGN_OR_RETURN(release,

@@ -99,13 +99,13 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
                    MessageWriter<v1::BuildEmbeddingResponse>& writer) {
   const absl::Time start = absl::Now();
   v1::BuildEmbeddingResponse progress;
-  const StepObserver report = [&](int done, int steps) -> absl::Status {
+  const StepObserver report = [&](double done, int steps) -> absl::Status {
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
     const double elapsed = absl::ToDoubleSeconds(absl::Now() - start);
     progress.set_elapsed_seconds(elapsed);
-    progress.set_remaining_seconds(done == 0 ? 0 : elapsed / done * (steps - done));
-    call.ReportBuild(static_cast<double>(done) / steps);
+    progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
+    call.ReportBuild(done / steps);
     if (!call.Cancelled() && writer.Write(progress)) return absl::OkStatus();
     if (absl::IsDeadlineExceeded(call.StreamStatus())) return call.StreamStatus();
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
