@@ -32,10 +32,10 @@ absl::StatusOr<double> ReleaseValueInDouble(const Mechanism& mechanism, double v
 
 // An event on a single release of 0 or kDistance, by ReleaseValue or ReleaseValueInDouble.
 template <typename Real>
-Attack OnOneRelease(std::string what, std::shared_ptr<const Mechanism> mechanism,
+Attack OnOneRelease(std::string what, const std::shared_ptr<const Mechanism>& mechanism,
                     absl::StatusOr<Real> (*release)(const Mechanism&, double, BitSource&),
-                    Neighbour points_to_distance, MakeBits make_bits,
-                    std::function<bool(Real)> event) {
+                    Neighbour points_to_distance, const MakeBits& make_bits,
+                    const std::function<bool(Real)>& event) {
   return {.what = std::move(what),
           .hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
             const double value = neighbour == points_to_distance ? kDistance : 0;
@@ -84,7 +84,7 @@ absl::StatusOr<float> ReleaseInChild(const Mechanism& mechanism, BitSource& bits
 
 // Parent and child release the value and 0 out of one source of bits that was in use before the
 // fork. If they share a buffer, they share the noise, and the difference is the value.
-Attack AcrossAFork(std::shared_ptr<const Mechanism> mechanism, MakeBits make_bits) {
+Attack AcrossAFork(const std::shared_ptr<const Mechanism>& mechanism, const MakeBits& make_bits) {
   // One fork at a time, while the other threads wait here and hold no lock of a library's.
   auto alone = std::make_shared<std::mutex>();
   return {.what = "a release on either side of a fork: do they differ by the value itself?",

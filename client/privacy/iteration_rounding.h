@@ -14,8 +14,11 @@ namespace privatemail {
 // length 1 exactly, with l alpha times the *computed* L_Y Q. That is the f that the bounds of
 // sensitivity.h, known_anchors_sensitivity.h and lipschitz.h bound: they hold whatever l is, as
 // long as it is the same for both neighbours, as public values computed once are, and take its
-// lengths for g_i. (From f with the exact L_Y Q it may differ by more.) Both neighbours are
-// computed with rounding, so twice this is added to a sensitivity before calibration.
+// lengths for g_i. (From f with the exact L_Y Q it may differ by more.) Both the bound (through
+// LabelPull) and the release (through SmlqUpdate) take L_Y Q from LabelGraph::AddLaplacian, so it
+// is one value, and rounding its product with alpha is within the 1e-12 that FiniteBound adds. Both
+// neighbours are computed with rounding, so twice this is added to a sensitivity before
+// calibration.
 //
 // Proof, in units of u = 2^-53 and to first order. d is feature_dim, m = exp(-4/c).
 // *Scaling a row* to length 1 sums d squares, takes a root and divides: the length is off by at
@@ -25,9 +28,9 @@ namespace privatemail {
 // three together by 4 d; two subtractions, of at most 3 and 4, add
 // 7. What is negative becomes 0, which is nearer.
 // *An affinity* multiplies that by 1/c, which adds 8/c to its logarithm, and takes exp, 8 more of
-// them at the most: the logarithm is off by at most a = (8 d + 47) / c + 8. *A sum over a row*, in any
-// order and fused with its products or not, has each term off by n more. Every term of sum w_j q_j
-// and of D hence carries a factor within 1 +- t, t = expm1((a + n) u). So
+// them at the most: the logarithm is off by at most a = (8 d + 47) / c + 8. *A sum over a row*, in
+// any order and fused with its products or not, has each term off by n more. Every term of sum w_j
+// q_j and of D hence carries a factor within 1 +- t, t = expm1((a + n) u). So
 //   |F^_i - F_i| <= (t sum w_j |q_j| + t |l_i| + |F_i| t D_i) / ((1 - t) D_i)
 //               <= 2 t/(1-t) size_i,  size_i = max |q_j| + g_i / ((n-1) m) >= |F_i|, |q_i|.
 // *The mean with q_i*: half of that, and adding l_i, dividing and adding q_i round by at most 2
