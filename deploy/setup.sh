@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build pkg-config
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
-  libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
+  libeigen3-dev libnanoflann-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev
@@ -20,7 +20,7 @@ case "$*" in
       ccache git
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
-      clang-14 libclang-rt-14-dev
+      clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy openssl
     )
     ;;

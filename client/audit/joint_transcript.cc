@@ -36,8 +36,11 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
   PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                       release(pair.setting, part, cost, target.slot, target.row, bits));
 
-  const Matrix rows_of_one = AssembleRows(pair.setting, part, pair.one.slot, pair.one.row);
-  const Matrix rows_of_other = AssembleRows(pair.setting, part, pair.other.slot, pair.other.row);
+  const auto graph_of = [&](const PlacedTarget& placed) {
+    return FeatureGraph(pair.setting, SlotRows(pair.setting, part, placed.slot, placed.row));
+  };
+  const BorderedAffinity graph_of_one = graph_of(pair.one);
+  const BorderedAffinity graph_of_other = graph_of(pair.other);
   std::vector<TranscriptStep> transcript;
   Matrix start = part.start;
   IterationNoise noise = std::move(part.noise);
@@ -46,8 +49,8 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
       start = transcript.back().released.cast<double>();
       PM_ASSIGN_OR_RETURN(noise, NoiseFrom(pair.setting, start, cost));
     }
-    transcript.push_back({.one = PrivateIteration(pair.setting, start, rows_of_one),
-                          .other = PrivateIteration(pair.setting, start, rows_of_other),
+    transcript.push_back({.one = PrivateIteration(pair.setting, start, graph_of_one),
+                          .other = PrivateIteration(pair.setting, start, graph_of_other),
                           .released = std::move(rows),
                           .noise_stddev = noise.mechanism->noise_stddev(),
                           .sensitivity = noise.sensitivity});

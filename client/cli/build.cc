@@ -11,7 +11,8 @@ absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& tr
                                                              const std::string& name) {
   ProgressBar bar("embedding");
   return transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
-    bar.Show(message.steps_done(), message.steps());
+    const auto rows = static_cast<int64_t>(message.rows());
+    bar.Show(static_cast<int64_t>(message.share() * static_cast<double>(rows)), rows);
   });
 }
 
@@ -25,11 +26,13 @@ absl::Status Build(const Context& context, const std::string& name) {
          {{"embedded", c.embedded_items()},
           {"version", c.embedding_version()},
           {"seconds", done.elapsed_seconds()},
-          {"objective", done.objective()}},
+          {"objective", done.objective()},
+          {"plan", done.plan()}},
          [&] {
            std::cout << "embedded " << c.embedded_items() << " items as version "
                      << c.embedding_version() << " in " << done.elapsed_seconds()
-                     << " s, objective " << done.objective() << "\n";
+                     << " s, objective " << done.objective() << "\naffinities " << done.plan()
+                     << "\n";
          });
   return absl::OkStatus();
 }

@@ -136,9 +136,9 @@ void ProgressBar::Show(int64_t done, int64_t total) {
   const double share = static_cast<double>(done) / static_cast<double>(total);
   const std::string filled(static_cast<size_t>(30 * share), '#');
   const double left = share > 0 ? (now - started_) * (1 - share) / share : 0;
-  std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %lld of %lld, %.0f s left ", what_.c_str(),
+  std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %lld of %lld, %.0f/s, %.0f s left ", what_.c_str(),
                filled.c_str(), 100 * share, static_cast<long long>(done),
-               static_cast<long long>(total), left);
+               static_cast<long long>(total), static_cast<double>(done) / (now - started_), left);
 }
 
 }  // namespace privatemail::cli

@@ -94,8 +94,10 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   LabelGraph label_graph(labels, parameters.settings.label_graph,
                          parameters.settings.KernelDenominator());
   Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
-  return JointSetting{std::move(parameters), std::move(unit_anchors), std::move(pool),
-                      std::move(of_slot),    std::move(label_graph),  std::move(class_means)};
+  auto fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
+                                                 parameters.settings.KernelDenominator());
+  return JointSetting{std::move(parameters), std::move(fixed),       std::move(pool),
+                      std::move(of_slot),    std::move(label_graph), std::move(class_means)};
 }
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,

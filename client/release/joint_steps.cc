@@ -7,7 +7,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/smlq.h"
-#include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
 namespace {
@@ -36,9 +35,9 @@ absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& 
 
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(Matrix start, NormalStart(setting.slots() + setting.anchors.rows(),
-                                                setting.parameters.settings.embedding_dim,
-                                                setting.parameters.settings.start_stddev, bits));
+  PM_ASSIGN_OR_RETURN(Matrix start,
+                      NormalStart(setting.rows(), setting.parameters.settings.embedding_dim,
+                                  setting.parameters.settings.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting, bits));
   PM_ASSIGN_OR_RETURN(IterationNoise noise, NoiseFrom(setting, start, cost));
   Guarantee guarantee = GuaranteeOf(cost, noise);
@@ -49,7 +48,7 @@ absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
 absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
                                          const PrivacyCost& cost) {
   const EmbeddingSettings& settings = setting.parameters.settings;
-  return NoiseOf(setting.parameters, setting.anchors,
+  return NoiseOf(setting.parameters, setting.anchors->points(),
                  {.start = start,
                   .label_graph = setting.label_graph,
                   .alpha = settings.alpha,
@@ -66,39 +65,41 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& s
   std::vector<FloatMatrix> released;
   if (TraitsOf(cost.mechanism).protects == MechanismTraits::Protects::kInput) {
     PM_ASSIGN_OR_RETURN(const RowVector noisy, NoisyTarget(target, *part.noise.mechanism, bits));
-    const Matrix rows = AssembleRows(setting, part, slot, noisy);
-    released.emplace_back(PrivateIteration(setting, part.start, rows).cast<float>());
+    const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, slot, noisy));
+    released.emplace_back(PrivateIteration(setting, part.start, graph).cast<float>());
     return released;
   }
-  const Matrix rows = AssembleRows(setting, part, slot, target);
+  const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, slot, target));
   PM_ASSIGN_OR_RETURN(
       released.emplace_back(),
-      part.noise.mechanism->Release(PrivateIteration(setting, part.start, rows), bits));
+      part.noise.mechanism->Release(PrivateIteration(setting, part.start, graph), bits));
   while (static_cast<int64_t>(released.size()) < cost.private_iterations) {
     const Matrix start = released.back().cast<double>();
     PM_ASSIGN_OR_RETURN(const IterationNoise noise, NoiseFrom(setting, start, cost));
     PM_ASSIGN_OR_RETURN(released.emplace_back(),
-                        noise.mechanism->Release(PrivateIteration(setting, start, rows), bits));
+                        noise.mechanism->Release(PrivateIteration(setting, start, graph), bits));
   }
   return released;
 }
 
-Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
-                    const RowVector& target) {
-  Matrix rows(setting.slots() + setting.anchors.rows(), setting.anchors.cols());
+Matrix SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+                const RowVector& target) {
+  Matrix rows(setting.slots(), target.size());
   for (int64_t c = 0; c < setting.slots(); ++c) {
     rows.row(c) = setting.pool.row(part.dummies[static_cast<size_t>(c)]);
   }
   rows.row(slot) = target;
-  rows.bottomRows(setting.anchors.rows()) = setting.anchors;
   return rows;
 }
 
-Matrix PrivateIteration(const JointSetting& setting, const Matrix& start, const Matrix& rows) {
-  const EmbeddingSettings& settings = setting.parameters.settings;
-  // Exact: the sensitivity is that of the exact map. Rows in memory can always be read.
-  return SmlqUpdate(start, TiledAffinity(rows, settings.KernelDenominator()), setting.label_graph,
-                    settings.alpha)
+BorderedAffinity FeatureGraph(const JointSetting& setting, const Matrix& slot_rows) {
+  return {slot_rows, setting.anchors};
+}
+
+Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,
+                        const AffinityOperator& feature_graph) {
+  // Rows in memory can always be read.
+  return SmlqUpdate(start, feature_graph, setting.label_graph, setting.parameters.settings.alpha)
       .value();
 }
 

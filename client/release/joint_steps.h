@@ -4,6 +4,7 @@
 #define PRIVATEMAIL_CLIENT_RELEASE_JOINT_STEPS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "client/release/joint_scheme.h"
 #include "client/release/release_noise.h"
 #include "common/base/matrix.h"
+#include "common/numerics/bordered_affinity.h"
 #include "common/numerics/label_graph.h"
 #include "common/protocol/public_parameters.h"
 
@@ -20,13 +22,14 @@ namespace privatemail {
 // Public, the same for every release on a collection (and pool of dummies).
 struct JointSetting {
   PublicParameters parameters;
-  Matrix anchors;                             // unit rows
+  std::shared_ptr<const FixedRows> anchors;   // unit rows
   Matrix pool;                                // unit rows, the candidates for dummies
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool that belong to each slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
   Matrix class_means;  // slots x d: sum of each class's unit anchors, scaled to length 1
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
+  int64_t rows() const { return slots() + anchors->points().rows(); }
 };
 
 // See JointScheme::Create.
@@ -59,13 +62,18 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& s
                                                            const RowVector& target,
                                                            BitSource& bits);
 
-// The rows of the iteration: every slot's dummy, the target written over the one in `slot`, the
-// anchors. target: unit row. Private.
-Matrix AssembleRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
-                    const RowVector& target);
+// The rows of the slots: every slot's dummy, the target written over the one in `slot`. target:
+// unit row. Private.
+Matrix SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+                const RowVector& target);
+
+// The graph over these rows and, after them, the anchors, for every private iteration of a release.
+// Exact: the sensitivity is that of the exact map. Private.
+BorderedAffinity FeatureGraph(const JointSetting& setting, const Matrix& slot_rows);
 
 // One iteration from the start, without noise. Private.
-Matrix PrivateIteration(const JointSetting& setting, const Matrix& start, const Matrix& rows);
+Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,
+                        const AffinityOperator& feature_graph);
 
 }  // namespace privatemail
 

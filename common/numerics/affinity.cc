@@ -27,4 +27,16 @@ Matrix GaussianAffinity(const Matrix& points, double kernel_denominator) {
   return affinity;
 }
 
+void AffinityBetween(const Matrix& x, const Vector& x_squared_norms, const Matrix& y,
+                     const Vector& y_squared_norms, double kernel_denominator, Matrix* affinity) {
+  affinity->noalias() = x * y.transpose();
+  const auto norms = y_squared_norms.transpose().array();
+  const double scale = 1 / kernel_denominator;
+  // Row by row, which is in the cache.
+  for (Eigen::Index r = 0; r < affinity->rows(); ++r) {
+    auto w = affinity->row(r).array();
+    w = ((2 * w - norms - x_squared_norms[r]).min(0.0) * scale).exp();
+  }
+}
+
 }  // namespace privatemail

@@ -22,6 +22,12 @@ double KernelDenominator(KernelConvention convention, double bandwidth);
 // O(n^2) memory: for small n and for checking AffinityOperator, which is what the system uses.
 Matrix GaussianAffinity(const Matrix& points, double kernel_denominator);
 
+// Sets affinity (n x m) to exp(-|x_i - y_j|^2 / c) for the rows of x (n x d) and y (m x d), given
+// their squared lengths. |x - y|^2 is taken as |x|^2 + |y|^2 - 2 x.y, and as 0 where that rounds to
+// less: one matrix product and one pass.
+void AffinityBetween(const Matrix& x, const Vector& x_squared_norms, const Matrix& y,
+                     const Vector& y_squared_norms, double kernel_denominator, Matrix* affinity);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_COMMON_NUMERICS_AFFINITY_H_

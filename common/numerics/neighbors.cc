@@ -1,6 +1,7 @@
 #include "common/numerics/neighbors.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace privatemail {
 namespace {
@@ -12,25 +13,38 @@ bool Nearer(const Neighbor& a, const Neighbor& b) {
 
 }  // namespace
 
+NearestSoFar::NearestSoFar(int64_t count, const std::vector<bool>* skipped)
+    : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {}
+
+void NearestSoFar::Offer(const Neighbor& candidate) {
+  // Most points are dismissed by one comparison.
+  if (full() && (count_ == 0 || !Nearer(candidate, best_.front()))) return;
+  if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
+  if (full()) {
+    std::pop_heap(best_.begin(), best_.end(), Nearer);
+    best_.back() = candidate;
+  } else {
+    best_.push_back(candidate);
+  }
+  std::push_heap(best_.begin(), best_.end(), Nearer);
+}
+
+std::vector<Neighbor> NearestSoFar::Sorted() {
+  std::sort_heap(best_.begin(), best_.end(), Nearer);
+  return std::move(best_);
+}
+
 std::vector<std::vector<Neighbor>> NearestRows(const Matrix& queries, const Matrix& points,
-                                               int64_t k) {
-  const auto wanted = static_cast<size_t>(std::min<int64_t>(k, points.rows()));
-  std::vector<std::vector<Neighbor>> nearest(static_cast<size_t>(queries.rows()));
+                                               int64_t count, const std::vector<bool>* skipped) {
+  std::vector<std::vector<Neighbor>> nearest;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    // A heap with the farthest of the best on top: most points are dismissed by one comparison.
-    std::vector<Neighbor>& best = nearest[static_cast<size_t>(q)];
-    best.reserve(wanted + 1);
+    NearestSoFar best(count, skipped);
+    const double* query = queries.data() + q * queries.cols();
     for (Eigen::Index row = 0; row < points.rows(); ++row) {
-      const Neighbor candidate{row, (points.row(row) - queries.row(q)).squaredNorm()};
-      if (best.size() == wanted && !Nearer(candidate, best.front())) continue;
-      best.push_back(candidate);
-      std::push_heap(best.begin(), best.end(), Nearer);
-      if (best.size() > wanted) {
-        std::pop_heap(best.begin(), best.end(), Nearer);
-        best.pop_back();
-      }
+      const double* point = points.data() + row * points.cols();
+      best.Offer({row, SquaredDistance(point, query, points.cols())});
     }
-    std::sort_heap(best.begin(), best.end(), Nearer);
+    nearest.push_back(best.Sorted());
   }
   return nearest;
 }

@@ -1,11 +1,13 @@
 #include "common/numerics/plan_affinity.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/numerics/factored_affinity.h"
+#include "common/numerics/low_dimensional_affinity.h"
 #include "common/numerics/tiled_affinity.h"
 
 namespace privatemail {
@@ -14,15 +16,24 @@ namespace {
 // Some ten milliseconds of multiplications.
 constexpr double kNextToNothing = 1e8;
 
-// Multiplications of one column's product, a pair's kernel counted as 16 of them.
+constexpr Eigen::Index kMostLowDimensions = 3;
+
+// Multiplications of one product, a pair's kernel counted as 16 of them. One column more are the
+// degrees.
 double TiledCost(const AffinityTask& task) {
   const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
-  return n * n / 2 * (d + 16);
+  return n * n / 2 * (d + 16 + 2 * static_cast<double>(task.columns + 1));
 }
 
 double FactoredCost(const AffinityTask& task, int degree) {
   const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
-  return 2 * n * (d + 16 + (degree == 2 ? d * d : 0));
+  return 2 * n * (d + 16 + (degree == 2 ? d * d : 0)) * static_cast<double>(task.columns + 1);
+}
+
+// The features are made once.
+double LowDimensionalCost(const AffinityTask& task, double features) {
+  const auto n = static_cast<double>(task.rows);
+  return n * features * (1.0 / task.products + 2 * static_cast<double>(task.columns + 1));
 }
 
 AffinityPlan Tiled(absl::string_view reason) {
@@ -31,10 +42,36 @@ AffinityPlan Tiled(absl::string_view reason) {
   return plan;
 }
 
+AffinityPlan PlanLowDimensional(const AffinityTask& task) {
+  const double range = 2 / task.kernel_denominator * task.most_squared_length;
+  const std::optional<int> degree = TaylorDegree(range, task.tolerance);
+  if (!degree.has_value()) {
+    return Tiled(absl::StrCat("the exponent ranges over +-", range, ", too far for a series"));
+  }
+  const double features = LowDimensionalAffinity::Features(task.cols, *degree);
+  if (LowDimensionalCost(task, features) >= TiledCost(task)) {
+    return Tiled(
+        absl::StrCat("for ", task.rows, " rows it costs less than ", features, " features a row"));
+  }
+  const double error =
+      TaylorError(*degree, range) + LowDimensionalRounding(task.rows, task.cols, *degree, range);
+  if (!(error <= task.tolerance)) {
+    return Tiled(absl::StrCat("a series rounds to ", error, ", ", task.tolerance, " allowed"));
+  }
+  AffinityPlan plan;
+  plan.kind = AffinityPlan::Kind::kLowDimensional;
+  plan.taylor_degree = *degree;
+  plan.relative_error = error;
+  plan.why = absl::StrCat("low-dimensional, degree ", *degree, ": proven relative error ", error,
+                          ", ", task.tolerance, " allowed");
+  return plan;
+}
+
 }  // namespace
 
 AffinityPlan PlanAffinity(const AffinityTask& task) {
   if (!(task.tolerance > 0)) return Tiled("exact affinities are asked for");
+  if (task.in_memory && task.cols <= kMostLowDimensions) return PlanLowDimensional(task);
   if (TiledCost(task) <= kNextToNothing) {
     return Tiled(absl::StrCat("for ", task.rows, " rows exact affinities cost next to nothing"));
   }
@@ -54,21 +91,40 @@ AffinityPlan PlanAffinity(const AffinityTask& task) {
     if (FactoredCost(task, degree) >= TiledCost(task)) {
       return Tiled(absl::StrCat("for ", task.rows, " rows it costs less than degree ", degree));
     }
-    return {.factored = true,
-            .polynomial = polynomial,
-            .relative_error = error,
-            .why = absl::StrCat("factored, degree ", degree, ": proven relative error ", error,
-                                ", ", task.tolerance, " allowed")};
+    AffinityPlan plan;
+    plan.kind = AffinityPlan::Kind::kFactored;
+    plan.polynomial = polynomial;
+    plan.relative_error = error;
+    plan.why = absl::StrCat("factored, degree ", degree, ": proven relative error ", error, ", ",
+                            task.tolerance, " allowed");
+    return plan;
   }
   return Tiled(
       absl::StrCat("degree 2 has a relative error of ", error, ", ", task.tolerance, " allowed"));
 }
 
+std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
+                                               double kernel_denominator, int products) {
+  switch (plan.kind) {
+    case AffinityPlan::Kind::kTiled:
+      return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator, products);
+    case AffinityPlan::Kind::kLowDimensional:
+      return std::make_unique<LowDimensionalAffinity>(points, kernel_denominator,
+                                                      plan.taylor_degree);
+    case AffinityPlan::Kind::kFactored:
+      break;
+  }
+  return MakeAffinity(plan, std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator);
+}
+
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
                                                double kernel_denominator) {
-  if (!plan.factored) return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator);
-  return std::make_unique<FactoredAffinity>(std::move(points), kernel_denominator, plan.polynomial);
+  if (plan.kind == AffinityPlan::Kind::kFactored) {
+    return std::make_unique<FactoredAffinity>(std::move(points), kernel_denominator,
+                                              plan.polynomial);
+  }
+  return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator);
 }
 
 }  // namespace privatemail

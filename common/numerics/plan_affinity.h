@@ -16,6 +16,9 @@ struct AffinityTask {
   Eigen::Index rows = 0;          // n
   Eigen::Index cols = 0;          // d
   double kernel_denominator = 0;  // c > 0
+  Eigen::Index columns = 1;       // of what is multiplied
+  int products = 1;               // how many of them will be asked for
+  bool in_memory = false;         // the points are a matrix
   // At least the squared length of every row. Rows scaled to length 1 in double are within
   // kUnitSquaredLength.
   double most_squared_length = 0;
@@ -28,19 +31,25 @@ struct AffinityTask {
 inline constexpr double kUnitSquaredLength = 1 + 1e-9;
 
 struct AffinityPlan {
-  bool factored = false;  // FactoredAffinity with `polynomial`; TiledAffinity otherwise
-  ExpPolynomial polynomial;
+  enum class Kind { kTiled, kFactored, kLowDimensional };
+  Kind kind = Kind::kTiled;
+  ExpPolynomial polynomial;  // of FactoredAffinity
+  int taylor_degree = 0;     // of LowDimensionalAffinity
   // |W~ v - W v|_i <= relative_error ((W |v|)_i + |v_i|): proven, rounding included. 0 when tiled.
   double relative_error = 0;
   std::string why;  // "factored, degree 2: proven relative error 9e-07, 1e-06 allowed"
 };
 
-// The operator that needs the fewest operations among those within the tolerance: factored of
-// degree 0, 1 or 2, or tiled; tiled also where that takes some ten milliseconds only (1,000 rows of
-// 128 coordinates).
+// The operator that needs the fewest operations among those within the tolerance: for points in
+// memory of at most 3 coordinates low-dimensional or tiled, for others factored of degree 0, 1 or
+// 2, or tiled; tiled also where that takes some ten milliseconds only (1,000 rows of 128
+// coordinates).
 AffinityPlan PlanAffinity(const AffinityTask& task);
 
-// The operator of a plan for these points.
+// The operator of a plan for points in memory.
+std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
+                                               double kernel_denominator, int products);
+// The same for points wherever they are kept, of a plan for such.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
                                                double kernel_denominator);

@@ -35,22 +35,22 @@ class MatrixPoints : public PointSource {
 };
 
 // Rows in single precision, each scaled to length 1 in double: a collection's items and, behind
-// them, its anchors. Refers to both matrices, which must outlive it, and keeps one double a row.
+// them, its anchors. Refers to the anchors, which must outlive it, and keeps one double a row.
 class UnitPoints : public PointSource {
  public:
   // INVALID_ARGUMENT, naming `items` or `anchors` and the row: one that is zero or not finite.
   // Both have the same number of columns.
-  static absl::StatusOr<UnitPoints> Create(const FloatMatrix& items, const FloatMatrix& anchors);
+  static absl::StatusOr<UnitPoints> Create(FloatMatrix items, const FloatMatrix& anchors);
 
   Eigen::Index rows() const override { return inverse_length_.size(); }
-  Eigen::Index cols() const override { return items_->cols(); }
+  Eigen::Index cols() const override { return anchors_->cols(); }
   absl::Status Read(Eigen::Index first, Matrix* block) const override;
 
  private:
-  UnitPoints(const FloatMatrix& items, const FloatMatrix& anchors, Vector inverse_length)
-      : items_(&items), anchors_(&anchors), inverse_length_(std::move(inverse_length)) {}
+  UnitPoints(FloatMatrix items, const FloatMatrix& anchors, Vector inverse_length)
+      : items_(std::move(items)), anchors_(&anchors), inverse_length_(std::move(inverse_length)) {}
 
-  const FloatMatrix* items_;
+  FloatMatrix items_;
   const FloatMatrix* anchors_;
   Vector inverse_length_;
 };

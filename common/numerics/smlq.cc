@@ -6,11 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/tiled_affinity.h"
+#include "common/numerics/plan_affinity.h"
 
 namespace privatemail {
 
 namespace {
+
+// Relative, of an affinity: below what a release in single precision is worth by far.
+constexpr double kPostProcessingTolerance = 1e-10;
 
 // x becomes the update of x, given the product W x, which is used up.
 void Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph, double alpha,
@@ -85,8 +88,20 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer) {
-  const TiledAffinity feature_graph(release, settings.KernelDenominator(), settings.steps);
-  return SmlqIterate(release, feature_graph, label_graph, settings.alpha, settings.steps,
+  // Distances do not change, and around the origin products are smallest.
+  Matrix centred = release.rowwise() - release.colwise().mean();
+  const double denominator = settings.KernelDenominator();
+  const AffinityPlan plan =
+      PlanAffinity({.rows = centred.rows(),
+                    .cols = centred.cols(),
+                    .kernel_denominator = denominator,
+                    .columns = release.cols(),
+                    .products = settings.steps,
+                    .in_memory = true,
+                    .most_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
+                    .tolerance = kPostProcessingTolerance});
+  const auto feature_graph = MakeAffinity(plan, std::move(centred), denominator, settings.steps);
+  return SmlqIterate(release, *feature_graph, label_graph, settings.alpha, settings.steps,
                      settings.normalise, observer);
 }
 

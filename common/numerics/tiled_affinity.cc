@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/numerics/affinity.h"
 
 namespace privatemail {
 namespace {
@@ -17,7 +18,7 @@ constexpr Eigen::Index kTileColumns = 512;
 // number, unlike that of the cores, is the same everywhere, and so are the bits of the result.
 constexpr Eigen::Index kGroups = 16;
 
-constexpr Eigen::Index kMostRowsKept = 2048;
+constexpr Eigen::Index kMostRowsKept = 4096;
 
 // What one tile of W adds to the sums: tile v for its own rows and, off the diagonal, tile^T v for
 // the rows that mirror it. Columns of v and sums are contiguous, so that a row of the tile meets
@@ -79,15 +80,9 @@ absl::Status TiledAffinity::ReadBlock(Eigen::Index first, Eigen::Index rows, Blo
 
 void TiledAffinity::FillTile(const Block& rows, const Block& columns, bool diagonal,
                              Matrix* tile) const {
-  tile->noalias() = rows.rows * columns.rows.transpose();
-  const auto norms = columns.squared_norms.transpose().array();
-  const double scale = 1 / kernel_denominator_;
-  for (Eigen::Index r = 0; r < tile->rows(); ++r) {
-    // |x - y|^2 = |x|^2 + |y|^2 - 2 x.y; rounding must not make it negative.
-    auto w = tile->row(r).array();
-    w = ((2 * w - norms - rows.squared_norms[r]).min(0.0) * scale).exp();
-    if (diagonal) w[r] = 0;
-  }
+  AffinityBetween(rows.rows, rows.squared_norms, columns.rows, columns.squared_norms,
+                  kernel_denominator_, tile);
+  if (diagonal) tile->diagonal().setZero();
 }
 
 absl::Status TiledAffinity::AddPanel(Eigen::Index panel, const Columns& v, const SharedWork& work,

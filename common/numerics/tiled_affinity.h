@@ -16,7 +16,7 @@ namespace privatemail {
 class TiledAffinity : public AffinityOperator {
  public:
   // points: n x d, rows are points; kernel_denominator: c > 0; products: how many it will be asked
-  // for. With more than one and n <= 2,048 the upper half of W is kept (at most 20 MB) and only the
+  // for. With more than one and n <= 4,096 the upper half of W is kept (at most 70 MB) and only the
   // first product pays for the kernel.
   explicit TiledAffinity(Matrix points, double kernel_denominator, int products = 1);
   // Reads the points again for every 128 rows.

@@ -127,7 +127,8 @@ void LogRefresh(const absl::Status& status) {
 }  // namespace
 
 AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options) {
-  return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds)};
+  return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds),
+          options.limits.max_build_memory};
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
@@ -155,7 +156,8 @@ DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
 AutomaticBuilds::Hooks DaemonServer::BuildHooks() {
   return {.check =
               [this](const CollectionView& view) {
-                return CheckLimit("memory of this build in bytes", view.build_memory(),
+                return CheckLimit("memory of this build in bytes",
+                                  view.build_memory(CollectionView::Features::kInFile),
                                   this->options().limits.max_build_memory, "max_build_memory");
               },
           .progress = [this](const std::string& name,
@@ -182,7 +184,8 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   // certificates or keys at once.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
-  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), LogRefresh));
+  PM_ASSIGN_OR_RETURN(parts.catalog,
+                      Catalog::Open(std::move(store), options.data_directory, LogRefresh));
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));

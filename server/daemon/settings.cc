@@ -136,7 +136,10 @@ std::vector<Setting> LimitSettings() {
        "Bytes that one call may work with, as estimated from its sizes before it starts.", 65536,
        kManyBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
-       "The same for building an embedding, which holds every feature vector.", 65536, kManyBytes},
+       "The same for building an embedding. Where feature vectors would take it beyond, they are "
+       "in a "
+       "file without a name in data_dir meanwhile.",
+       65536, kManyBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
        "Connections at once, about; those beyond are closed. The process needs as many open files "
        "and 256 more.",

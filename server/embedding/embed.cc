@@ -54,6 +54,7 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
   result.plan = PlanAffinity({.rows = rows->rows(),
                               .cols = rows->cols(),
                               .kernel_denominator = denominator,
+                              .columns = settings.embedding_dim,
                               .most_squared_length = kUnitSquaredLength,
                               .tolerance = kEmbeddingTolerance});
   const auto feature_graph = MakeAffinity(result.plan, std::move(rows), denominator);
@@ -71,20 +72,28 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
   return result;
 }
 
-absl::StatusOr<EmbeddedGallery> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                      Gallery gallery, const StepObserver& observer) {
-  const Eigen::Index items = gallery.features.rows();
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, const StepObserver& observer) {
+  PM_ASSIGN_OR_RETURN(UnitPoints rows,
+                      UnitPoints::Create(std::move(gallery.features), anchors.features));
+  return Embed(parameters, anchors, std::move(gallery),
+               std::make_shared<UnitPoints>(std::move(rows)), observer);
+}
+
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, std::shared_ptr<const PointSource> points,
+                                const StepObserver& observer) {
+  const auto items = static_cast<Eigen::Index>(gallery.ids.size());
   if (items == 0) {
     return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
   }
-  PM_ASSIGN_OR_RETURN(UnitPoints points, UnitPoints::Create(gallery.features, anchors.features));
+  // The features, which are the largest of all, are gone before the results are copied.
   PM_ASSIGN_OR_RETURN(EmbeddedRows rows,
-                      EmbedRows(parameters, std::make_shared<UnitPoints>(std::move(points)),
+                      EmbedRows(parameters, std::move(points),
                                 Concatenate(gallery.labels, anchors.labels), observer));
-  gallery.features.resize(0, 0);  // the largest of all, before the results are copied
 
-  EmbeddedGallery result{.embedding = {}, .plan = std::move(rows.plan)};
-  Embedding& embedding = result.embedding;
+  Embedding embedding;
+  embedding.plan = std::move(rows.plan.why);
   embedding.items_version = gallery.version;
   embedding.collection = gallery.collection;
   embedding.objective = rows.objective;
@@ -98,7 +107,7 @@ absl::StatusOr<EmbeddedGallery> Embed(const PublicParameters& parameters, const 
   PM_RETURN_IF_ERROR(KabschUmeyama(embedding.anchor_coordinates, embedding.anchor_coordinates,
                                    /*with_scale=*/true)
                          .status());
-  return result;
+  return embedding;
 }
 
 }  // namespace privatemail

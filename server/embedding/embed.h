@@ -49,18 +49,19 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        const std::vector<int32_t>& labels,
                                        const StepObserver& observer);
 
-struct EmbeddedGallery {
-  Embedding embedding;
-  AffinityPlan plan;
-};
-
 // Embeds gallery and anchors together: rows are the gallery in its order, then the anchors in the
 // published order, each scaled to length 1. The result takes ids, labels, payloads and (as
 // items_version) the version over from the gallery; its own version is still 0. Statuses of
 // EmbedRows. FAILED_PRECONDITION also: the gallery is empty, or anchors on whose coordinates no
 // release could be aligned. INVALID_ARGUMENT: a row that is not unit scalable.
-absl::StatusOr<EmbeddedGallery> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                      Gallery gallery, const StepObserver& observer);
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, const StepObserver& observer);
+
+// The same for features that are elsewhere: `gallery` has none, `points` are its rows and then
+// the anchors', of length 1.
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, std::shared_ptr<const PointSource> points,
+                                const StepObserver& observer);
 
 }  // namespace privatemail
 

@@ -24,9 +24,9 @@ absl::Duration PollInterval(const AutomaticBuildOptions& options) {
 
 // No gRPC call is around this one to take an exception up.
 absl::Status BuildOrSayWhyNot(Catalog* catalog, const std::string& name,
-                              const StepObserver& observer) {
+                              const StepObserver& observer, int64_t memory) {
   try {
-    return catalog->Build(name, observer).status();
+    return catalog->Build(name, observer, memory).status();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the server has not enough memory for this build");
   } catch (const std::exception& error) {
@@ -59,7 +59,7 @@ void AutomaticBuilds::Run() {
   while (!stopping_) {
     const AutomaticBuildOptions options = options_;
     lock.unlock();
-    if (const std::string name = Next(options); !name.empty()) Build(name);
+    if (const std::string name = Next(options); !name.empty()) Build(name, options.memory);
     lock.lock();
     wake_.wait_for(lock, absl::ToChronoMilliseconds(PollInterval(options)),
                    [this] { return stopping_; });
@@ -88,7 +88,7 @@ std::string AutomaticBuilds::Next(const AutomaticBuildOptions& options) {
   return next;
 }
 
-void AutomaticBuilds::Build(const std::string& name) {
+void AutomaticBuilds::Build(const std::string& name, int64_t memory) {
   const StepObserver observer = [&](double done, int steps) -> absl::Status {
     hooks_.progress(name, done / steps);
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -97,7 +97,7 @@ void AutomaticBuilds::Build(const std::string& name) {
   absl::StatusOr<CollectionView> view = catalog_->Find(name);
   if (!view.ok()) return;  // deleted meanwhile
   absl::Status outcome = hooks_.check(*view);
-  if (outcome.ok()) outcome = BuildOrSayWhyNot(catalog_, name, observer);
+  if (outcome.ok()) outcome = BuildOrSayWhyNot(catalog_, name, observer, memory);
   hooks_.ended(name, outcome);
   const std::string& uuid = view->published->parameters.collection_uuid;
   if (outcome.ok()) {

@@ -22,6 +22,8 @@ struct AutomaticBuildOptions {
   // A collection that is due is built when nothing of it has changed for so long, so that an upload
   // is not embedded over and over, and in any case after kLongestWait times as long.
   absl::Duration quiet = absl::Seconds(5);
+  // Bytes that a build may take before it keeps features in a file (Catalog::Build).
+  int64_t memory = std::numeric_limits<int64_t>::max();
 };
 
 // One build at a time, on a thread of its own. Never the first build of a collection: whether its
@@ -57,7 +59,7 @@ class AutomaticBuilds {
   void Run();
   // The name of a collection whose time has come; empty: none.
   std::string Next(const AutomaticBuildOptions& options);
-  void Build(const std::string& name);
+  void Build(const std::string& name, int64_t memory);
 
   Catalog* const catalog_;
   const Hooks hooks_;

@@ -57,18 +57,21 @@ uint64_t CollectionView::changes_since_embedding() const {
 
 // The feature vectors, and images of them with their degrees: four of the iteration, and of an
 // exact product one a core.
-int64_t CollectionView::build_memory() const {
+int64_t CollectionView::build_memory(Features features) const {
   const int64_t images = 4 + static_cast<int64_t>(std::thread::hardware_concurrency());
   const PublicParameters& parameters = published->parameters;
   const int64_t image_values = images * (parameters.settings.embedding_dim + 1);
   const int64_t rows = static_cast<int64_t>(items) + parameters.anchor_count;
-  return rows * (parameters.feature_dim * static_cast<int64_t>(sizeof(float)) +
-                 image_values * static_cast<int64_t>(sizeof(double)));
+  const int64_t feature_bytes = features == Features::kInMemory
+                                    ? parameters.feature_dim * static_cast<int64_t>(sizeof(float))
+                                    : 0;
+  return rows * (feature_bytes + image_values * static_cast<int64_t>(sizeof(double)));
 }
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
+                                                       std::string directory,
                                                        RefreshReport report) {
-  auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store)));
+  auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store), std::move(directory)));
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "absl/types/span.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
+#include "server/embedding/embed.h"
 #include "server/engine/retriever.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -46,8 +48,9 @@ struct CollectionView {
   // Insertions, updates and deletions since the gallery that the retriever was made of.
   uint64_t changes_since_embedding() const;
 
-  // Bytes that building it takes, about.
-  int64_t build_memory() const;
+  // Bytes that building it takes, about, with the features in memory or in a file.
+  enum class Features { kInMemory, kInFile };
+  int64_t build_memory(Features features) const;
 
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
@@ -77,7 +80,9 @@ class Catalog {
   using RefreshReport = std::function<void(const absl::Status&)>;
 
   // Loads every collection with its last embedding, so that searches are answered at once.
+  // directory: where builds keep features that memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
+                                                       std::string directory,
                                                        RefreshReport report = nullptr);
 
   // NOT_FOUND: "collection birds does not exist".
@@ -127,7 +132,10 @@ class Catalog {
   // after each step; a status of its own ends the build and leaves the former embedding in place.
   // NOT_FOUND. FAILED_PRECONDITION: no items, or those of Embed. ABORTED: the collection is being
   // built already, was deleted meanwhile, or another daemon has built it from later items.
-  absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer);
+  // memory: bytes that it may take; where build_memory says more, features are read into a file
+  // without a name. The result is the same. RESOURCE_EXHAUSTED: the disk has no room for it.
+  absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
+                                       int64_t memory = std::numeric_limits<int64_t>::max());
 
  private:
   struct Deletion {
@@ -147,7 +155,8 @@ class Catalog {
     bool deleted = false;   // for those who still hold the entry
   };
 
-  explicit Catalog(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  Catalog(std::unique_ptr<Store> store, std::string directory)
+      : store_(std::move(store)), directory_(std::move(directory)) {}
 
   // Whether a restored collection may have this UUID.
   absl::StatusOr<bool> IsFree(const std::string& uuid);
@@ -170,7 +179,10 @@ class Catalog {
 
   // Marks the entry as being built and hands it out, or says why not.
   absl::StatusOr<std::shared_ptr<Entry>> BeginBuild(absl::string_view name);
-  absl::Status RunBuild(Entry* entry, const StepObserver& observer);
+  absl::Status RunBuild(Entry* entry, const StepObserver& observer, int64_t memory);
+  // Embeds what the store has of a collection.
+  absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
+                                        int64_t memory);
 
   // Takes over what other daemons have changed: collections, embeddings, deletions, counts.
   absl::Status Refresh();
@@ -180,6 +192,7 @@ class Catalog {
   absl::Status AdoptDeletions(const CollectionState& state, Entry* entry);
 
   const std::unique_ptr<Store> store_;
+  const std::string directory_;
   std::mutex refresh_mutex_;         // one Refresh at a time; before administration_mutex_
   std::mutex administration_mutex_;  // one Create, Delete or adoption at a time; before mutex_
   mutable std::mutex mutex_;         // guards the map and all entries; never held over store calls

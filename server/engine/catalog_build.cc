@@ -5,7 +5,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/embedding/embed.h"
+#include "server/embedding/gallery_file.h"
 #include "server/engine/catalog.h"
 #include "server/engine/publish.h"
 
@@ -73,27 +73,42 @@ absl::StatusOr<std::shared_ptr<Catalog::Entry>> Catalog::BeginBuild(absl::string
   return entry;
 }
 
-absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
-  const PublishedCollection& published = *entry->view.published;
+absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
+                                               const StepObserver& observer, int64_t memory) {
+  const PublicParameters& parameters = view.published->parameters;
+  const Anchors& anchors = view.published->anchors;
+  if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
+    PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters));
+    return Embed(parameters, anchors, std::move(gallery), observer);
+  }
+  PM_ASSIGN_OR_RETURN(FiledGallery gallery, ReadIntoFile(*store_, parameters, anchors, directory_));
+  return Embed(parameters, anchors, std::move(gallery.columns), std::move(gallery.points),
+               observer);
+}
+
+absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64_t memory) {
+  const CollectionView view = [&] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return entry->view;
+  }();
+  const PublishedCollection& published = *view.published;
   const StepObserver watch = [&](double done, int steps) -> absl::Status {
     if (IsDeleted(*entry)) return DeletedMeanwhile(published.name);
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
-  absl::StatusOr<Gallery> gallery = store_->LoadGallery(published.parameters);
-  if (absl::IsNotFound(gallery.status())) return DeletedMeanwhile(published.name);
-  PM_RETURN_IF_ERROR(gallery.status());
-  PM_ASSIGN_OR_RETURN(EmbeddedGallery embedded,
-                      Embed(published.parameters, published.anchors, *std::move(gallery), watch));
-  Embedding& embedding = embedded.embedding;
-  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, embedding);
+  absl::StatusOr<Embedding> embedding = EmbedStored(view, watch, memory);
+  if (absl::IsNotFound(embedding.status())) return DeletedMeanwhile(published.name);
+  PM_RETURN_IF_ERROR(embedding.status());
+  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
   if (absl::IsNotFound(version.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(version.status());
-  embedding.version = *version;
+  embedding->version = *version;
   auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
   if (absl::IsNotFound(deleted.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
-  const std::shared_ptr<const Retriever> retriever = MakeRetriever(published, std::move(embedding));
+  const std::shared_ptr<const Retriever> retriever =
+      MakeRetriever(published, *std::move(embedding));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
@@ -102,8 +117,8 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name,
-                                              const StepObserver& observer) {
+absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
+                                              int64_t memory) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, BeginBuild(name));
   bool outdated = false;
   // Also when memory runs out in it.
@@ -113,7 +128,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name,
     EndLoad(entry.get());
     outdated = std::exchange(entry->outdated, false);
   });
-  const absl::Status outcome = RunBuild(entry.get(), observer);
+  const absl::Status outcome = RunBuild(entry.get(), observer, memory);
   std::move(end).Invoke();
   // Should the store be away, its watch will ask for the same once it is back.
   if (outdated) Refresh().IgnoreError();

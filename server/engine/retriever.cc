@@ -36,6 +36,7 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       version_(embedding.version),
       items_version_(embedding.items_version),
       objective_(embedding.objective),
+      plan_(std::move(embedding.plan)),
       ids_(std::move(embedding.ids)),
       labels_(std::move(embedding.labels)),
       payloads_(std::move(embedding.payloads)),
@@ -68,22 +69,6 @@ std::optional<int64_t> Retriever::RowOf(const std::string& id) const {
   return found - ids_.begin();
 }
 
-absl::StatusOr<std::optional<ExactIndex::Part>> Retriever::Findable(
-    const RetrievalQuery& query) const {
-  std::vector<int64_t> rows;
-  if (query.filter) {
-    PM_ASSIGN_OR_RETURN(rows,
-                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled));
-  } else if (query.hidden != nullptr && query.hidden->count > 0) {
-    for (int64_t row = 0; row < index_.size(); ++row) {
-      if (!query.hidden->hidden[static_cast<size_t>(row)]) rows.push_back(row);
-    }
-  } else {
-    return std::nullopt;
-  }
-  return index_.Restrict(std::move(rows));
-}
-
 absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query) const {
   PM_RETURN_IF_ERROR(Check(query));
   PM_RETURN_IF_ERROR(CheckNotCancelled(query));
@@ -106,13 +91,20 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
     return absl::FailedPreconditionError(
         "the release's slots cannot be mapped: their coordinates overflow under the alignment");
   }
-  PM_ASSIGN_OR_RETURN(const std::optional<ExactIndex::Part> part, Findable(query));
-  answer.truncated = query.k > (part ? part->size() : index_.size());
+  std::optional<ExactIndex::Part> part;
+  if (query.filter) {
+    PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
+                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled));
+    part = index_.Restrict(std::move(rows));
+  }
+  const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
+  const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;
+  answer.truncated = query.k > (part ? part->size() : index_.size() - hidden_rows);
   answer.slots.reserve(static_cast<size_t>(slots_));
   for (Eigen::Index slot = 0; slot < slots_; ++slot) {
     PM_RETURN_IF_ERROR(CheckNotCancelled(query));
     answer.slots.push_back(part ? part->Search(targets.row(slot), query.k)
-                                : index_.Search(targets.row(slot), query.k));
+                                : index_.Search(targets.row(slot), query.k, hidden));
   }
   return answer;
 }

@@ -57,7 +57,8 @@ class Retriever {
   // items. INVALID_ARGUMENT: k or post_processing_steps out of range, or "release has the wrong
   // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
   // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
-  // post-processing. CANCELLED. O(slots * n) time beside the alignment, O((slots + anchors)^2) a
+  // post-processing. CANCELLED. What ExactIndex takes for every
+  // slot beside the alignment, O((slots + anchors)^2) a
   // post-processing step; with a filter what PayloadColumns takes.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
@@ -72,11 +73,11 @@ class Retriever {
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }
+  // How it was computed; empty for one that was loaded.
+  const std::string& plan() const { return plan_; }
 
  private:
   absl::Status Check(const RetrievalQuery& query) const;
-  // The part of the index that may be found; nothing when that is all of it.
-  absl::StatusOr<std::optional<ExactIndex::Part>> Findable(const RetrievalQuery& query) const;
 
   EmbeddingSettings settings_;
   Eigen::Index slots_;
@@ -84,6 +85,7 @@ class Retriever {
   uint64_t version_;
   uint64_t items_version_;
   double objective_;
+  std::string plan_;
   std::vector<std::string> ids_;
   std::vector<int32_t> labels_;
   PayloadColumns payloads_;

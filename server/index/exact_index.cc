@@ -4,10 +4,16 @@
 
 namespace privatemail {
 
-ExactIndex::ExactIndex(Matrix points) : points_(std::move(points)) {}
+ExactIndex::ExactIndex(Matrix points) : points_(std::move(points)) {
+  if (size() > 0 && points_.cols() <= Tree::kMostDimensions) {
+    tree_ = std::make_unique<Tree>(points_);
+  }
+}
 
-std::vector<Neighbor> ExactIndex::Search(const RowVector& query, int64_t count) const {
-  return NearestRows(query, points_, count).front();
+std::vector<Neighbor> ExactIndex::Search(const RowVector& query, int64_t count,
+                                         const std::vector<bool>* hidden) const {
+  if (tree_) return tree_->Search(query, count, hidden);
+  return NearestRows(query, points_, count, hidden).front();
 }
 
 ExactIndex::Part ExactIndex::Restrict(std::vector<int64_t> rows) const {

@@ -3,15 +3,17 @@
 #define PRIVATEMAIL_SERVER_INDEX_EXACT_INDEX_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/base/matrix.h"
 #include "common/numerics/neighbors.h"
+#include "server/index/tree.h"
 
 namespace privatemail {
 
-// Holds n x k coordinates, rows ordered by item id, and scans all of them. Immutable and
-// thread-safe.
+// Holds n x k coordinates, rows ordered by item id: in a tree where k is small, as they are, to be
+// scanned, where it is not. Both find the same. Immutable and thread-safe.
 class ExactIndex {
  public:
   explicit ExactIndex(Matrix points);
@@ -19,8 +21,10 @@ class ExactIndex {
   Eigen::Index size() const { return points_.rows(); }
 
   // The min(count, n) rows nearest to `query` (k finite values), nearest first; ties by the smaller
-  // row, which is the smaller id. O(n k) time.
-  std::vector<Neighbor> Search(const RowVector& query, int64_t count) const;
+  // row, which is the smaller id. hidden: rows that are not found (n, or null for none). About
+  // O(count log n) time with a tree, O(n k) without.
+  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
+                               const std::vector<bool>* hidden = nullptr) const;
 
   // Some of the rows, ascending, copied together once for all the searches of a request.
   class Part {
@@ -38,6 +42,7 @@ class ExactIndex {
 
  private:
   Matrix points_;
+  std::unique_ptr<const Tree> tree_;  // null: scan
 };
 
 }  // namespace privatemail

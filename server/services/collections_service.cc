@@ -102,6 +102,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   const StepObserver report = [&](double done, int steps) -> absl::Status {
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
+    progress.set_share(done / steps);
     const double elapsed = absl::ToDoubleSeconds(absl::Now() - start);
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
@@ -111,13 +112,18 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
-  PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes", before.build_memory(),
+  PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes",
+                                before.build_memory(CollectionView::Features::kInFile),
                                 call.limits().max_build_memory, "max_build_memory"));
-  PM_ASSIGN_OR_RETURN(const CollectionView built, catalog->Build(name, report));
+  progress.set_rows(before.items +
+                    static_cast<uint64_t>(before.published->parameters.anchor_count));
+  PM_ASSIGN_OR_RETURN(const CollectionView built,
+                      catalog->Build(name, report, call.limits().max_build_memory));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   ToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
+  progress.set_plan(built.retriever->plan());
   writer.Write(progress);  // the embedding is in place whether or not anybody still listens
   return absl::OkStatus();
 }

@@ -65,4 +65,23 @@ absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
   return count;
 }
 
+absl::StatusOr<Gallery> Store::LoadGallery(const PublicParameters& parameters) {
+  Gallery all;
+  PM_RETURN_IF_ERROR(ReadGallery(parameters, [&](int64_t items, Gallery part) {
+    const auto first = static_cast<Eigen::Index>(all.ids.size());
+    if (first == 0) all.features.resize(items, parameters.feature_dim);
+    all.features.middleRows(first, part.features.rows()) = part.features;
+    AppendRows(std::move(part), &all);
+    return absl::OkStatus();
+  }));
+  return all;
+}
+
+int64_t GalleryPartRows(int64_t feature_dim) {
+  constexpr int64_t kBytes = 4 << 20;
+  constexpr int64_t kMostRows = 5000;
+  return std::clamp<int64_t>(kBytes / (feature_dim * static_cast<int64_t>(sizeof(float))), 1,
+                             kMostRows);
+}
+
 }  // namespace privatemail

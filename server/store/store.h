@@ -90,7 +90,13 @@ class Store {
                                       const std::function<bool()>& cancelled);
 
   // All items, at one moment. NOT_FOUND.
-  virtual absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) = 0;
+  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters);
+
+  // The same in parts of some megabytes, in the order of ids, each a gallery of its own with the
+  // whole one's version; `items` is how many there are in all. A collection without items has one
+  // part without rows. A status of `visit` that is not OK ends it and is returned. NOT_FOUND.
+  using GalleryVisitor = absl::FunctionRef<absl::Status(int64_t items, Gallery part)>;
+  virtual absl::Status ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) = 0;
 
   // Replaces the collection's embedding; returns the new one's version. NOT_FOUND: the collection
   // was deleted, be it imported again since. ABORTED: the one there was made from later items.
@@ -129,6 +135,9 @@ class Store {
 
 inline constexpr int64_t kMaxScannedItems = 10000;
 inline constexpr int64_t kMaxPageBytes = 16 << 20;
+
+// Rows of a part of a gallery whose features take some megabytes.
+int64_t GalleryPartRows(int64_t feature_dim);
 
 }  // namespace privatemail
 

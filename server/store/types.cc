@@ -1,5 +1,9 @@
 #include "server/store/types.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -31,6 +35,14 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
     return absl::InvalidArgumentError(slot.status().message());
   }
   return CheckPayload(item.payload);
+}
+
+void AppendRows(Gallery part, Gallery* all) {
+  all->version = part.version;
+  all->collection = part.collection;
+  std::move(part.ids.begin(), part.ids.end(), std::back_inserter(all->ids));
+  std::move(part.payloads.begin(), part.payloads.end(), std::back_inserter(all->payloads));
+  all->labels.insert(all->labels.end(), part.labels.begin(), part.labels.end());
 }
 
 absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters) {

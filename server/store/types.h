@@ -101,6 +101,8 @@ struct Gallery {
   FloatMatrix features;               // n x feature_dim
 };
 
+// Appends all columns but the features, and takes over version and key.
+void AppendRows(Gallery part, Gallery* all);
 // OK when the columns have equal lengths and ids ascend; otherwise INVALID_ARGUMENT.
 absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
 // Row `row` as an item of its own.
@@ -119,6 +121,7 @@ struct Embedding {
   Matrix coordinates;                 // n x embedding_dim
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
   std::vector<std::string> deleted;   // ids out of `ids` deleted since; filled when it is loaded
+  std::string plan;                   // how it was computed (AffinityPlan::why); not stored
 };
 
 }  // namespace privatemail

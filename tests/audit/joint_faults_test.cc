@@ -36,11 +36,11 @@ ReleaseFn WithNoise(NoiseAt noise_at) {
   return [noise_at](const JointSetting& setting, const TargetFreePart& part,
                     const PrivacyCost& cost, int64_t slot, const RowVector& target,
                     BitSource& bits) -> absl::StatusOr<std::vector<FloatMatrix>> {
-    const Matrix rows = AssembleRows(setting, part, slot, target);
+    const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, slot, target));
     std::vector<FloatMatrix> released;
     Matrix start = part.start;
     for (int64_t i = 0; i < cost.private_iterations; ++i) {
-      const Matrix iterate = PrivateIteration(setting, start, rows);
+      const Matrix iterate = PrivateIteration(setting, start, graph);
       released.push_back(*noise_at(setting, part, start)->Release(iterate, bits));
       start = released.back().cast<double>();
     }
@@ -87,7 +87,8 @@ SharedMechanism ForOneChangedRow(const JointSetting& setting, const TargetFreePa
                                .slots = setting.slots()};
   static const double stddev_per_unit = *AnalyticGaussianStddev(kEpsilon, kDelta);
   return *MakeGaussianMechanism(
-      stddev_per_unit, *KnownAnchorsSensitivity(inputs, setting.anchors, /*changed_rows=*/1),
+      stddev_per_unit,
+      *KnownAnchorsSensitivity(inputs, setting.anchors->points(), /*changed_rows=*/1),
       {.values = start.size(), .largest_value = *LargestIterateValue(inputs)}, part.guarantee);
 }
 

@@ -86,9 +86,9 @@ int Run(const AffinityOperator& affinity, const PointSource& points, int runs,
 
 int Main(int argc, char** argv) {
   if (argc != 6) return 2;
-  const FloatMatrix rows = Rows(std::atoi(argv[2]), std::atoi(argv[3]));
+  FloatMatrix rows = Rows(std::atoi(argv[2]), std::atoi(argv[3]));
   const FloatMatrix none(0, rows.cols());
-  const auto points = std::make_shared<UnitPoints>(*UnitPoints::Create(rows, none));
+  const auto points = std::make_shared<UnitPoints>(*UnitPoints::Create(std::move(rows), none));
   AffinityPlan plan;
   if (std::string(argv[1]) == "factored") {
     plan = PlanAffinity({.rows = points->rows(),

@@ -61,8 +61,7 @@ int Main(int argc, char** argv) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   const double memory = static_cast<double>(usage.ru_maxrss) * 1024 / feature_bytes;
-  std::printf("embedding job, n %d, d %d, k 2, T 5, s 6; %s\n", items, dim,
-              embedded->plan.why.c_str());
+  std::printf("embedding job, n %d, d %d, k 2, T 5, s 6; %s\n", items, dim, embedded->plan.c_str());
   std::printf("time %.1f s, target %.0f s: %s\n", took.count(), kTargetSeconds,
               Verdict(took.count() < kTargetSeconds));
   std::printf("peak memory %.2f times the features, target %.1f: %s\n", memory, kTargetMemory,

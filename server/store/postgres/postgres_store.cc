@@ -81,11 +81,11 @@ absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
   return static_cast<uint64_t>(collection.items);
 }
 
-absl::StatusOr<Gallery> PostgresStore::LoadGallery(const PublicParameters& parameters) {
+absl::Status PostgresStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
                                                                 RowLock::kNone));
   auto& [transaction, collection] = begun;
-  return postgres::ReadGallery(&transaction, collection, parameters.feature_dim);
+  return postgres::ReadItems(&transaction, collection, parameters.feature_dim, visit);
 }
 
 }  // namespace privatemail

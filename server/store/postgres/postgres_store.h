@@ -43,7 +43,7 @@ class PostgresStore final : public Store {
                                            absl::Span<const std::string> ids) override;
   absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& parameters,
                                              absl::Span<const std::string> ids) override;
-  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters) override;
+  absl::Status ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) override;
   absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
                                          const Embedding& embedding) override;
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(

@@ -120,33 +120,39 @@ absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim
   return item;
 }
 
-absl::StatusOr<Gallery> ReadGallery(Transaction* transaction, const CollectionRow& collection,
-                                    int64_t feature_dim) {
-  Gallery gallery;
-  gallery.version = static_cast<uint64_t>(collection.latest_version);
-  gallery.collection = collection.key;
-  gallery.features.resize(collection.items, feature_dim);
-  Eigen::Index filled = 0;
+absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
+                       int64_t feature_dim, Store::GalleryVisitor visit) {
+  const int64_t part_rows = GalleryPartRows(feature_dim);
+  int64_t rows_read = 0;
   std::string after;
-  while (true) {
+  bool full = false;
+  do {
     PM_ASSIGN_OR_RETURN(
         const Result chunk,
         transaction->Query("SELECT id, label, features, payload FROM items "
                            "WHERE collection = $1 AND id > $2 ORDER BY id LIMIT $3",
-                           Parameters().Int(collection.key).Bytes(after).Int(kChunkRows)));
-    if (filled + chunk.rows() > collection.items) break;
-    for (int row = 0; row < chunk.rows(); ++row, ++filled) {
-      gallery.ids.emplace_back(chunk.Bytes(row, 0));
-      gallery.labels.push_back(static_cast<int32_t>(chunk.Int(row, 1)));
-      PM_RETURN_IF_ERROR(Place(DecodeFeatures(gallery.ids.back(), chunk.Bytes(row, 2), feature_dim,
-                                              gallery.features.row(filled).data())));
-      gallery.payloads.emplace_back(chunk.Bytes(row, 3));
+                           Parameters().Int(collection.key).Bytes(after).Int(part_rows)));
+    rows_read += chunk.rows();
+    full = chunk.rows() == part_rows;
+    if (rows_read > collection.items || (!full && rows_read < collection.items)) {
+      return Place(absl::DataLossError("a collection counts other items than it has"));
     }
-    if (chunk.rows() < kChunkRows) break;
-    after = gallery.ids.back();
-  }
-  if (filled == collection.items) return gallery;
-  return Place(absl::DataLossError("a collection counts other items than it has"));
+    if (chunk.rows() == 0 && collection.items > 0) break;  // the one before was the last
+    Gallery part;
+    part.version = static_cast<uint64_t>(collection.latest_version);
+    part.collection = collection.key;
+    part.features.resize(chunk.rows(), feature_dim);
+    for (int row = 0; row < chunk.rows(); ++row) {
+      part.ids.emplace_back(chunk.Bytes(row, 0));
+      part.labels.push_back(static_cast<int32_t>(chunk.Int(row, 1)));
+      PM_RETURN_IF_ERROR(Place(DecodeFeatures(part.ids.back(), chunk.Bytes(row, 2), feature_dim,
+                                              part.features.row(row).data())));
+      part.payloads.emplace_back(chunk.Bytes(row, 3));
+    }
+    if (!part.ids.empty()) after = part.ids.back();
+    PM_RETURN_IF_ERROR(visit(collection.items, std::move(part)));
+  } while (full);
+  return absl::OkStatus();
 }
 
 absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding) {

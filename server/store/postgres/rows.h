@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/store/postgres/pool.h"
+#include "server/store/store.h"
 #include "server/store/types.h"
 
 namespace privatemail::postgres {
@@ -58,8 +59,9 @@ absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim,
                               bool with_features);
 
-absl::StatusOr<Gallery> ReadGallery(Transaction* transaction, const CollectionRow& collection,
-                                    int64_t feature_dim);
+// All items of the collection, as Store::ReadGallery hands them over.
+absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
+                       int64_t feature_dim, Store::GalleryVisitor visit);
 
 // Ids, labels, payloads and coordinates of the embedding with this key.
 absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding);

@@ -1,5 +1,6 @@
 #include "server/store/sqlite/rows.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,25 +63,31 @@ absl::StatusOr<Item> ReadItem(const Database& database, const Statement& row, in
   return item;
 }
 
-absl::StatusOr<Gallery> ReadGallery(Database* database, int64_t key, int64_t feature_dim) {
-  PM_ASSIGN_OR_RETURN(const int64_t rows, CountRows(database, "items", key));
-  Gallery gallery;
-  gallery.features.resize(rows, feature_dim);
+absl::Status ReadItems(Database* database, int64_t key, int64_t feature_dim,
+                       Store::GalleryVisitor visit) {
+  PM_ASSIGN_OR_RETURN(const int64_t items, CountRows(database, "items", key));
   PM_ASSIGN_OR_RETURN(Statement select,
                       database->Prepare("SELECT id, label, features, payload FROM items "
                                         "WHERE collection = ?1 ORDER BY id"));
   select.Bind(1, key);
-  for (int64_t row = 0; row < rows; ++row) {
-    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) return Damaged(*database, "the index of items disagrees with the items");
-    gallery.ids.emplace_back(select.Bytes(0));
-    gallery.labels.push_back(static_cast<int32_t>(select.Int(1)));
-    PM_RETURN_IF_ERROR(
-        Place(*database, DecodeFeatures(gallery.ids.back(), select.Bytes(2), feature_dim,
-                                        gallery.features.row(row).data())));
-    gallery.payloads.emplace_back(select.Bytes(3));
-  }
-  return gallery;
+  int64_t first = 0;
+  do {
+    Gallery part;
+    part.features.resize(std::min(GalleryPartRows(feature_dim), items - first), feature_dim);
+    for (int64_t row = 0; row < part.features.rows(); ++row) {
+      PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+      if (!more) return Damaged(*database, "the index of items disagrees with the items");
+      part.ids.emplace_back(select.Bytes(0));
+      part.labels.push_back(static_cast<int32_t>(select.Int(1)));
+      PM_RETURN_IF_ERROR(
+          Place(*database, DecodeFeatures(part.ids.back(), select.Bytes(2), feature_dim,
+                                          part.features.row(row).data())));
+      part.payloads.emplace_back(select.Bytes(3));
+    }
+    first += part.features.rows();
+    PM_RETURN_IF_ERROR(visit(items, std::move(part)));
+  } while (first < items);
+  return absl::OkStatus();
 }
 
 absl::Status WriteEmbeddedItems(Database* database, int64_t key, const Embedding& embedding) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/sqlite/sqlite.h"
+#include "server/store/store.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -29,8 +30,9 @@ absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const sqlite::Database& database, const sqlite::Statement& row,
                               int64_t feature_dim, bool with_features);
 
-// All items of the collection with this key, ordered by id.
-absl::StatusOr<Gallery> ReadGallery(sqlite::Database* database, int64_t key, int64_t feature_dim);
+// All items of the collection with this key, ordered by id, as Store::ReadGallery hands them over.
+absl::Status ReadItems(sqlite::Database* database, int64_t key, int64_t feature_dim,
+                       Store::GalleryVisitor visit);
 
 // Ids, labels, payloads and coordinates of an embedding.
 absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,

@@ -149,16 +149,19 @@ absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
   return items;
 }
 
-absl::StatusOr<Gallery> SqliteStore::LoadGallery(const PublicParameters& parameters) {
+absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(Gallery gallery, ReadGallery(database_.get(), key, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(Statement select,
                       database_->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
   PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
-  gallery.version = static_cast<uint64_t>(select.Int(0));
-  gallery.collection = key;
-  return gallery;
+  const auto version = static_cast<uint64_t>(select.Int(0));
+  return ReadItems(database_.get(), key, parameters.feature_dim,
+                   [&](int64_t items, Gallery part) -> absl::Status {
+                     part.version = version;
+                     part.collection = key;
+                     return visit(items, std::move(part));
+                   });
 }
 
 absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,

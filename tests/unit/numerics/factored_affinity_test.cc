@@ -128,7 +128,7 @@ TEST(PlanAffinity, TakesTheLowestDegreeWithinTheTolerance) {
                              {1e-6, 1e-6, false, 0},
                              {72, std::nan(""), false, 0}}) {
     const AffinityPlan plan = PlanAffinity(Task(100000, c, tolerance));
-    EXPECT_EQ(plan.factored, factored) << plan.why;
+    EXPECT_EQ(plan.kind == AffinityPlan::Kind::kFactored, factored) << plan.why;
     EXPECT_FALSE(plan.why.empty());
     if (!factored) continue;
     EXPECT_EQ(plan.polynomial.degree, degree) << plan.why;
@@ -137,8 +137,8 @@ TEST(PlanAffinity, TakesTheLowestDegreeWithinTheTolerance) {
 }
 
 TEST(PlanAffinity, PrefersTilesForAFewRows) {
-  EXPECT_FALSE(PlanAffinity(Task(1000, 72, 1e-6)).factored);
-  EXPECT_TRUE(PlanAffinity(Task(2000, 72, 1e-6)).factored);
+  EXPECT_EQ(PlanAffinity(Task(1000, 72, 1e-6)).kind, AffinityPlan::Kind::kTiled);
+  EXPECT_EQ(PlanAffinity(Task(2000, 72, 1e-6)).kind, AffinityPlan::Kind::kFactored);
 }
 
 TEST(PlanAffinity, MakesWhatItPlanned) {

@@ -77,6 +77,16 @@ TEST(Neighbors, AgreeWithFaiss) {
   }
 }
 
+TEST(Neighbors, PassBySkippedRows) {
+  Matrix points(4, 1);
+  points << 0, 1, 2, 3;
+  const std::vector<bool> skipped = {true, false, false, true};
+  const auto nearest = NearestRows(Matrix::Zero(1, 1), points, 9, &skipped)[0];
+  ASSERT_EQ(nearest.size(), 2u);
+  EXPECT_EQ(nearest[0].row, 1);
+  EXPECT_EQ(nearest[1].row, 2);
+}
+
 TEST(Neighbors, MoreThanThereAreGivesAllThereAre) {
   EXPECT_EQ(NearestRows(Matrix::Zero(1, 2), SmallIntegers(5, 2, 3), 8)[0].size(), 5u);
 }

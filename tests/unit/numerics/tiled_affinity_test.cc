@@ -17,7 +17,7 @@ TEST(TiledAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidth) {
 }
 
 TEST(TiledAffinity, AKeptMatrixMultipliesToTheSameBits) {
-  for (const int n : {2, 129, 1100, 2048, 2049}) {
+  for (const int n : {2, 129, 1100, 4096, 4097}) {
     const Matrix points = Normal(n, 2, n);
     const Matrix v = Normal(n, 2, n + 1);
     const auto computed = TiledAffinity(points, 2.5, 1).MultiplyWithDegrees(v);

@@ -77,8 +77,8 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
 
   const Matrix target = *UnitRows("target", NormalRows(2, kDim, 77));
-  const Matrix one_rows = AssembleRows(setting, one, 0, target.row(0));
-  const Matrix two_rows = AssembleRows(setting, two, 2, target.row(1));
+  const Matrix one_rows = SlotRows(setting, one, 0, target.row(0));
+  const Matrix two_rows = SlotRows(setting, two, 2, target.row(1));
   for (int row = 0; row < one_rows.rows(); ++row) {
     EXPECT_EQ(one_rows.row(row) == two_rows.row(row), row != 0 && row != 2) << "row " << row;
   }
@@ -87,8 +87,10 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
 
   // The iterations differ, the noise does not: both are the value on the grid plus the draws that
   // a sampler under the same bits makes, bit for bit.
-  const Matrix one_iteration = PrivateIteration(setting, one.start, one_rows);
-  const Matrix two_iteration = PrivateIteration(setting, two.start, two_rows);
+  const Matrix one_iteration =
+      PrivateIteration(setting, one.start, FeatureGraph(setting, one_rows));
+  const Matrix two_iteration =
+      PrivateIteration(setting, two.start, FeatureGraph(setting, two_rows));
   EXPECT_NE(one_iteration, two_iteration);
   EXPECT_LE((one_iteration - two_iteration).norm(), one.noise.sensitivity);
   const Noise noise = ReplayGaussian(*one.noise.mechanism, one_iteration.size(), one_bits);
@@ -124,13 +126,14 @@ TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
 
     SeededBits replayed(9);
     ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, replayed));
-    const Matrix rows = AssembleRows(setting, part, 1, UnitRows("target", target)->row(0));
+    const BorderedAffinity graph =
+        FeatureGraph(setting, SlotRows(setting, part, 1, UnitRows("target", target)->row(0)));
     Matrix start = part.start;
     FloatMatrix released;
     for (int64_t i = 0; i < cost.private_iterations; ++i) {
       ASSERT_OK_AND_ASSIGN(const IterationNoise noise, NoiseFrom(setting, start, cost));
       ASSERT_OK_AND_ASSIGN(
-          released, noise.mechanism->Release(PrivateIteration(setting, start, rows), replayed));
+          released, noise.mechanism->Release(PrivateIteration(setting, start, graph), replayed));
       start = released.cast<double>();
     }
     EXPECT_EQ(release.rows, released);

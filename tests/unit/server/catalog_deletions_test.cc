@@ -92,8 +92,8 @@ class StoreWithAHook final : public Store {
                                              absl::Span<const std::string> ids) override {
     return store_->GetItems(p, ids);
   }
-  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& p) override {
-    return store_->LoadGallery(p);
+  absl::Status ReadGallery(const PublicParameters& p, GalleryVisitor visit) override {
+    return store_->ReadGallery(p, visit);
   }
   absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& p,
                                          const Embedding& embedding) override {
@@ -124,8 +124,9 @@ class StoreWithAHook final : public Store {
 TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsResult) {
   std::function<void()> hook = [] {};
   catalog_.reset();
-  catalog_ = *Catalog::Open(
-      std::make_unique<StoreWithAHook>(*SqliteStore::Open(directory_.path()), &hook));
+  catalog_ =
+      *Catalog::Open(std::make_unique<StoreWithAHook>(*SqliteStore::Open(directory_.path()), &hook),
+                     directory_.path());
   CreateBirds(5);
   // The store has been asked already, and the new embedding does not answer yet.
   hook = [&] { DeleteItems({"item-001"}); };

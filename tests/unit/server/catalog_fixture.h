@@ -21,7 +21,7 @@ class CatalogTest : public ::testing::Test {
     catalog_.reset();
     auto store = SqliteStore::Open(directory_.path());
     ASSERT_THAT(store, IsOk());
-    auto catalog = Catalog::Open(*std::move(store));
+    auto catalog = Catalog::Open(*std::move(store), directory_.path());
     ASSERT_THAT(catalog, IsOk());
     catalog_ = *std::move(catalog);
   }

@@ -211,5 +211,24 @@ TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
   EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
 }
 
+// As much memory as takes the iterates, but not the features.
+TEST_F(CatalogTest, ABuildWithLittleMemoryKeepsFeaturesInAFileAndGivesTheSame) {
+  using Features = CollectionView::Features;
+  const CollectionView view = CreateBirds(500);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  const RetrievalQuery query = SomeQuery();
+  const auto in_memory = *catalog_->Find("birds")->retriever->Retrieve(query);
+  const CollectionView stored = *catalog_->Find("birds");
+  const int64_t memory = stored.build_memory(Features::kInMemory) - 1;
+  EXPECT_LT(stored.build_memory(Features::kInFile), memory);
+  ASSERT_THAT(catalog_->Build("birds", nullptr, memory), IsOk());
+  const auto rebuilt = catalog_->Find("birds")->retriever;
+  EXPECT_EQ(rebuilt->version(), 2u);
+  const auto from_file = *rebuilt->Retrieve(query);
+  EXPECT_EQ(from_file.alignment.translation, in_memory.alignment.translation);
+  EXPECT_EQ(rebuilt->objective(), stored.retriever->objective());
+  EXPECT_EQ(rebuilt->anchor_coordinates(), stored.retriever->anchor_coordinates());
+}
+
 }  // namespace
 }  // namespace privatemail::testing

@@ -137,12 +137,15 @@ TEST_F(CollectionsServiceTest, ReportsTheBuildAtOnceAfterEachStepAndAtTheEnd) {
   for (uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(progress[i].steps_done(), i);
     EXPECT_EQ(progress[i].steps(), 3u);
+    EXPECT_EQ(progress[i].share(), i / 3.);
+    EXPECT_EQ(progress[i].rows(), 6u + SmallAnchors().labels.size());
     EXPECT_FALSE(progress[i].has_collection());
   }
   EXPECT_EQ(progress[4].steps_done(), 3u);
   EXPECT_EQ(progress[4].collection().embedded_items(), 6u);
   EXPECT_EQ(progress[4].collection().embedding_version(), 1u);
   EXPECT_NE(progress[4].objective(), 0);
+  EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
 }
 
 TEST_F(CollectionsServiceTest, RefusesToBuildWhatIsNotThereOrEmpty) {

@@ -38,7 +38,7 @@ bool IsBusy(const absl::Status& status) {
 }
 
 CoreCalls::CoreCalls()
-    : catalog_(*Catalog::Open(*SqliteStore::Open(folder_ / "data"))),
+    : catalog_(*Catalog::Open(*SqliteStore::Open(folder_ / "data"), folder_.path())),
       keys_(*KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key")),
       audit_(*AuditLog::Open(folder_ / "audit.jsonl", 0)),
       admission_(std::make_unique<Admission>(FewPlaces())),

@@ -7,6 +7,7 @@
 #include "server/engine/catalog.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -30,7 +31,7 @@ class SharedCatalog : public ::testing::Test {
   std::unique_ptr<Catalog> OpenCatalog() {
     auto store = PostgresStore::Open(conninfo_);
     EXPECT_THAT(store, IsOk());
-    auto catalog = Catalog::Open(*std::move(store));
+    auto catalog = Catalog::Open(*std::move(store), directory_.path());
     EXPECT_THAT(catalog, IsOk());
     return *std::move(catalog);
   }
@@ -51,6 +52,7 @@ class SharedCatalog : public ::testing::Test {
     return view.retriever == nullptr ? 0 : view.retriever->version();
   }
 
+  const TemporaryFolder directory_;
   const std::string conninfo_ = Server().NewDatabase();
   std::unique_ptr<Catalog> one_ = OpenCatalog();
   std::unique_ptr<Catalog> other_ = OpenCatalog();
@@ -187,9 +189,9 @@ TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfte
   const std::string conninfo = server.NewDatabase();
   std::atomic<int> failures = 0;
   std::atomic<int> recoveries = 0;
-  auto catalog = Catalog::Open(*PostgresStore::Open(conninfo), [&](const absl::Status& status) {
-    ++(status.ok() ? recoveries : failures);
-  });
+  auto catalog =
+      Catalog::Open(*PostgresStore::Open(conninfo), directory_.path(),
+                    [&](const absl::Status& status) { ++(status.ok() ? recoveries : failures); });
   ASSERT_THAT(catalog, IsOk());
   const auto view = (*catalog)->Create(Birds());
   ASSERT_THAT(view, IsOk());

@@ -141,7 +141,7 @@ TEST_F(SnapshotServiceTest, OfACallerWhoGoesAwayAreNotStored) {
   context.TryCancel();
   EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(absl::StatusCode::kCancelled, ""));
   daemon_.reset();  // after every call has ended
-  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()));
+  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path());
   EXPECT_TRUE((*catalog)->List().empty());
 }
 

@@ -1,0 +1,22 @@
+#include "server/embedding/gallery_file.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+
+absl::StatusOr<FiledGallery> ReadIntoFile(Store& store, const PublicParameters& parameters,
+                                          const Anchors& anchors, const std::string& directory) {
+  FiledGallery gallery;
+  PM_ASSIGN_OR_RETURN(gallery.points, PointFile::Create(directory, parameters.feature_dim));
+  PM_RETURN_IF_ERROR(store.ReadGallery(parameters, [&](int64_t, Gallery part) {
+    const FloatMatrix features = std::exchange(part.features, FloatMatrix());
+    AppendRows(std::move(part), &gallery.columns);
+    return gallery.points->Append("items", features);
+  }));
+  PM_RETURN_IF_ERROR(gallery.points->Append("anchors", anchors.features));
+  return gallery;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,118 @@
+#include "server/index/tree.h"
+
+#include <algorithm>
+#include <limits>
+#include <nanoflann.hpp>
+
+namespace privatemail {
+
+// Of any number of coordinates.
+class Tree::Searcher {
+ public:
+  virtual ~Searcher() = default;
+  virtual void Search(const double* query, NearestSoFar& nearest) const = 0;
+};
+
+namespace {
+
+constexpr size_t kLeafRows = 16;
+
+// What nanoflann asks of points, and of distances between them.
+class Points {
+ public:
+  explicit Points(const Matrix& points) : points_(points) {}
+  size_t kdtree_get_point_count() const { return static_cast<size_t>(points_.rows()); }
+  double kdtree_get_pt(size_t row, size_t coordinate) const {
+    return points_(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(coordinate));
+  }
+  template <typename Box>
+  bool kdtree_get_bbox(Box& /*box*/) const {
+    return false;  // let it be computed
+  }
+  const double* row(size_t row) const {
+    return points_.data() + static_cast<Eigen::Index>(row) * points_.cols();
+  }
+
+ private:
+  const Matrix& points_;
+};
+
+struct Distance {
+  using ElementType = double;
+  using DistanceType = double;
+
+  explicit Distance(const Points& points) : points(points) {}
+  double evalMetric(const double* query, size_t row, size_t size) const {
+    return SquaredDistance(query, points.row(row), static_cast<Eigen::Index>(size));
+  }
+  double accum_dist(double a, double b, int /*coordinate*/) const { return (a - b) * (a - b); }
+
+  const Points& points;
+};
+
+// What nanoflann asks of a result: it passes by what is not below worstDist.
+struct Results {
+  using DistanceType = double;
+
+  size_t size() const { return nearest.size(); }
+  bool full() const { return nearest.full(); }
+  bool addPoint(double squared_distance, uint32_t row) {
+    nearest.Offer({row, squared_distance});
+    return true;
+  }
+  // Rows at the same distance may have a smaller number, and bounds of branches are rounded.
+  double worstDist() const {
+    constexpr double kRounding = 1e-12;
+    if (!full()) return std::numeric_limits<double>::infinity();
+    return nearest.farthest() * (1 + kRounding) + std::numeric_limits<double>::min();
+  }
+
+  NearestSoFar& nearest;
+};
+
+}  // namespace
+
+template <int kDimensions>
+class Tree::SearcherOf : public Tree::Searcher {
+ public:
+  explicit SearcherOf(const Matrix& points)
+      : points_(points), tree_(kDimensions, points_, kLeafRows) {}
+
+  void Search(const double* query, NearestSoFar& nearest) const override {
+    Results results{nearest};
+    tree_.findNeighbors(results, query, nanoflann::SearchParams());
+  }
+
+ private:
+  Points points_;
+  nanoflann::KDTreeSingleIndexAdaptor<Distance, Points, kDimensions, uint32_t> tree_;
+};
+
+Tree::Tree(const Matrix& points) : points_(points) {
+  switch (points.cols()) {
+    case 1:
+      searcher_ = std::make_unique<SearcherOf<1>>(points);
+      break;
+    case 2:
+      searcher_ = std::make_unique<SearcherOf<2>>(points);
+      break;
+    case 3:
+      searcher_ = std::make_unique<SearcherOf<3>>(points);
+      break;
+    default:
+      searcher_ = std::make_unique<SearcherOf<4>>(points);
+  }
+}
+
+Tree::~Tree() = default;
+
+std::vector<Neighbor> Tree::Search(const RowVector& query, int64_t count,
+                                   const std::vector<bool>* skipped) const {
+  NearestSoFar nearest(count, skipped);
+  searcher_->Search(query.data(), nearest);
+  // There are no more, or their distances overflow, which nanoflann passes by.
+  if (!nearest.full()) return NearestRows(query, points_, count, skipped).front();
+  return nearest.Sorted();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,97 @@
+// Fixed pieces of work for instruction_budget.py, which has their instructions counted:
+// counted_work NAME. What is done before Measured is not counted.
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+
+#include "client/privacy/exact_sampling.h"
+#include "client/privacy/make_mechanism.h"
+#include "common/numerics/bordered_affinity.h"
+#include "common/numerics/factored_affinity.h"
+#include "common/numerics/low_dimensional_affinity.h"
+#include "common/numerics/plan_affinity.h"
+#include "common/numerics/tiled_affinity.h"
+#include "server/index/exact_index.h"
+#include "tests/testing/seeded_bits.h"
+
+// By this name callgrind finds it.
+__attribute__((noinline)) void Measured(const std::function<void()>& work) { work(); }
+
+namespace privatemail {
+namespace {
+
+constexpr double kDenominator = 72;
+
+Matrix Normal(Eigen::Index rows, Eigen::Index cols) {
+  std::mt19937 bits(1);
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(rows, cols, [&] { return normal(bits); });
+}
+
+Matrix UnitNormal(Eigen::Index rows, Eigen::Index cols) {
+  return Normal(rows, cols).rowwise().normalized();
+}
+
+void Multiply(const AffinityOperator& affinity) {
+  const Matrix v = Normal(affinity.size(), 2);
+  Measured([&] { affinity.MultiplyWithDegrees(v).value(); });
+}
+
+void Tiled() { Multiply(TiledAffinity(UnitNormal(600, 64), kDenominator)); }
+
+void Factored() {
+  const auto points = std::make_shared<MatrixPoints>(UnitNormal(2000, 64));
+  Multiply(FactoredAffinity(points, kDenominator, FitExp(2, 2 / kDenominator, kUnitSquaredLength)));
+}
+
+void LowDimensional() {
+  const Matrix points = Normal(1100, 2);
+  const Matrix v = Normal(1100, 2);
+  Measured([&] { LowDimensionalAffinity(points, kDenominator, 8).MultiplyWithDegrees(v).value(); });
+}
+
+void Bordered() {
+  const Matrix slots = UnitNormal(50, 64);
+  const auto anchors = std::make_shared<FixedRows>(UnitNormal(500, 64), kDenominator);
+  const Matrix v = Normal(550, 2);
+  Measured([&] { BorderedAffinity(slots, anchors).MultiplyWithDegrees(v).value(); });
+}
+
+void GaussianNoise() {
+  const Matrix values = Normal(1100, 2);
+  const auto mechanism = MakeMechanism(
+      {.kind = MechanismKind::kGaussian, .epsilon = 1, .delta = 1e-6, .sensitivity = 1},
+      {.values = values.size(), .largest_value = values.cwiseAbs().maxCoeff()});
+  SeededBits bits(1);
+  Measured([&] { (*mechanism)->Release(values, bits).value(); });
+}
+
+void Search() {
+  const ExactIndex index(Normal(20000, 2));
+  const Matrix queries = Normal(100, 2);
+  Measured([&] {
+    for (Eigen::Index q = 0; q < queries.rows(); ++q) index.Search(queries.row(q), 8);
+  });
+}
+
+const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
+                                                 {"factored", Factored},
+                                                 {"low_dimensional", LowDimensional},
+                                                 {"bordered", Bordered},
+                                                 {"gaussian_noise", GaussianNoise},
+                                                 {"search", Search}};
+
+}  // namespace
+}  // namespace privatemail
+
+int main(int argc, char** argv) {
+  const auto work = argc == 2 ? privatemail::kWork.find(argv[1]) : privatemail::kWork.end();
+  if (work == privatemail::kWork.end()) {
+    for (const auto& [name, unused] : privatemail::kWork) std::printf("%s\n", name.c_str());
+    return 2;
+  }
+  work->second();
+  return 0;
+}

@@ -1,0 +1,109 @@
+// Retrieval of every slot's nearest beside FAISS's flat index: index_benchmark ITEMS DIM.
+// 100 slots, 8 neighbours; coordinates like those of an embedding: 100 classes, each a cloud. One
+// thread on either side. Exits with 1 where the exact index differs from a scan in double.
+#include <faiss/IndexFlat.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "server/index/exact_index.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int kSlots = 100;
+constexpr int kClasses = 100;
+constexpr int kCount = 8;
+constexpr int kRuns = 5;
+
+using Results = std::vector<std::vector<Neighbor>>;
+
+// Centres of classes on a sphere of length sqrt(dim), as wide clouds around them.
+class Cloud {
+ public:
+  explicit Cloud(Eigen::Index dim)
+      : centres_(Matrix::NullaryExpr(kClasses, dim, [&] { return normal_(bits_); })) {}
+
+  Matrix Draw(Eigen::Index rows) {
+    Matrix points(rows, centres_.cols());
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      for (Eigen::Index c = 0; c < points.cols(); ++c) {
+        points(i, c) = centres_(i % kClasses, c) + .05 * normal_(bits_);
+      }
+    }
+    return points;
+  }
+
+ private:
+  std::mt19937 bits_{1};
+  std::normal_distribution<double> normal_;
+  Matrix centres_;
+};
+
+// The median of some runs.
+template <typename Task>
+double SecondsOf(Task task) {
+  std::vector<double> seconds;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    task();
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
+  return seconds[kRuns / 2];
+}
+
+double FlatSeconds(const FloatMatrix& points, const FloatMatrix& queries) {
+  faiss::IndexFlatL2 index(points.cols());
+  index.add(points.rows(), points.data());
+  std::vector<float> distances(kSlots * kCount);
+  std::vector<faiss::Index::idx_t> rows(kSlots * kCount);
+  return SecondsOf(
+      [&] { index.search(kSlots, queries.data(), kCount, distances.data(), rows.data()); });
+}
+
+bool Identical(const Results& a, const Results& b) {
+  for (size_t q = 0; q < a.size(); ++q) {
+    for (size_t i = 0; i < a[q].size(); ++i) {
+      if (a[q][i].row != b[q][i].row) return false;
+    }
+  }
+  return true;
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const int items = std::atoi(argv[1]), dim = std::atoi(argv[2]);
+  omp_set_num_threads(1);
+  Cloud cloud(dim);
+  const Matrix points = cloud.Draw(items);
+  const Matrix queries = cloud.Draw(kSlots);
+
+  const auto start = std::chrono::steady_clock::now();
+  const ExactIndex index(points);
+  const std::chrono::duration<double> build = std::chrono::steady_clock::now() - start;
+  Results found(kSlots);
+  const double ours = SecondsOf([&] {
+    for (int q = 0; q < kSlots; ++q)
+      found[static_cast<size_t>(q)] = index.Search(queries.row(q), kCount);
+  });
+  const bool identical = Identical(found, NearestRows(queries, points, kCount));
+  const double flat = FlatSeconds(points.cast<float>(), queries.cast<float>());
+  std::printf(
+      "retrieval, n %d, k %d, %d slots, %d neighbours: IndexFlatL2 %.1f ms, exact index %.3f ms: "
+      "%.0f times; made in %.2f s; rows %s a scan's in double\n",
+      items, dim, kSlots, kCount, 1e3 * flat, 1e3 * ours, flat / ours, build.count(),
+      identical ? "equal" : "DIFFER FROM");
+  return identical ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace privatemail
+
+int main(int argc, char** argv) { return privatemail::Main(argc, argv); }

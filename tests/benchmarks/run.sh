@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Prints the figures of the README's table, each beside its baseline of the same run. Takes the two cores for about
+# ten minutes and 8 GB of memory; on a machine that does other work the ratios suffer.
+# usage: run.sh [BUILD_FOLDER]    default build/dev, with the benchmarks built
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+build="${1:-$here/../../build/dev}"
+/usr/bin/python3 "$here/compare_affinity.py" "$build"
+"$build/tests/benchmarks/embed_benchmark" 1000000 128
+/usr/bin/python3 "$here/compare_release.py" "$build"
+"$build/tests/benchmarks/index_benchmark" 1000000 2
+/usr/bin/python3 "$here/instruction_budget.py" "$build/tests/benchmarks/counted_work"
