@@ -1,39 +1,83 @@
 #include "common/base/parallel.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "common/base/workers.h"
 
 namespace privatemail {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenObservations{100};
 
-// As many of `wanted` threads as the machine gives.
-std::vector<std::future<void>> Start(int wanted, const std::function<void()>& work) {
-  std::vector<std::future<void>> threads;
-  for (int i = 0; i < wanted; ++i) {
-    try {
-      threads.push_back(std::async(std::launch::async, work));
-    } catch (const std::system_error&) {
-      break;
+// Kept from one piece of work to the next: an embedding applies its operator in every step, and a
+// daemon that builds began hundreds of threads a second. Never destroyed, because work may go on
+// while the program ends. A process that was forked has none of the threads of its parent.
+Workers& SharedWorkers() {
+  static std::mutex mutex;
+  static pid_t owner = 0;
+  static Workers* workers = nullptr;
+  const std::lock_guard<std::mutex> guard(mutex);
+  if (owner != ::getpid()) {
+    workers = new Workers;
+    owner = ::getpid();
+  }
+  return *workers;
+}
+
+// Threads that do the same work. Destruction waits until they are done.
+class Helpers {
+ public:
+  Helpers() = default;
+  ~Helpers() {
+    for (const std::future<void>& one : done_) {
+      if (one.valid()) one.wait();
     }
   }
-  return threads;
-}
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+
+  // As many of `wanted` as the machine gives.
+  void Start(int wanted, const std::function<void()>& work) {
+    for (int i = 0; i < wanted; ++i) {
+      const auto task = std::make_shared<std::packaged_task<void()>>(work);
+      done_.push_back(task->get_future());
+      try {
+        SharedWorkers().Run([task] { (*task)(); });
+      } catch (const std::system_error&) {
+        done_.pop_back();
+        return;
+      }
+    }
+  }
+
+  const std::vector<std::future<void>>& done() const { return done_; }
+
+  // Waits, and throws what one of them threw.
+  void Join() {
+    for (std::future<void>& one : done_) one.get();
+  }
+
+ private:
+  std::vector<std::future<void>> done_;
+};
 
 int Cores(int count) {
   return std::min(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), count);
 }
 
 // Until all are done; asks meanwhile.
-void Observe(const std::vector<std::future<void>>& threads, const WorkObserver& observer,
-             SharedWork& shared) {
-  for (const std::future<void>& thread : threads) {
-    while (thread.wait_for(kBetweenObservations) != std::future_status::ready) {
+void Observe(const Helpers& helpers, const WorkObserver& observer, SharedWork& shared) {
+  for (const std::future<void>& one : helpers.done()) {
+    while (one.wait_for(kBetweenObservations) != std::future_status::ready) {
       if (!shared.stopped()) shared.Stop(observer());
     }
   }
@@ -46,10 +90,10 @@ void ParallelFor(int count, absl::FunctionRef<void(int)> task) {
   const auto work = [&] {
     for (int i = next++; i < count; i = next++) task(i);
   };
-  std::vector<std::future<void>> others = Start(Cores(count) - 1, work);
-  // The futures' destructors wait for the others, also when this thread's share throws.
+  Helpers helpers;
+  helpers.Start(Cores(count) - 1, work);
   work();
-  for (auto& other : others) other.get();
+  helpers.Join();
 }
 
 bool SharedWork::AwaitTurn(int turn) {
@@ -91,13 +135,14 @@ absl::Status ParallelFor(int count, absl::FunctionRef<absl::Status(int, SharedWo
     }
   };
   if (observer) shared.Stop(observer());
-  std::vector<std::future<void>> others = Start(Cores(count) - (observer ? 0 : 1), work);
-  if (!observer || others.empty()) {
+  Helpers helpers;
+  helpers.Start(Cores(count) - (observer ? 0 : 1), work);
+  if (!observer || helpers.done().empty()) {
     work();
   } else {
-    Observe(others, observer, shared);
+    Observe(helpers, observer, shared);
   }
-  for (auto& other : others) other.get();
+  helpers.Join();
   return shared.status();
 }
 

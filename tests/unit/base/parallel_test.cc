@@ -1,13 +1,20 @@
 #include "common/base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+// The thread sanitizer else ends a forked process at its first thread.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 
 namespace privatemail {
 namespace {
@@ -20,12 +27,61 @@ TEST(ParallelFor, RunsEveryTaskOnce) {
   }
 }
 
+TEST(ParallelFor, TakesTheThreadsThatItHadBefore) {
+  std::mutex mutex;
+  std::set<pid_t> threads;  // ids of the system, which begins from the first only after the last
+  for (int round = 0; round < 200; ++round) {
+    ParallelFor(4, [&](int) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const std::lock_guard<std::mutex> guard(mutex);
+      threads.insert(::gettid());
+    });
+  }
+  // One that has ended its work may not be waiting yet when the next is given out.
+  EXPECT_LT(threads.size(), 4 * std::thread::hardware_concurrency());
+}
+
+TEST(ParallelFor, WorksInAForkedProcess) {
+  const auto task = [](int, SharedWork&) { return absl::OkStatus(); };
+  const auto observer = [] { return absl::OkStatus(); };
+  ASSERT_TRUE(ParallelFor(4, task, observer).ok());
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);  // which ends who waits for threads that were not forked
+    ::_exit(ParallelFor(4, task, observer).ok() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(ParallelFor, ThrowsWhatATaskThrows) {
   EXPECT_THROW(ParallelFor(100,
                            [](int i) {
                              if (i == 57) throw std::length_error("task 57");
                            }),
                std::length_error);
+}
+
+TEST(ParallelFor, ThrowsWhenTheOthersHaveEnded) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  const auto task = [&](int) {
+    if (std::this_thread::get_id() == caller) {
+      // On a machine with one core there are no others.
+      for (int i = 0; i < 1000 && begun == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      throw std::length_error("the caller's");
+    }
+    ++begun;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ++ended;
+  };
+  EXPECT_THROW(ParallelFor(3, task), std::length_error);
+  EXPECT_EQ(ended, begun);
 }
 
 TEST(ParallelFor, ReturnsTheFirstStatusThatIsNotOkAndBeginsNoFurtherTask) {

@@ -9,11 +9,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/base/workers.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/access/rate_limits.h"
-#include "server/access/workers.h"
 #include "server/engine/automatic_builds.h"
 #include "server/engine/catalog.h"
 #include "tests/testing/temporary_folder.h"

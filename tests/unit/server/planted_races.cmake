@@ -4,9 +4,9 @@
 add_custom_target(planted_races)
 
 # privatemail_planted_race(FILE FUNCTION)
-# FILE below server/; FUNCTION as in "Catalog::Find", the first definition of that name.
+# FILE of the core; FUNCTION as in "Catalog::Find", the first definition of that name.
 function(privatemail_planted_race file function)
-  file(READ ${CMAKE_SOURCE_DIR}/server/${file} source)
+  file(READ ${CMAKE_SOURCE_DIR}/${file} source)
   string(FIND "${source}" "${function}(" start)
   if(start EQUAL -1)
     message(FATAL_ERROR "${file} does not define ${function}")
@@ -25,7 +25,7 @@ function(privatemail_planted_race file function)
   string(SUBSTRING "${after}" ${behind} -1 tail)
   string(MAKE_C_IDENTIFIER "race_in_${function}" name)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "${before}${head}${tail}" @ONLY)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/server/${file})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
   privatemail_test_program(${name} LABELS unit core
     SOURCES core_calls.cc core_load_test.cc ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc
     LINKS server_fixtures privatemail::access privatemail::engine)
@@ -35,10 +35,10 @@ function(privatemail_planted_race file function)
     PASS_REGULAR_EXPRESSION "WARNING: ThreadSanitizer: data race")
 endfunction()
 
-privatemail_planted_race(access/admission.cc Admission::Leave)
-privatemail_planted_race(access/audit_log.cc AuditLog::Reopen)
-privatemail_planted_race(access/key_ring.cc KeyRing::Authenticate)
-privatemail_planted_race(access/rate_limits.cc RateLimits::Take)
-privatemail_planted_race(access/workers.cc Workers::Run)
-privatemail_planted_race(engine/catalog.cc Catalog::Find)
-privatemail_planted_race(engine/payload_columns.cc PayloadColumns::Kept)
+privatemail_planted_race(server/access/admission.cc Admission::Leave)
+privatemail_planted_race(server/access/audit_log.cc AuditLog::Reopen)
+privatemail_planted_race(server/access/key_ring.cc KeyRing::Authenticate)
+privatemail_planted_race(server/access/rate_limits.cc RateLimits::Take)
+privatemail_planted_race(common/base/workers.cc Workers::Run)
+privatemail_planted_race(server/engine/catalog.cc Catalog::Find)
+privatemail_planted_race(server/engine/payload_columns.cc PayloadColumns::Kept)

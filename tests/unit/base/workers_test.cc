@@ -1,4 +1,4 @@
-#include "server/access/workers.h"
+#include "common/base/workers.h"
 
 #include <gtest/gtest.h>
 

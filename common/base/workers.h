@@ -1,6 +1,6 @@
-// Threads that do the work of calls.
-#ifndef PRIVATEMAIL_SERVER_ACCESS_WORKERS_H_
-#define PRIVATEMAIL_SERVER_ACCESS_WORKERS_H_
+// Threads that are kept for the next piece of work.
+#ifndef PRIVATEMAIL_COMMON_BASE_WORKERS_H_
+#define PRIVATEMAIL_COMMON_BASE_WORKERS_H_
 
 #include <condition_variable>
 #include <deque>
@@ -38,4 +38,4 @@ class Workers {
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_ACCESS_WORKERS_H_
+#endif  // PRIVATEMAIL_COMMON_BASE_WORKERS_H_
