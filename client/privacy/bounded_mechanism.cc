@@ -66,7 +66,7 @@ class BoundedGaussianMechanism final : public Mechanism {
     const std::vector<double> widths = box_.Widths();
     const double bound = std::min(quantile * noise_stddev() + box_.grid.Length(2),
                                   *std::max_element(widths.begin(), widths.end()));
-    return bound + kFloatRoundoff * box_.LargestEnd();
+    return bound + kFloatRoundoff * box_.LargestEnd() + kSmallestFloatRounding;
   }
 
  private:
