@@ -55,7 +55,7 @@ class AdditiveMechanism final : public Mechanism {
     if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
     // Two steps: one for the discrete law, one for the rounding of the value; and that to float.
     const double bound = grid_.Length(law_.quantile(confidence) * static_cast<double>(width_) + 2);
-    return bound + kFloatRoundoff * (shape_.largest_value + bound);
+    return bound + kFloatRoundoff * (shape_.largest_value + bound) + kSmallestFloatRounding;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/neighbours.h"
 #include "client/privacy/privacy_parameters.h"
 #include "client/privacy/separable_maximum.h"
 #include "common/base/status_macros.h"
@@ -109,12 +110,11 @@ absl::StatusOr<double> SmallestStddev(long double low, long double high, double 
                    ": expected a larger epsilon, fewer sides or widths nearer to each other"));
 }
 
-Guarantee PureGuarantee(double epsilon, bool proven, std::string source) {
+Guarantee PureGuarantee(absl::Span<const double> widths, double l2_sensitivity, double epsilon,
+                        bool proven, std::string source) {
   return {.epsilon = epsilon,
           .delta = 0,
-          .neighbours =
-              "any two inputs whose values, clipped to the box, differ by at most the "
-              "sensitivity in L2",
+          .neighbours = NeighboursInWidths(widths, l2_sensitivity),
           .proven = proven,
           .source = std::move(source)};
 }
@@ -130,17 +130,15 @@ long double GridLoss(const Problem& widened, long double grid_step, long double 
   return loss;
 }
 
-absl::StatusOr<CalibratedGaussian> CalibrateExactly(const Problem& problem, double epsilon,
-                                                    long double grid_step, std::string source) {
+// The smallest stddev of which the guarantee holds.
+absl::StatusOr<double> ExactStddev(const Problem& problem, double epsilon, long double grid_step) {
   PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   const auto loss = [&](long double stddev) {
     return BoundAt(problem, stddev, LossOfMove) + GridLoss(problem, grid_step, stddev);
   };
   const long double product = problem.diagonal * std::min(problem.sensitivity, problem.diagonal);
-  PM_ASSIGN_OR_RETURN(const double stddev,
-                      SmallestStddev(std::sqrt(product / (2 * epsilon)),
-                                     std::sqrt(product / epsilon), epsilon, loss));
-  return CalibratedGaussian{stddev, PureGuarantee(epsilon, true, std::move(source))};
+  return SmallestStddev(std::sqrt(product / (2 * epsilon)), std::sqrt(product / epsilon), epsilon,
+                        loss);
 }
 
 }  // namespace
@@ -180,8 +178,10 @@ absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
 absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
                                                             double l2_sensitivity, double epsilon) {
   PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
-  return CalibrateExactly(problem, epsilon, 0,
-                          "bounded Gaussian, exact loss (PRIVACY.md section 6)");
+  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, 0));
+  return CalibratedGaussian{stddev,
+                            PureGuarantee(widths, l2_sensitivity, epsilon, true,
+                                          "bounded Gaussian, exact loss (PRIVACY.md section 6)")};
 }
 
 absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<const double> widths,
@@ -192,8 +192,10 @@ absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<con
   const double rounding = grid_step * std::sqrt(static_cast<double>(widths.size()));
   PM_ASSIGN_OR_RETURN(const Problem problem,
                       ProblemOf(widths, l2_sensitivity, grid_step, rounding * (1 + 1e-15)));
-  return CalibrateExactly(problem, epsilon, grid_step,
-                          "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)");
+  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, grid_step));
+  return CalibratedGaussian{
+      stddev, PureGuarantee(widths, l2_sensitivity, epsilon, true,
+                            "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)")};
 }
 
 absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
@@ -208,7 +210,7 @@ absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
   const long double low = std::sqrt(printed / epsilon);
   PM_ASSIGN_OR_RETURN(const double stddev, SmallestStddev(low, 2 * low, epsilon, loss));
   return CalibratedGaussian{stddev,
-                            PureGuarantee(epsilon, false,
+                            PureGuarantee(widths, l2_sensitivity, epsilon, false,
                                           absl::StrCat("The Bounded Gaussian Mechanism, theorem ",
                                                        widths.size() == 1 ? 6 : 13,
                                                        ": as published, not a proven guarantee"))};

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/exact_sampling.h"
+#include "client/privacy/neighbours.h"
 #include "client/privacy/noise_grid.h"
 #include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
@@ -65,7 +66,7 @@ class BoundedGaussianMechanism final : public Mechanism {
     const std::vector<double> widths = box_.Widths();
     const double bound = std::min(quantile * noise_stddev() + box_.grid.Length(2),
                                   *std::max_element(widths.begin(), widths.end()));
-    return bound + kFloatRoundoff * box_.LargestEnd();
+    return bound + kFloatRoundoff * box_.LargestEnd() + kSmallestFloatRounding;
   }
 
  private:
@@ -117,12 +118,15 @@ absl::StatusOr<GridBox> InsideOnGrid(const Box& box, NoiseGrid grid) {
 NoiseGrid GridFor(double stddev) { return {std::ilogb(stddev) - kStepsPerWidthLog2}; }
 
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(GridBox box,
-                                                            CalibratedGaussian calibrated) {
+                                                            CalibratedGaussian calibrated,
+                                                            std::string neighbours) {
   const double steps = std::ceil(box.grid.InSteps(calibrated.stddev));
   if (!(steps <= static_cast<double>(kMaxDiscreteStddev))) {
     return absl::FailedPreconditionError(
         absl::StrCat("no noise grid fits a standard deviation of ", calibrated.stddev));
   }
+  // Those of the box as it was given: what clips to the grid's, inside it, moves no further.
+  calibrated.guarantee.neighbours = std::move(neighbours);
   return std::make_unique<const BoundedGaussianMechanism>(
       std::move(box), static_cast<uint64_t>(steps), std::move(calibrated.guarantee));
 }
@@ -139,7 +143,8 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(co
   PM_ASSIGN_OR_RETURN(CalibratedGaussian calibrated,
                       CalibrateBoundedGaussianOnGrid(inside.Widths(), l2_sensitivity, epsilon,
                                                      inside.grid.Length(1)));
-  return MakeOnGrid(std::move(inside), std::move(calibrated));
+  return MakeOnGrid(std::move(inside), std::move(calibrated),
+                    NeighboursInBox(box.lower, box.upper, l2_sensitivity));
 }
 
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakePublishedBoundedGaussianMechanism(
@@ -148,7 +153,8 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakePublishedBoundedGaussianMec
   PM_ASSIGN_OR_RETURN(CalibratedGaussian calibrated,
                       CalibratePublishedBoundedGaussian(widths, l2_sensitivity, epsilon));
   PM_ASSIGN_OR_RETURN(GridBox inside, InsideOnGrid(box, GridFor(calibrated.stddev)));
-  return MakeOnGrid(std::move(inside), std::move(calibrated));
+  return MakeOnGrid(std::move(inside), std::move(calibrated),
+                    NeighboursInBox(box.lower, box.upper, l2_sensitivity));
 }
 
 }  // namespace privatemail

@@ -21,7 +21,8 @@ struct Box {
   std::vector<double> upper;
 };
 
-// Epsilon-DP for values whose distance in L2 is at most l2_sensitivity once they are clipped.
+// Epsilon-DP for values whose distance in L2 is at most l2_sensitivity once they are clipped; the
+// guarantee names both.
 // INVALID_ARGUMENT naming the field: see CalibrateBoundedGaussianOnGrid. FAILED_PRECONDITION: no
 // grid of 64-bit integers fits the noise and the box.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(const Box& box,

@@ -81,16 +81,20 @@ double MeanLoss(double epsilon, StrongForm form) {
                                                   : epsilon * std::tanh(epsilon / 2);
 }
 
+// Rounded up: ten roundings, `times` of one release being a single product.
 double StrongEpsilon(double each, double times, double delta_slack, StrongForm form) {
-  return each * std::sqrt(2 * times * -std::log(delta_slack)) + times * MeanLoss(each, form);
+  return RoundUp(each * std::sqrt(2 * times * -std::log(delta_slack)) +
+                 times * MeanLoss(each, form));
 }
 
 // The root of a sum of squares, rounded up. Every term adds a rounding to the sum, of which the
-// root keeps half.
+// root keeps half. In units of the largest, whose square can be none that vanishes.
 double RootOfSquares(absl::Span<const double> mus) {
+  const double largest = *std::max_element(mus.begin(), mus.end());
+  if (largest == 0) return 0;
   double squares = 0;
-  for (const double mu : mus) squares += mu * mu;
-  return std::sqrt(squares) * (kRoundedUp + kUnitRoundoff * static_cast<double>(mus.size()));
+  for (const double mu : mus) squares += mu / largest * (mu / largest);
+  return RoundUp(largest * std::sqrt(squares), static_cast<double>(mus.size()));
 }
 
 std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
@@ -166,7 +170,7 @@ absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, do
                                            : kStrongComposition));
   const auto k = static_cast<double>(times);
   all.epsilon = StrongEpsilon(each.epsilon, k, delta_slack, form);
-  all.delta = k * each.delta + delta_slack;
+  all.delta = SumUp(ProductUp(k, each.delta), delta_slack);
   return IfAnythingIsLeft(std::move(all));
 }
 
@@ -204,10 +208,13 @@ absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts
   const double squares = SumOfSquares(parts);
   const double log_term = std::min(std::log(std::numbers::e + std::sqrt(squares) / delta_slack),
                                    -std::log(delta_slack));
-  const double strong = mean + std::sqrt(2 * squares * log_term);
+  const double strong =
+      RoundUp(mean + std::sqrt(2 * squares * log_term), static_cast<double>(parts.size()));
   const double plain = Sum(parts, &Guarantee::epsilon);
-  all.epsilon = std::min(plain, strong);
-  all.delta = Sum(parts, &Guarantee::delta) + (strong < plain ? delta_slack : 0);
+  // Squares that vanish would say that epsilon does.
+  const bool strong_wins = strong < plain && squares > 1e-280;
+  all.epsilon = strong_wins ? strong : plain;
+  all.delta = SumUp(Sum(parts, &Guarantee::delta), strong_wins ? delta_slack : 0);
   all.gaussian_mu = RootOfSquaredMus(parts);
   return IfAnythingIsLeft(std::move(all));
 }
@@ -251,14 +258,17 @@ absl::StatusOr<Guarantee> ChainToRadius(const Guarantee& guarantee, double radiu
   const double h = StepsBetween(radius, *guarantee.radius, domain);
   Guarantee chained = guarantee;
   chained.radius = std::max(radius, *guarantee.radius);
-  chained.epsilon = h * guarantee.epsilon;
-  if (guarantee.delta > 0 && h > 1) {
+  chained.epsilon = ProductUp(h, guarantee.epsilon);
+  if (h > 1 && guarantee.delta > 0 && guarantee.epsilon > 0) {
     // The sum of e^(i epsilon) over i < h.
-    chained.delta *= guarantee.epsilon > 0
-                         ? std::expm1(h * guarantee.epsilon) / std::expm1(guarantee.epsilon)
-                         : h;
+    const double sum = std::expm1(chained.epsilon) / std::expm1(guarantee.epsilon);
+    chained.delta = RoundUp(guarantee.delta * sum);
+  } else {
+    chained.delta = ProductUp(h, guarantee.delta);
   }
-  if (guarantee.gaussian_mu.has_value()) chained.gaussian_mu = h * *guarantee.gaussian_mu;
+  if (guarantee.gaussian_mu.has_value()) {
+    chained.gaussian_mu = ProductUp(h, *guarantee.gaussian_mu);
+  }
   chained.source =
       absl::StrCat("chaining over ", h, " steps (Tian and Tandon) of: ", guarantee.source);
   return IfAnythingIsLeft(std::move(chained));

@@ -1,7 +1,8 @@
 // What several guarantees promise together. Pure functions from guarantees to a guarantee.
 //
 // All composition but ComposeOverDisjointRecords holds for releases chosen adaptively, one after
-// the other, by someone who sees the earlier ones. What goes in must speak of the same neighbours
+// the other, by someone who sees the earlier ones. Every sum and bound is rounded up, however many
+// parts there are. What goes in must speak of the same neighbours
 // (and metric): INVALID_ARGUMENT naming both otherwise, for an empty list, and for a guarantee that
 // Validate refuses. Radii may differ; the smallest holds for all. The result is proven when every
 // part is, and its source names the theorem and the parts' sources. FAILED_PRECONDITION when

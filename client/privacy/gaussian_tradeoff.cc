@@ -82,8 +82,11 @@ absl::StatusOr<double> GaussianDelta(double mu, double epsilon) {
   PM_RETURN_IF_ERROR(CheckMu(mu));
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", epsilon));
   const long double delta = std::exp(LnGaussianDelta(epsilon, mu)) * (1 + kSurplus);
-  // A delta below the smallest double is rounded up to it.
-  return std::clamp(static_cast<double>(delta), std::numeric_limits<double>::denorm_min(), 1.0);
+  const auto rounded = static_cast<double>(delta);
+  // Where doubles are subnormal, one step is more than the surplus.
+  const bool rounded_down = static_cast<long double>(rounded) < delta;
+  return std::clamp(rounded_down ? std::nextafter(rounded, 1.0) : rounded,
+                    std::numeric_limits<double>::denorm_min(), 1.0);
 }
 
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta) {

@@ -12,7 +12,8 @@
 namespace privatemail {
 
 // All results are rounded towards less privacy: never below the true value, and above it by no more
-// than one part in 10^8. mu: in [1e-6, 1e6], else INVALID_ARGUMENT.
+// than one part in 10^8, or one step of the doubles where they are subnormal. mu: in [1e-6, 1e6],
+// else INVALID_ARGUMENT.
 
 // The smallest delta at epsilon >= 0. INVALID_ARGUMENT: epsilon is not finite or negative.
 absl::StatusOr<double> GaussianDelta(double mu, double epsilon);

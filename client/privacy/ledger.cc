@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/ledger_chain.h"
 #include "client/privacy/ledger_rows.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -22,9 +22,6 @@ namespace privatemail {
 namespace {
 
 constexpr double kSumSlack = 1e-12;
-// A witness is stamped when it is written: a copy put back later is not taken for the work of a
-// process that was killed just then.
-constexpr int64_t kLongestWriteNanoseconds = 1'000'000'000;
 
 std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()); }
 
@@ -76,32 +73,6 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
   return absl::OkStatus();
 }
 
-enum class Match {
-  kIntact,
-  kNotWitnessed,  // the last change was made, and its witness not yet
-  kNotTold,       // it was witnessed, and the ledger not yet told so
-  kForeign,
-};
-
-Match Compare(const LedgerState& state, const LedgerWitness::Record& record) {
-  if (record.ledger_id != state.id) return Match::kForeign;
-  const int64_t stamp = record.stamped_at_nanoseconds;
-  if (state.witness_stamp != 0) {
-    return record.generation == state.generation && stamp == state.witness_stamp ? Match::kIntact
-                                                                                 : Match::kForeign;
-  }
-  if (record.generation == state.generation - 1 && stamp == state.former_stamp) {
-    return Match::kNotWitnessed;
-  }
-  const bool just_written =
-      std::llabs(stamp - record.written_at_nanoseconds) < kLongestWriteNanoseconds;
-  // Only a loss of power takes a stamp back: the record reached the disk and its stamp did not.
-  const bool stamp_was_lost = stamp == state.former_stamp;
-  return record.generation == state.generation && (just_written || stamp_was_lost)
-             ? Match::kNotTold
-             : Match::kForeign;
-}
-
 absl::Status Distrust(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
@@ -151,8 +122,20 @@ absl::Status Ledger::Prepare() {
   PM_RETURN_IF_ERROR(database_->Execute(
       "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(const bool is_new, LedgerFileIsNew(*database_));
-  if (!is_new) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(const LedgerFile file, ExamineLedgerFile(*database_));
+  switch (file) {
+    case LedgerFile::kOfTheDay:
+      return absl::OkStatus();
+    case LedgerFile::kUnnamed:
+      PM_RETURN_IF_ERROR(AddNamesToLedgerTables(*database_));
+      return transaction.Commit();
+    case LedgerFile::kNew:
+      return Begin(std::move(transaction));
+  }
+  return absl::InternalError("no such ledger file");
+}
+
+absl::Status Ledger::Begin(sqlite::Transaction transaction) {
   const absl::StatusOr<LedgerWitness::Record> earlier = witness_.Read();
   if (earlier.ok() && earlier->generation > 0) {
     return Distrust(database_->path(), absl::StrCat("it is new, but its witness counts ",
@@ -163,8 +146,11 @@ absl::Status Ledger::Prepare() {
     return absl::UnavailableError(
         absl::StrCat(database_->path(), " cannot be made its owner's alone"));
   }
-  LedgerState state{.id = absl::StrCat(absl::Hex(absl::GetCurrentTimeNanos()))};
-  PM_ASSIGN_OR_RETURN(state.witness_stamp, witness_.Write({.ledger_id = state.id}));
+  LedgerState state;
+  PM_ASSIGN_OR_RETURN(state.id, NewLedgerName());
+  PM_ASSIGN_OR_RETURN(state.change, NewLedgerName());
+  PM_ASSIGN_OR_RETURN(state.witness_stamp,
+                      witness_.Begin({.ledger_id = state.id, .change = state.change}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
@@ -179,18 +165,21 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
     const absl::StatusOr<LedgerWitness::Record> record = witness_.Read();
     if (!record.ok()) return Distrust(database_->path(), record.status().message());
     switch (Compare(state, *record)) {
-      case Match::kIntact:
+      case LedgerMatch::kIntact:
         return transaction;
-      case Match::kNotWitnessed: {
-        PM_ASSIGN_OR_RETURN(const int64_t stamp, witness_.Write({.ledger_id = state.id,
-                                                                 .generation = state.generation}));
-        PM_RETURN_IF_ERROR(CatchUp(state, stamp, std::move(transaction)));
+      case LedgerMatch::kNotWitnessed: {
+        const absl::StatusOr<int64_t> stamp = witness_.Replace(
+            *record,
+            {.ledger_id = state.id, .generation = state.generation, .change = state.change});
+        if (absl::IsUnavailable(stamp.status())) return stamp.status();
+        // Whatever else is wrong with the witness, the next round finds it.
+        if (stamp.ok()) PM_RETURN_IF_ERROR(CatchUp(state, *stamp, std::move(transaction)));
         break;
       }
-      case Match::kNotTold:
+      case LedgerMatch::kNotTold:
         PM_RETURN_IF_ERROR(CatchUp(state, record->stamped_at_nanoseconds, std::move(transaction)));
         break;
-      case Match::kForeign:
+      case LedgerMatch::kForeign:
         return Distrust(
             database_->path(),
             record->generation == state.generation
@@ -208,15 +197,22 @@ absl::Status Ledger::CatchUp(LedgerState state, int64_t stamp, sqlite::Transacti
   return transaction.Commit();
 }
 
+// OK only when the change is witnessed, and in the ledger still: in between, another ledger may
+// have been put in its place.
 absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
   const auto make = [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+    PM_ASSIGN_OR_RETURN(const std::string name, NewLedgerName());
     ++state.generation;
+    state.former_change = std::exchange(state.change, name);
     state.former_stamp = std::exchange(state.witness_stamp, 0);
-    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change));
+    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change, name));
     PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
     PM_RETURN_IF_ERROR(transaction.Commit());  // counts from here on
-    return BeginChange().status();             // bears witness to it
+    PM_ASSIGN_OR_RETURN(const sqlite::Transaction witnessed, BeginChange());
+    PM_ASSIGN_OR_RETURN(const bool is_there, LedgerHoldsChange(*database_, name));
+    return is_there ? absl::OkStatus()
+                    : Distrust(database_->path(), "the change that was just made is not in it");
   };
   const absl::Status made = make();
   if (made.ok() || absl::IsDataLoss(made)) return made;

@@ -79,17 +79,29 @@ struct LedgerEntry {
 // one transaction that is on disk before the call returns, so a killed process has either charged
 // or not sampled, and two processes at once cannot spend the same epsilon. Thread-safe.
 //
-// Time does not run backwards in it. Each change is counted in the file and, right after, in a
-// witness beside it (ledger_witness.h), whose kernel time stamp the ledger then remembers. Whoever
-// comes next finishes what a killed process left half done. A ledger that was copied, restored from
-// a backup or lost does not match its witness and refuses to spend: what was spent
-// since is unknown. (So do a witness whose mode or number of hard links was changed, which the
-// kernel stamps, too, and one whose stamp reached the disk and whose record did not, when the power
-// goes in the milliseconds between. After the end of a process alone nothing is refused.) Four
-// ways back are left: to delete ledger and witness both, which begins anew with nothing granted; to
-// restore the whole disk, kernel time stamps included; to copy the ledger in the milliseconds
-// between the two writes of a change, and put it back within a second of them; and to set the clock
-// back for it, or to do it all within one tick of a file system whose stamps are coarse.
+// Time does not run backwards in it. Each change has a random name that the file keeps with the
+// name of the change before; right after, a witness beside the file (ledger_witness.h) is given the
+// new name, and the ledger remembers the kernel's time stamp of that. A charge returns only when
+// its change is witnessed and still in the ledger, so nothing is released before. Whoever comes
+// next finishes what a killed process left half done, and only if the witness names that very
+// change or the one it was made on top of: ledger_chain.h, which says why no copy of the ledger,
+// whenever it was made or put back, refunds what was released. A ledger that was copied, restored
+// from a backup or lost does not match its witness and refuses to spend: what was spent since is
+// unknown. (So do a witness whose mode or number of hard links was changed, which the kernel
+// stamps, too, and one whose stamp reached the disk and whose record did not, when the power goes
+// in the milliseconds between. After the end of a process alone nothing is refused.) These ways
+// back are left:
+// - to delete ledger and witness both, which begins anew with nothing granted;
+// - to bring the file system itself back, kernel time stamps included: an image of the disk, a
+//   snapshot of the volume or of the virtual machine, an overlay thrown away (the upper layer, as a
+//   container has one, over a ledger below it). A ledger belongs on a volume that stays;
+// - to copy ledger and witness both in the milliseconds in which a change is witnessed and the
+//   ledger not told so, and to put both back within a second;
+// - to set the clock back for it, or to do it all within one tick of a file system whose stamps are
+//   coarse.
+// Ledgers of the version before, whose changes have no names, are brought up to date when opened,
+// and refused if they were left witnessed and not told: their count alone would have to be
+// believed.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness, readable by their owner alone.
@@ -128,6 +140,7 @@ class Ledger {
   explicit Ledger(std::unique_ptr<sqlite::Database> database);
 
   absl::Status Prepare();
+  absl::Status Begin(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginChange();
   absl::Status Make(const LedgerChange& change, sqlite::Transaction transaction);
   absl::Status CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);

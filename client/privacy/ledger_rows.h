@@ -18,18 +18,29 @@ namespace privatemail {
 struct LedgerState {
   std::string id;
   int64_t generation = 0;     // grants and charges so far
+  std::string change;         // the last one's name; empty: made by a version without names
+  std::string former_change;  // the name of the one before
   int64_t witness_stamp = 0;  // of the witness to this generation; 0: not told yet
   int64_t former_stamp = 0;   // of the witness to the generation before
 };
 
-// True for an empty file, false for a ledger of this version. FAILED_PRECONDITION: anything else.
-absl::StatusOr<bool> LedgerFileIsNew(sqlite::Database& database);
+enum class LedgerFile {
+  kNew,       // empty
+  kUnnamed,   // of schema 3, whose changes have no names
+  kOfTheDay,  // of this version
+};
+// FAILED_PRECONDITION: the file is none of these.
+absl::StatusOr<LedgerFile> ExamineLedgerFile(sqlite::Database& database);
 absl::Status CreateLedgerTables(sqlite::Database& database);
+// From schema 3 to this version's. What is known stays as it is, and without names.
+absl::Status AddNamesToLedgerTables(sqlite::Database& database);
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database);
 absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state);
 
-absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change);
+absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change,
+                               const std::string& name);
+absl::StatusOr<bool> LedgerHoldsChange(sqlite::Database& database, const std::string& name);
 absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
                                             const std::string& collection);
 // Oldest first.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/sha.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ namespace {
 
 constexpr size_t kSize = 512;
 constexpr size_t kDigest = 64;
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
+constexpr int kUnnamedFormat = 2;
 
 class File {
  public:
@@ -67,23 +69,20 @@ LedgerWitness::Record RecordFrom(const nlohmann::json& json) {
   record.ledger_id = json.at("ledger");
   record.generation = json.at("generation");
   record.written_at_nanoseconds = json.at("written_at");
+  if (json.at("format") != kUnnamedFormat) record.change = json.at("change");
   return record;
 }
 
-}  // namespace
-
-absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
-  const File file(path_, O_RDONLY | O_CLOEXEC);
-  if (file.get() < 0) return Failure(path_, "opened");
+absl::StatusOr<LedgerWitness::Record> ReadFrom(int descriptor, const std::string& path) {
   std::string text(kSize, '\0');
-  const ssize_t got = pread(file.get(), text.data(), kSize, 0);
-  if (got < 0) return Failure(path_, "read");
+  const ssize_t got = pread(descriptor, text.data(), kSize, 0);
+  if (got < 0) return Failure(path, "read");
   text.resize(static_cast<size_t>(got));
   if (text.empty()) {
-    return absl::NotFoundError(absl::StrCat(path_, " is empty: its first record was not written"));
+    return absl::NotFoundError(absl::StrCat(path, " is empty: its first record was not written"));
   }
   const auto damaged = [&](absl::string_view why) {
-    return absl::DataLossError(absl::StrCat(path_, " is damaged: ", why));
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", why));
   };
   if (text.size() != kSize) {
     return damaged(absl::StrCat("expected ", kSize, " bytes, got ", text.size()));
@@ -91,37 +90,65 @@ absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
   if (DigestOf(absl::string_view(text).substr(kDigest)) != text.substr(0, kDigest)) {
     return damaged("its digest does not match its content");
   }
-  Record record;
+  LedgerWitness::Record record;
   try {
     record = RecordFrom(nlohmann::json::parse(text.begin() + kDigest, text.end()));
   } catch (const nlohmann::json::exception& error) {
     return damaged(error.what());
   }
-  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, Stamp(file.get(), path_));
+  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, Stamp(descriptor, path));
   return record;
 }
 
-absl::StatusOr<int64_t> LedgerWitness::Write(const Record& record) const {
+std::string TextOf(const LedgerWitness::Record& record) {
   const nlohmann::json json = {{"format", kFormat},
                                {"ledger", record.ledger_id},
                                {"generation", record.generation},
+                               {"change", record.change},
                                {"written_at", absl::GetCurrentTimeNanos()}};
   std::string text = absl::StrCat(" ", json.dump());
   text.resize(kSize - kDigest - 1, ' ');
   text += '\n';
   text.insert(0, DigestOf(text));
+  return text;
+}
 
+// Returns the stamp of the write.
+absl::StatusOr<int64_t> WriteTo(int descriptor, const LedgerWitness::Record& record,
+                                const std::string& path) {
+  const std::string text = TextOf(record);
+  if (pwrite(descriptor, text.data(), kSize, 0) != static_cast<ssize_t>(kSize) ||
+      fsync(descriptor) != 0) {
+    return absl::UnavailableError(Failure(path, "written").message());
+  }
+  return Stamp(descriptor, path);
+}
+
+}  // namespace
+
+absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
+  const File file(path_, O_RDONLY | O_CLOEXEC);
+  if (file.get() < 0) return Failure(path_, "opened");
+  return ReadFrom(file.get(), path_);
+}
+
+absl::StatusOr<int64_t> LedgerWitness::Begin(const Record& record) const {
   const File file(path_, O_RDWR | O_CREAT | O_CLOEXEC);
   if (file.get() < 0) return absl::UnavailableError(Failure(path_, "opened").message());
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) return Failure(path_, "examined");
-  const bool fresh = status.st_size == 0;  // its name may not be on disk yet
-  if (pwrite(file.get(), text.data(), kSize, 0) != static_cast<ssize_t>(kSize) ||
-      fsync(file.get()) != 0) {
-    return absl::UnavailableError(Failure(path_, "written").message());
+  PM_ASSIGN_OR_RETURN(const int64_t stamp, WriteTo(file.get(), record, path_));
+  PM_RETURN_IF_ERROR(SyncFolderOf(path_));  // its name may not be on disk yet
+  return stamp;
+}
+
+absl::StatusOr<int64_t> LedgerWitness::Replace(const Record& former, const Record& record) const {
+  const File file(path_, O_RDWR | O_CLOEXEC);
+  if (file.get() < 0) return Failure(path_, "opened");
+  if (flock(file.get(), LOCK_EX) != 0) return Failure(path_, "locked");
+  PM_ASSIGN_OR_RETURN(const Record there, ReadFrom(file.get(), path_));
+  if (there != former) {
+    return absl::AbortedError(absl::StrCat(path_, " was changed by another ledger just now"));
   }
-  if (fresh) PM_RETURN_IF_ERROR(SyncFolderOf(path_));
-  return Stamp(file.get(), path_);
+  return WriteTo(file.get(), record, path_);
 }
 
 }  // namespace privatemail

@@ -16,15 +16,18 @@ namespace privatemail {
 // remembers.
 //
 // Format, 512 bytes of text: 64 hexadecimal digits, the SHA-256 of all that follows; a space; a
-// JSON object {format: 2, ledger, generation, written_at}; spaces; a newline.
-// Not thread-safe and not locked: the ledger calls it inside its own write transaction.
+// JSON object {format: 3, ledger, generation, change, written_at}; spaces; a newline. Format 2 had
+// no change, and is read. Not thread-safe: the ledger calls it inside its own write transaction.
 class LedgerWitness {
  public:
   struct Record {
     std::string ledger_id;
     int64_t generation = 0;              // changes of the ledger so far
+    std::string change;                  // the name of the last one; empty in format 2
     int64_t written_at_nanoseconds = 0;  // the clock just before the write
     int64_t stamped_at_nanoseconds = 0;  // the kernel's stamp; not part of the file's content
+
+    bool operator==(const Record&) const = default;
   };
 
   explicit LedgerWitness(std::string path) : path_(std::move(path)) {}
@@ -35,9 +38,14 @@ class LedgerWitness {
   // first record. DATA_LOSS: it is damaged. UNAVAILABLE: it cannot be read.
   absl::StatusOr<Record> Read() const;
 
-  // Returns the kernel's stamp of this write; sets written_at itself. UNAVAILABLE: it cannot be
-  // made durable.
-  absl::StatusOr<int64_t> Write(const Record& record) const;
+  // The first record of a ledger. Returns the kernel's stamp of this write; sets written_at itself.
+  // UNAVAILABLE: it cannot be made durable.
+  absl::StatusOr<int64_t> Begin(const Record& record) const;
+
+  // The same for a record that takes the place of `former`, in one piece: under a lock on the file,
+  // since a ledger that was put back beside one that is open does not share its lock. ABORTED:
+  // `former` is not what is there. DATA_LOSS and NOT_FOUND as Read.
+  absl::StatusOr<int64_t> Replace(const Record& former, const Record& record) const;
 
  private:
   std::string path_;

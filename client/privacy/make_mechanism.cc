@@ -10,6 +10,7 @@
 #include "client/privacy/additive_mechanism.h"
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
+#include "client/privacy/neighbours.h"
 #include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -48,9 +49,7 @@ Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* so
   const MechanismTraits& traits = TraitsOf(p.kind);
   return {.epsilon = p.epsilon,
           .delta = traits.TakesDelta() ? p.delta : 0,
-          .neighbours = absl::StrCat("any two inputs whose values differ by at most the "
-                                     "sensitivity in ",
-                                     norm),
+          .neighbours = NeighboursOfValue(p.sensitivity, norm),
           .proven = !traits.published,
           .source = source};
 }
@@ -119,9 +118,12 @@ absl::StatusOr<Box> BoxOf(const MechanismParameters& p, int64_t values) {
 absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p, int64_t values) {
   PM_ASSIGN_OR_RETURN(const Box box, BoxOf(p, values));
   PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
-  return TraitsOf(p.kind).published
-             ? CalibratePublishedBoundedGaussian(widths, p.sensitivity, p.epsilon)
-             : CalibrateBoundedGaussian(widths, p.sensitivity, p.epsilon);
+  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise,
+                      TraitsOf(p.kind).published
+                          ? CalibratePublishedBoundedGaussian(widths, p.sensitivity, p.epsilon)
+                          : CalibrateBoundedGaussian(widths, p.sensitivity, p.epsilon));
+  noise.guarantee.neighbours = NeighboursInBox(box.lower, box.upper, p.sensitivity);
+  return noise;
 }
 
 // How far apart the values of neighbours may lie.

@@ -31,8 +31,8 @@ struct MechanismParameters {
 
 // How much noise every value gets, before any grid. Pure arithmetic.
 struct Calibration {
-  double stddev = 0;  // of the untruncated law where there is a box
-  Guarantee guarantee;
+  double stddev = 0;    // of the untruncated law where there is a box
+  Guarantee guarantee;  // of a value: its neighbours name the sensitivity, and the box
 };
 
 // `values`: how many values are released; the dimension of the input for noise on it.

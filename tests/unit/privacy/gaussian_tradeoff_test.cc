@@ -1,6 +1,7 @@
 #include "client/privacy/gaussian_tradeoff.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tests/testing/matchers.h"
 #include "tests/unit/privacy/hundred_digits.h"
@@ -16,6 +17,15 @@ TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
       EXPECT_GE(Real(delta), DeltaOf(epsilon, mu)) << mu << " " << epsilon;
       EXPECT_LE(Real(delta), DeltaOf(epsilon, mu) * (1 + 1e-8)) << mu << " " << epsilon;
     }
+  }
+}
+
+TEST(GaussianDelta, IsNeverBelowWhereDoublesAreSubnormal) {
+  const double step = std::numeric_limits<double>::denorm_min();
+  for (double epsilon = 38.1; epsilon < 39.2; epsilon += .00237) {
+    ASSERT_OK_AND_ASSIGN(const double delta, GaussianDelta(1, epsilon));
+    EXPECT_GE(Real(delta), DeltaOf(epsilon, 1)) << epsilon;
+    EXPECT_LE(Real(delta), DeltaOf(epsilon, 1) * (1 + 1e-8) + Real(step)) << epsilon;
   }
 }
 

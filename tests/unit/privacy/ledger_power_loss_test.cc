@@ -205,6 +205,49 @@ TEST(LedgerPowerLoss, AStampThatReachedTheDiskBeforeItsRecordIsTheOnlyRefusal) {
   EXPECT_EQ(tally.refusals, 1);
 }
 
+void PutBack(const std::filesystem::path& copy, const std::string& folder) {
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".witness") std::filesystem::remove(file);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(copy)) {
+    if (file.path().extension() == ".witness") continue;
+    std::filesystem::copy(file, folder);
+  }
+}
+
+// The ledger of before is put back over one whose process ended, another charge is made and
+// released, and what the process left is put back in turn.
+TEST(LedgerPowerLoss, NoCopyOfAChangeThatWasCutShortRefundsTheOneMadeInItsStead) {
+  const TemporaryFolder before;
+  Stamps stamps_of_before;
+  LiveUntilPowerCut(before.path(), {}, stamps_of_before,
+                    [&](Life& life) { SpendSome(life, before / "ledger"); });
+  int64_t released_in_its_stead = 0;
+  for (PowerCut cut = {.before_call = 1, .unsynced = Unsynced::kKept};; ++cut.before_call) {
+    const TemporaryFolder folder;
+    const TemporaryFolder left_by_the_cut;
+    const std::string path = folder / "ledger";
+    std::filesystem::copy(before.path(), folder.path());
+    Stamps stamps = stamps_of_before;
+    const auto charge = [&](Life& life) {
+      const auto ledger = Ledger::Open(path);
+      if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) life.reported = 1;
+    };
+    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, charge);
+    std::filesystem::copy(folder.path(), left_by_the_cut.path());
+    PutBack(before.path(), folder.path());
+    const Life second = LiveUntilPowerCut(folder.path(), {}, stamps, charge);
+    PutBack(left_by_the_cut.path(), folder.path());
+    const Life third =
+        LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life& life) { SpendTheRest(life, path); });
+    released_in_its_stead += second.reported;
+    EXPECT_FALSE(first.reported == 1 && second.reported == 1) << cut.before_call;
+    EXPECT_TRUE(second.reported == 0 || Refused(third)) << cut.before_call;
+    if (first.calls < cut.before_call) break;
+  }
+  EXPECT_GT(released_in_its_stead, 10);
+}
+
 // Lives that follow one another, each cut somewhere, recoveries included.
 TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
   std::mt19937_64 bits(5);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/ledger.h"
+#include "client/privacy/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -102,19 +103,64 @@ TEST(LedgerRestore, WhoeverComesNextFinishesAChangeThatWasCutShort) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 2);
-  const auto forget_witness = [&](int64_t generations) {
-    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
-    ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET generation = generation + ",
-                                               generations, ", former_stamp = CASE ", generations,
-                                               " WHEN 1 THEN witness_stamp ELSE "
-                                               "former_stamp END, witness_stamp = 0")),
-                IsOk());
-  };
-  for (const int64_t made_but_not_witnessed : {1, 0}) {
-    forget_witness(made_but_not_witnessed);
+  for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
+                          "former_stamp = witness_stamp, witness_stamp = 0",
+                          "witness_stamp = 0"}) {
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
+    }
     ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
     EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   }
+}
+
+// Two changes on top of the same one have the same count, and names of their own.
+TEST(LedgerRestore, AChangeThatWasCutShortIsNotTakenForTheOneMadeInItsStead) {
+  for (const char* put_back : {
+           // Made and not witnessed, then another change instead of it.
+           "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
+           // The same, of which no one knows what it was made on top of.
+           "former_change = '', change = ''",
+       }) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    SpendTenths(path, 2);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
+                  IsOk());
+    }
+    ExpectDistrusted(path, 3);
+  }
+}
+
+// As if another ledger had been put in its place between the two writes of a change.
+TEST(LedgerRestore, AChangeThatIsGoneWhenItIsWitnessedIsNotReported) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  SpendTenths(path, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+  ASSERT_THAT(database->Execute("CREATE TRIGGER lose AFTER INSERT ON changes BEGIN "
+                                "DELETE FROM changes WHERE number = NEW.number; END"),
+              IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(absl::StatusCode::kDataLoss, "just made is not in it"));
+}
+
+// Two processes whose ledgers are different files (one was put back while the other was open) hold
+// no lock in common but the witness's.
+TEST(LedgerRestore, AWitnessIsReplacedOnlyWhereItIsWhatWasRead) {
+  const TemporaryFolder folder;
+  const LedgerWitness witness(folder / "witness");
+  ASSERT_THAT(witness.Begin({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
+  ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
+              IsOk());
+  EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "other"}),
+              FailsWith(absl::StatusCode::kAborted, "another ledger"));
+  EXPECT_EQ(witness.Read()->change, "one");
 }
 
 TEST(LedgerRestore, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
