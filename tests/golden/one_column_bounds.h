@@ -1,5 +1,6 @@
 // The bounds of the joint release in plain loops, for a start of one column: written from
-// PRIVACY.md and the headers' proofs, with nothing of the code under test.
+// PRIVACY.md and the headers' proofs, with nothing of the code under test. In double, or in a type
+// of more digits where a test asks on which side of the formula the code errs.
 #ifndef PRIVATEMAIL_TESTS_GOLDEN_ONE_COLUMN_BOUNDS_H_
 #define PRIVATEMAIL_TESTS_GOLDEN_ONE_COLUMN_BOUNDS_H_
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <numbers>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "common/base/matrix.h"
@@ -22,9 +24,10 @@ inline constexpr int kAnchors = 20;
 inline constexpr int kRows = kSlots + kAnchors;
 inline constexpr int kSeed = 7;
 
-inline double Norm(const std::vector<double>& values) {
-  double squares = 0;
-  for (const double value : values) squares += value * value;
+template <typename Real>
+Real Norm(const std::vector<Real>& values) {
+  Real squares = 0;
+  for (const Real value : values) squares += value * value;
   return std::sqrt(squares);
 }
 
@@ -38,98 +41,117 @@ inline std::vector<double> Start(int values) {
 }
 
 // The public side of the cases with one column: labels go round the slots, L_Y is one-hot.
-struct OneColumn {
-  std::vector<double> q = Start(kRows);
-  std::vector<double> g;  // |alpha (L_Y Q)_i|
-  double m = std::exp(-4 / kC);
+template <typename Real>
+struct OneColumnIn {
+  std::vector<Real> q;
+  std::vector<Real> g;  // |alpha (L_Y Q)_i|
+  Real c;               // the kernel's denominator
+  Real m;               // its smallest value
 
-  OneColumn() {
+  OneColumnIn(double alpha, double bandwidth)
+      : c(2 * static_cast<Real>(bandwidth) * bandwidth), m(std::exp(-4 / c)) {
+    for (const double value : Start(kRows)) q.push_back(value);
     for (int i = 0; i < kRows; ++i) {
-      double pull = 0;
+      Real pull = 0;
       for (int j = 0; j < kRows; ++j) {
-        if (j != i) pull += (i % kSlots == j % kSlots ? 1 : std::exp(-2 / kC)) * (q[i] - q[j]);
+        if (j != i) pull += (i % kSlots == j % kSlots ? 1 : std::exp(-2 / c)) * (q[i] - q[j]);
       }
-      g.push_back(kAlpha * std::abs(pull));
+      g.push_back(alpha * std::abs(pull));
     }
   }
 
-  double Mean(int from, int to) const {
-    double sum = 0;
+  Real Mean(int from, int to) const {
+    Real sum = 0;
     for (int i = from; i < to; ++i) sum += q[i];
     return sum / (to - from);
   }
-  std::vector<double> Distances(int from, int to, double mean) const {
-    std::vector<double> distances;
+  std::vector<Real> Distances(int from, int to, Real mean) const {
+    std::vector<Real> distances;
     for (int i = from; i < to; ++i) distances.push_back(std::abs(q[i] - mean));
     return distances;
   }
-  double LargestPullOfSlots() const { return *std::max_element(g.begin(), g.begin() + kSlots); }
+  Real LargestPullOfSlots() const { return *std::max_element(g.begin(), g.begin() + kSlots); }
+};
+
+struct OneColumn : OneColumnIn<double> {
+  explicit OneColumn(double alpha = kAlpha, double bandwidth = kBandwidth)
+      : OneColumnIn(alpha, bandwidth) {}
 };
 
 // D <= 1/2 sqrt(sum A^2 + t B^2), and 1/2 (sum A + t B) in L1, where there is one column.
-struct Norms {
-  double l2;
-  double l1;
+template <typename Real>
+struct NormsIn {
+  Real l2;
+  Real l1;
 };
-inline Norms InBothNorms(const std::vector<double>& stays, double changes, double t) {
-  double sum = 0;
-  for (const double a : stays) sum += a;
+using Norms = NormsIn<double>;
+template <typename Real>
+NormsIn<Real> InBothNorms(const std::vector<Real>& stays, Real changes, Real t) {
+  Real sum = 0;
+  for (const Real a : stays) sum += a;
   return {std::sqrt(Norm(stays) * Norm(stays) + t * changes * changes) / 2,
           (sum + t * changes) / 2};
 }
 
 // PRIVACY.md section 4.
-inline Norms ReplaceTarget(const OneColumn& in, double t) {
-  const double n = kRows;
-  const double m = in.m;
-  double rho = 0;
-  for (const double q : in.q) rho = std::max(rho, std::abs(q));
-  std::vector<double> stays;
-  for (const double g : in.g) {
+template <typename Real>
+NormsIn<Real> ReplaceTarget(const OneColumnIn<Real>& in, std::type_identity_t<Real> t) {
+  const Real n = kRows;
+  const Real m = in.m;
+  const Real c = in.c;
+  Real rho = 0;
+  for (const Real q : in.q) rho = std::max(rho, std::abs(q));
+  std::vector<Real> stays;
+  for (const Real g : in.g) {
     stays.push_back(t * (1 - m) * (2 * rho + g / ((n - 1) * m)) / ((n - 1) * m));
   }
-  const double u = 1 / (1 + (n - 2) * m) - m / (m + n - 2);
-  const double spread = std::sqrt(n - 1) * u * Norm(in.Distances(0, kRows, in.Mean(0, kRows)));
-  const double changes =
-      in.LargestPullOfSlots() * (std::exp(4 / kC) - 1) / (n - 1) + std::min(2 * rho, spread);
+  const Real u = 1 / (1 + (n - 2) * m) - m / (m + n - 2);
+  const Real spread = std::sqrt(n - 1) * u * Norm(in.Distances(0, kRows, in.Mean(0, kRows)));
+  const Real changes =
+      in.LargestPullOfSlots() * (std::exp(4 / c) - 1) / (n - 1) + std::min(2 * rho, spread);
   return InBothNorms(stays, changes, t);
 }
 
 // known_anchors_sensitivity.h.
-inline Norms KnownAnchors(const OneColumn& in, const Matrix& anchors, double t) {
-  const double m = in.m;
-  const double mu = in.Mean(kSlots, kRows);
-  std::vector<double> sums(static_cast<size_t>(anchors.cols()));
+template <typename Real>
+NormsIn<Real> KnownAnchors(const OneColumnIn<Real>& in, const Matrix& anchors,
+                           std::type_identity_t<Real> t) {
+  const Real m = in.m;
+  const Real c = in.c;
+  const Real mu = in.Mean(kSlots, kRows);
+  std::vector<Real> sums(static_cast<size_t>(anchors.cols()));
+  std::vector<Real> mean(sums.size());
   for (int j = 0; j < kAnchors; ++j) {
-    for (int d = 0; d < anchors.cols(); ++d) sums[d] += (in.q[kSlots + j] - mu) * anchors(j, d);
+    for (int d = 0; d < anchors.cols(); ++d) {
+      sums[d] += (in.q[kSlots + j] - mu) * anchors(j, d);
+      mean[d] += static_cast<Real>(anchors(j, d)) / kAnchors;
+    }
   }
-  std::vector<double> mean;
-  for (int d = 0; d < anchors.cols(); ++d) mean.push_back(anchors.col(d).sum() / kAnchors);
-  const std::vector<double> far = in.Distances(0, kRows, mu);
-  const std::vector<double> far_slots(far.begin(), far.begin() + kSlots);
-  const double rest = std::exp(2 / kC) - 1 - 2 / kC;
-  const double of_anchors =
-      2 * std::exp(-2 / kC) *
-      (2 / kC * Norm(sums) + rest * std::sqrt(kAnchors) * Norm(in.Distances(kSlots, kRows, mu)));
-  const double of_slots = std::sqrt(kSlots) * Norm(far_slots);
-  const double move = of_anchors + (1 - m) * of_slots;
-  const double size =
+  const std::vector<Real> far = in.Distances(0, kRows, mu);
+  const std::vector<Real> far_slots(far.begin(), far.begin() + kSlots);
+  const Real rest = std::exp(2 / c) - 1 - 2 / c;
+  const Real of_anchors = 2 * std::exp(-2 / c) *
+                          (2 / c * Norm(sums) + rest * std::sqrt(Real{kAnchors}) *
+                                                    Norm(in.Distances(kSlots, kRows, mu)));
+  const Real of_slots = std::sqrt(Real{kSlots}) * Norm(far_slots);
+  const Real move = of_anchors + (1 - m) * of_slots;
+  const Real size =
       of_anchors / 2 +
       (1 + m) / 2 *
           (std::abs(kSlots * (in.Mean(0, kSlots) - mu)) + *std::ranges::max_element(far_slots)) +
       (1 - m) / 2 * of_slots;
-  const double reach = Norm(mean);
-  const double low = std::max(
-      std::exp(-2 / kC) * kAnchors * std::exp(-2 * reach / kC) + (kSlots - 1) * m, (kRows - 1) * m);
-  const double high = std::min(
-      std::exp(-2 / kC) * kAnchors * (std::cosh(2 / kC) + reach * std::sinh(2 / kC)) + (kSlots - 1),
-      kRows - 1.);
-  const double changes = move / low + (in.LargestPullOfSlots() + size) * (1 / low - 1 / high);
-  std::vector<double> largest = far_slots;
+  const Real reach = Norm(mean);
+  const Real low = std::max(
+      std::exp(-2 / c) * kAnchors * std::exp(-2 * reach / c) + (kSlots - 1) * m, (kRows - 1) * m);
+  const Real high = std::min(
+      std::exp(-2 / c) * kAnchors * (std::cosh(2 / c) + reach * std::sinh(2 / c)) + (kSlots - 1),
+      Real{kRows - 1});
+  const Real changes = move / low + (in.LargestPullOfSlots() + size) * (1 / low - 1 / high);
+  std::vector<Real> largest = far_slots;
   std::ranges::sort(largest, std::greater<>());
-  const double of_changed = largest[0] + (t == 2 ? largest[1] : 0);
-  const double e = std::max(low - 1, (kRows - 1) * m);
-  std::vector<double> stays;
+  const Real of_changed = largest[0] + (t == 2 ? largest[1] : 0);
+  const Real e = std::max<Real>(low - 1, (kRows - 1) * m);
+  std::vector<Real> stays;
   for (int i = 0; i < kRows; ++i) {
     stays.push_back((1 - m) / e * (of_changed + t * (in.g[i] + size + far[i]) / e));
   }
@@ -137,28 +159,30 @@ inline Norms KnownAnchors(const OneColumn& in, const Matrix& anchors, double t) 
 }
 
 // lipschitz.h and start_spread.h.
-inline Norms Lipschitz(const OneColumn& in) {
-  const double m = in.m;
-  const double others = kRows - 1;
-  const std::vector<double> far = in.Distances(0, kRows, in.Mean(0, kRows));
-  const double radius = *std::ranges::max_element(far);
-  const double p_min = m / (m + others - 1);
-  const double p_max = 1 / (1 + (others - 1) * m);
-  const double deviation = std::min(radius, std::sqrt(p_max) * Norm(far));
-  const double uneven = std::sqrt(others * (p_max - 1 / others) * (1 / others - p_min)) * Norm(far);
-  const double moment = std::sqrt(kC / (2 * std::numbers::e));  // c <= 8
-  Norms worst{0, 0};
+template <typename Real>
+NormsIn<Real> Lipschitz(const OneColumnIn<Real>& in) {
+  const Real m = in.m;
+  const Real c = in.c;
+  const Real others = kRows - 1;
+  const std::vector<Real> far = in.Distances(0, kRows, in.Mean(0, kRows));
+  const Real radius = *std::ranges::max_element(far);
+  const Real p_min = m / (m + others - 1);
+  const Real p_max = 1 / (1 + (others - 1) * m);
+  const Real deviation = std::min(radius, std::sqrt(p_max) * Norm(far));
+  const Real uneven = std::sqrt(others * (p_max - 1 / others) * (1 / others - p_min)) * Norm(far);
+  const Real moment = c <= 8 ? std::sqrt(c / (2 * std::numbers::e_v<Real>)) : 2 * m;
+  NormsIn<Real> worst{0, 0};
   for (int a = 0; a < kSlots; ++a) {
-    const double pull = in.g[a] / (others * m);
-    const double own = (pull * pull >= 3 * deviation * deviation
-                            ? 2 * std::sqrt(deviation * deviation + pull * pull)
-                            : deviation + std::sqrt(3) * pull) /
-                       kC;
-    double squares = own * own;
-    double sum = own;
+    const Real pull = in.g[a] / (others * m);
+    const Real own = (pull * pull >= 3 * deviation * deviation
+                          ? 2 * std::sqrt(deviation * deviation + pull * pull)
+                          : deviation + std::sqrt(Real{3}) * pull) /
+                     c;
+    Real squares = own * own;
+    Real sum = own;
     for (int i = 0; i < kRows; ++i) {
-      const double average = std::min(radius, far[i] / others + uneven);
-      const double moved = moment * (far[a] + average + in.g[i] / (others * m)) / (kC * others * m);
+      const Real average = std::min(radius, far[i] / others + uneven);
+      const Real moved = moment * (far[a] + average + in.g[i] / (others * m)) / (c * others * m);
       squares += moved * moved;
       sum += moved;
     }

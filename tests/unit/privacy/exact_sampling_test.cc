@@ -1,6 +1,10 @@
 #include "client/privacy/exact_sampling.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
@@ -27,6 +31,64 @@ TEST(ExactSampling, RefusesWhatDoesNotFit) {
   EXPECT_THAT(SampleTruncatedGaussian({{0, (int64_t{1} << 62) + 1, 1}}, 1, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "2^62"));
   EXPECT_THAT(SampleUniform({3, 0}, bits), FailsWith(absl::StatusCode::kInvalidArgument, "bound"));
+}
+
+// The words given, then seeded ones: a sampler reads more than it uses.
+class ScriptedBits final : public BitSource {
+ public:
+  explicit ScriptedBits(std::vector<uint64_t> words) : words_(std::move(words)) {}
+
+  absl::Status Fill(absl::Span<uint8_t> bytes) override {
+    const absl::Status filled = rest_.Fill(bytes);
+    const size_t scripted = std::min(bytes.size(), 8 * words_.size());
+    std::memcpy(bytes.data(), words_.data(), scripted);
+    words_.clear();
+    return filled;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+  SeededBits rest_{1};
+};
+
+// 2^64 / 3 begins with this digit, and so does what is left of it behind every digit.
+constexpr uint64_t kThird = 0x5555555555555555;
+constexpr uint64_t kLow = 0;
+constexpr uint64_t kHigh = ~uint64_t{0};
+// What a Laplace draw of scale 3 takes for a magnitude without whole scales, and for a plus.
+constexpr uint64_t kNoWholeScale[] = {kLow, kLow, kHigh};
+constexpr uint64_t kPlus = 0;
+
+// A uniform real of these digits below 1/3? Decided by a Laplace draw of scale 3 that starts from 1
+// and keeps it with probability exp(-1/3): at once where the real is not below 1/3; where it is,
+// the next event has probability 1/3 / 2, here it fails, and the draw starts anew, from 2.
+int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool below) {
+  std::vector<uint64_t> words = {1};
+  words.insert(words.end(), digits.begin(), digits.end());
+  if (below) words.insert(words.end(), {kHigh, 2, kHigh});
+  words.insert(words.end(), std::begin(kNoWholeScale), std::end(kNoWholeScale));
+  words.push_back(kPlus);
+  ScriptedBits bits(words);
+  return SampleDiscreteLaplace(1, 3, bits)->front();
+}
+
+// Where a word leaves open on which side of a probability a uniform real lies, the words that
+// follow decide, and no word is drawn where one decided.
+TEST(ExactSampling, DigitsThatLeaveAnEventOpenAreFollowedByMore) {
+  for (const size_t open_digits : {0, 1, 2, 5}) {
+    SCOPED_TRACE(open_digits);
+    std::vector<uint64_t> digits(open_digits, kThird);
+    for (const uint64_t last : {kThird + 1, kHigh}) {
+      digits.push_back(last);
+      EXPECT_EQ(DrawByComparisonWithAThird(digits, false), 1) << last;
+      digits.pop_back();
+    }
+    for (const uint64_t last : {kThird - 1, kLow}) {
+      digits.push_back(last);
+      EXPECT_EQ(DrawByComparisonWithAThird(digits, true), 2) << last;
+      digits.pop_back();
+    }
+  }
 }
 
 TEST(SecureBits, TwoFillsDiffer) {

@@ -46,6 +46,29 @@ TEST(Mechanism, AddsNeverLessThanItsCalibrationSaysAndHardlyMore) {
   }
 }
 
+// mu is by how many widths of the noise neighbours differ: what a ledger adds up must not be less.
+TEST(Mechanism, AMuIsTheSensitivityInWidthsOfTheNoise) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    MechanismParameters parameters = ParametersOf(traits);
+    if (traits.protects == Protects::kValue) parameters.sensitivity = 3.7;
+    if (traits.protects == Protects::kOutput) parameters.lipschitz = 3.7;
+    const double distance = traits.protects == Protects::kInput ? 1 : 3.7;
+    for (const double epsilon : {1e-3, .5, 8.0}) {
+      parameters.epsilon = epsilon;
+      ASSERT_OK_AND_ASSIGN(const Calibration noise, Calibrate(parameters, 5));
+      const bool exact = traits.law == Law::kGaussian && !traits.published;
+      ASSERT_EQ(noise.guarantee.gaussian_mu.has_value(), exact);
+      if (!exact) continue;
+      const double of_sensitivity = *noise.guarantee.gaussian_mu * noise.stddev / distance;
+      EXPECT_NEAR(of_sensitivity, 1, 1e-14);
+      EXPECT_GE(of_sensitivity, 1);
+      ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism(parameters, {5, 1e3}));
+      EXPECT_EQ(mechanism->guarantee().gaussian_mu, noise.guarantee.gaussian_mu);
+    }
+  }
+}
+
 // The noise must not depend on the value: what is left after the value is taken away is the same.
 TEST(Mechanism, AddedNoiseIsBitIdenticalForOtherValuesUnderTheSameBits) {
   Matrix values(3, 2);

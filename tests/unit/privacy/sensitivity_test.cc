@@ -108,5 +108,26 @@ TEST(LargestIterateValue, BoundsEveryEntry) {
   }
 }
 
+// The average of rows that all start at 1 is 1, whatever their features are.
+TEST(LargestIterateValue, IsReachedByAStartOfOnes) {
+  for (const Eigen::Index n : {2, 30}) {
+    const Setting c(Matrix::Ones(n, 1), 1, 0, 2);
+    const double reached = c.Iterate(Adversary(1).UnitRows(n, 3)).maxCoeff();
+    ASSERT_OK_AND_ASSIGN(const double bound, LargestIterateValue(c.Inputs()));
+    EXPECT_NEAR(reached, 1, 1e-14);
+    EXPECT_GE(bound, reached);
+    EXPECT_NEAR(bound, reached, 1e-11);
+  }
+}
+
+// Two opposite rows: the pull of a heavy label graph is divided by the smallest degree there is.
+TEST(LargestIterateValue, IsReachedByAHeavyLabelGraphAtTheSmallestDegree) {
+  const Setting c(Matrix{{1}, {0}}, 1, 1e6, 2, LabelGraphKind::kOneHotKernel);
+  const double reached = c.Iterate(Matrix{{1}, {-1}}).cwiseAbs().maxCoeff();
+  ASSERT_OK_AND_ASSIGN(const double bound, LargestIterateValue(c.Inputs()));
+  EXPECT_GE(bound, reached);
+  EXPECT_LE(bound, reached * (1 + 1e-5));
+}
+
 }  // namespace
 }  // namespace privatemail

@@ -1,5 +1,12 @@
-// The constants of a release beside values that were computed without the code under test: how far
-// the values under the noise move, and how wide the noise is for each unit of that.
+// The constants of a release beside those of its parts: how far the values under the noise move,
+// and how wide the noise is for each unit of that. The proven bounds are computed here without the
+// code under test (one_column_bounds.h), and so are the plain formulas of noise. What release_noise
+// takes from elsewhere is taken from there here, too, and tested elsewhere: IterationRoundingError
+// in iteration_rounding_test.cc (fifty digits), FirstPapersSensitivity and
+// PublishedGaussianSensitivity in sensitivity_command_test.cc (golden.json),
+// AnalyticGaussianStddev in calibration_test.cc (a hundred digits), both calibrations of the
+// bounded Gaussian in bounded_gaussian_calibration_test.cc (fifty), LargestIterateValue in
+// sensitivity_test.cc (where it is reached).
 #include <cmath>
 #include <random>
 
@@ -22,7 +29,6 @@ using namespace one_column;  // the oracle
 constexpr double kChanged = 2;  // rows: neighbours may be of another class
 constexpr double kEpsilon = .5;
 constexpr double kDelta = 1e-5;
-constexpr double kRadius = .3;
 
 // NoiseOf over the public side of the oracle: one column, four slots, twenty anchors in general
 // position. feature_dim is what the rounding's share grows with; nothing here has so many columns.
@@ -45,11 +51,15 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
 
   absl::StatusOr<IterationNoise> Noise(int64_t iterations, int64_t feature_dim) {
     parameters_.feature_dim = feature_dim;
+    return NoiseOf(parameters_, anchors_, inputs_, Cost(iterations));
+  }
+
+  PrivacyCost Cost(int64_t iterations) const {
     PrivacyCost cost{
         .epsilon = kEpsilon, .mechanism = GetParam().kind, .private_iterations = iterations};
     if (GetParam().TakesDelta()) cost.delta = kDelta;
-    if (GetParam().protects != Protects::kValue) cost.radius = kRadius;
-    return NoiseOf(parameters_, anchors_, inputs_, cost);
+    if (GetParam().protects != Protects::kValue) cost.radius = radius_;
+    return cost;
   }
 
   // Both neighbours are computed with rounding; in L1 every L2 distance costs the root of the
@@ -75,9 +85,9 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
     }
     switch (GetParam().protects) {
       case Protects::kInput:
-        return kRadius;
+        return radius_;
       case Protects::kOutput:
-        return kRadius * InItsNorm(Lipschitz(oracle_)) + RoundingOfBoth(feature_dim);
+        return radius_ * InItsNorm(Lipschitz(oracle_)) + RoundingOfBoth(feature_dim);
       case Protects::kValue:
         break;
     }
@@ -109,6 +119,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
     return 0;
   }
 
+  double radius_ = .3;
   const OneColumn oracle_;
   PublicParameters parameters_;
   Matrix anchors_;
@@ -150,6 +161,34 @@ TEST_P(ReleaseConstants, TheNoiseOfEveryIterationHasTheWidthThatTheSensitivityNe
     EXPECT_GE(wider, 1 - 1e-10);
     EXPECT_LE(wider, 1 + 1e-6);  // the grid's share, and that of the calibrations
   }
+}
+
+// All iterations together: the root of their number times the mu of one.
+TEST_P(ReleaseConstants, TheMuThatIsChargedIsThatOfAllIterations) {
+  if (GetParam().law != Law::kGaussian || GetParam().published) return;  // has none
+  for (const int iterations : {1, 4}) {
+    if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
+    SCOPED_TRACE(iterations);
+    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
+    const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
+    const double charged = GuaranteeOf(Cost(iterations), noise).gaussian_mu.value();
+    EXPECT_GE(charged / (std::sqrt(iterations) * moved), 1 - 1e-14);
+    EXPECT_LE(charged / (std::sqrt(iterations) * moved), 1 + 1e-6);  // the grid's share
+  }
+}
+
+// Scaling a row to length 1 rounds it by d/2 + 4 units (iteration_rounding.h), so two rows that are
+// the radius apart may be that much further apart, each, when noise is added: here an eighth of the
+// radius. The code takes d + 4.
+TEST_P(ReleaseConstants, NoiseOnTheInputCoversTheRoundingOfUnitRows) {
+  if (GetParam().protects != Protects::kInput || GetParam().published) return;
+  constexpr int64_t kDim = 1 << 20;
+  radius_ = 1e-9;
+  ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, kDim));
+  const double hidden = noise.mechanism->noise_stddev() / *AnalyticGaussianStddev(kEpsilon, kDelta);
+  EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
+  EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
+  EXPECT_EQ(GuaranteeOf(Cost(1), noise).radius, radius_) << "what is promised";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms()),
