@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/numbers.h"
 #include "client/privacy/make_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -43,6 +46,15 @@ absl::StatusOr<int64_t> ValuesOf(const CalibrateOptions& options) {
   return std::max<int64_t>(static_cast<int64_t>(options.parameters.box.lower.size()), 1);
 }
 
+// Rounded up.
+absl::StatusOr<double> VarianceOf(double stddev) {
+  const double variance = std::nextafter(stddev * stddev, std::numeric_limits<double>::infinity());
+  if (std::isnormal(variance)) return variance;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the noise's variance must be a normal number, but the standard deviation ",
+                   Exactly(stddev), " makes it ", variance));
+}
+
 absl::Status Calibrate(const Context& context, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
@@ -52,16 +64,18 @@ absl::Status Calibrate(const Context& context, CalibrateOptions options) {
   PM_RETURN_IF_ERROR(TakeNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
   PM_ASSIGN_OR_RETURN(const int64_t values, ValuesOf(options));
   PM_ASSIGN_OR_RETURN(const Calibration noise, privatemail::Calibrate(parameters, values));
+  PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
   const Guarantee& guarantee = noise.guarantee;
   Answer(context,
          {{"stddev", noise.stddev},
-          {"variance", noise.stddev * noise.stddev},
+          {"variance", variance},
           {"guarantee", ToJson(guarantee)},
           {"proven", guarantee.proven}},
          [&] {
-           std::cout << "standard deviation " << noise.stddev << "\nvariance "
-                     << noise.stddev * noise.stddev << "\nepsilon " << guarantee.epsilon
-                     << ", delta " << guarantee.delta << ": " << guarantee.neighbours << "\n"
+           std::cout << "standard deviation " << Exactly(noise.stddev) << "\nvariance "
+                     << Exactly(variance) << "\nepsilon " << Exactly(guarantee.epsilon)
+                     << ", delta " << Exactly(guarantee.delta) << ": " << guarantee.neighbours
+                     << "\n"
                      << (guarantee.proven ? "proven: " : "NOT PROVEN: ") << guarantee.source
                      << "\n";
          });
@@ -79,12 +93,11 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   calibrate->add_option("--delta", options->delta, "The same, for the Gaussian mechanisms");
   calibrate->add_option("--sensitivity", options->sensitivity,
                         "Of the value: L1 for laplace, else L2; not for Inference Privacy");
-  calibrate
-      ->add_option("--lower", p.box.lower,
-                   "Lower ends of the box of a bounded mechanism, separated by commas; values "
-                   "outside are clipped")
-      ->delimiter(',');
-  calibrate->add_option("--upper", p.box.upper, "Upper ends")->delimiter(',');
+  AddNumbers(
+      calibrate, "--lower", &p.box.lower,
+      "Lower ends of the box of a bounded mechanism, separated by commas; values outside are "
+      "clipped");
+  AddNumbers(calibrate, "--upper", &p.box.upper, "Upper ends");
   calibrate->add_option("--radius", options->radius,
                         "Inference Privacy: inputs this far apart are to be hard to tell apart");
   calibrate->add_option("--norm", p.ball.p, "p of the l_p metric of the radius, or inf")

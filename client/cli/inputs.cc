@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -17,8 +18,7 @@ void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--model", options->onnx.path,
                       "ONNX model for images; built-in descriptor if absent");
   command->add_option("--input-size", options->input_size, "The model's input, WIDTHxHEIGHT");
-  command->add_option("--mean", options->onnx.mean, "Subtracted from each channel, three numbers")
-      ->delimiter(',');
+  AddNumbers(command, "--mean", &options->mean, "Subtracted from each channel, three numbers");
   command->add_option("--scale", options->onnx.scale,
                       "Each channel is multiplied by it, after the mean");
   command->add_option("--layer", options->onnx.layer,
@@ -35,6 +35,12 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeExtractor(const ExtractorO
     return absl::InvalidArgumentError(
         absl::StrCat("--input-size must be WIDTHxHEIGHT, but is \"", options.input_size, "\""));
   }
+  if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--mean must be three numbers, but has ", options.mean.size()));
+  }
+  std::transform(options.mean.begin(), options.mean.end(), onnx.mean.begin(),
+                 [](double mean) { return static_cast<float>(mean); });
   return MakeOnnxExtractor(onnx);
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/features/feature_extractor.h"
@@ -15,6 +16,7 @@ namespace privatemail::cli {
 // --model and how images become its input; without --model the built-in descriptor.
 struct ExtractorOptions {
   OnnxOptions onnx;
+  std::vector<double> mean;  // of each channel; empty: the one of `onnx`
   std::string input_size = "224x224";
   bool bgr = false;
 };

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/numbers.h"
 #include "client/cli/parse.h"
 
 namespace privatemail::cli {
@@ -114,6 +115,7 @@ int main(int argc, char** argv) {
       "of "
       "an upload were rejected.");
   AddCommands(app, context);
+  RefuseEmptyNumbers(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
   const absl::Status status = Run(context, deadline_seconds);

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -112,10 +113,8 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
 
 void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file, "File that holds the query vectors");
-  command
-      ->add_option("--row,--rows", options->rows,
-                   "Rows of --vectors to ask for, each a query of its own")
-      ->delimiter(',');
+  AddNumbers(command, "--row,--rows", &options->rows,
+             "Rows of --vectors to ask for, each a query of its own");
   command->add_option("--image", options->images, "Picture to ask for; may be repeated");
   command->add_option(
       "--label", options->labels,

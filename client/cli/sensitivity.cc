@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/names.h"
+#include "client/cli/numbers.h"
 #include "client/cli/sensitivity_bounds.h"
 #include "client/privacy/additive_mechanism.h"
 #include "common/base/status_macros.h"
@@ -105,7 +106,7 @@ absl::Status Sensitivity(const Context& context, const SensitivityOptions& optio
   for (const BoundValue& value : values) json[value.key] = value.value;
   Answer(context, json, [&] {
     for (const BoundValue& value : values) {
-      std::cout << value.text << " " << value.value << " over " << question.labels.size()
+      std::cout << value.text << " " << Exactly(value.value) << " over " << question.labels.size()
                 << " rows\n";
     }
     std::cout << (bound.proven ? "proven: " : "NOT PROVEN: ") << bound.source << "\n";

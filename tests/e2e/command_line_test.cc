@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -51,6 +54,63 @@ TEST_F(CommandLine, SaysWhatIsWrongWithOptions) {
   ExpectUsageError({"calibrate", "--epsilom", "1"}, "");
   ExpectUsageError({"collection", "create", "things", "--label-graph", "round"},
                    "--label-graph must be distance, kernel or one_hot_kernel, but is \"round\"");
+}
+
+// The number options of a command, by its own help.
+std::vector<std::string> NumberOptions(const std::string& help) {
+  std::vector<std::string> options;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(help, '\n'))) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() < 2 || !absl::StartsWith(words[0], "-")) continue;
+    const bool number = absl::StartsWith(words[1], "FLOAT") || absl::StartsWith(words[1], "INT") ||
+                        absl::StartsWith(words[1], "UINT") || words[1] == "NUMBER";
+    if (number) options.push_back(words[0].substr(0, words[0].find(',')));
+  }
+  return options;
+}
+
+// An empty word was 0, or as if the option were not there.
+TEST_F(CommandLine, NoNumberIsEmpty) {
+  std::set<std::string> found;
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{},
+                                             {"audit"},
+                                             {"budget", "set"},
+                                             {"calibrate"},
+                                             {"collection", "create"},
+                                             {"ingest"},
+                                             {"items", "list"},
+                                             {"key", "create"},
+                                             {"query"},
+                                             {"sample-images"},
+                                             {"sensitivity"}}) {
+    std::vector<std::string> help = command;
+    help.push_back("--help");
+    for (const std::string& option : NumberOptions(Run(help).out)) {
+      std::vector<std::string> empty = command;
+      empty.insert(empty.end(), {option, ""});
+      if (command.empty()) empty = {option, "", "health"};
+      ExpectUsageError(empty, option);
+      found.insert(option);
+    }
+  }
+  EXPECT_THAT(found, ::testing::IsSupersetOf({"--alpha", "--bandwidth", "--confidence",
+                                              "--deadline", "--delta", "--dimension", "--epsilon",
+                                              "--lower", "--mean", "--radius", "--rate", "--row",
+                                              "--seed", "--sensitivity", "-k"}));
+}
+
+TEST_F(CommandLine, NoNumberOfAListIsEmpty) {
+  const std::vector<std::string> calibrate = {
+      "calibrate", "--mechanism", "bounded-gaussian", "--epsilon", "1", "--sensitivity", "1"};
+  for (const char* lower : {"", ",", "0,,1", "0,1,", ",0,1", "[0,,1]", "0 1"}) {
+    std::vector<std::string> command = calibrate;
+    command.insert(command.end(), {"--lower", lower, "--upper", "10,10"});
+    ExpectUsageError(command, "--lower must be numbers separated by commas, but has \"");
+  }
+  std::vector<std::string> command = calibrate;
+  command.insert(command.end(), {"--lower", "-1", "-2", "--upper", "1,2"});
+  EXPECT_EQ(Answer(command)["proven"], true);
 }
 
 TEST_F(CommandLine, HelpShowsChoicesByTheirNamesAndWhereTheSharedOptionsAre) {

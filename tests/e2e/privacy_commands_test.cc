@@ -39,6 +39,37 @@ TEST_F(PrivacyCommands, CalibratesABoundedGaussian) {
   EXPECT_LT(stddev, printed["stddev"]);
 }
 
+// The number after these words.
+double NumberAfter(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  EXPECT_NE(at, std::string::npos) << text;
+  return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + words.size(), nullptr);
+}
+
+TEST_F(PrivacyCommands, PeopleReadNoLessNoiseThanPrograms) {
+  for (const char* sensitivity : {".01", "1.2345678", "3e-9", "7777777.7"}) {
+    const std::vector<std::string> command = {
+        "calibrate", "--mechanism", "gaussian",      "--epsilon", ".3",
+        "--delta",   "1e-5",        "--sensitivity", sensitivity};
+    const json noise = Answer(command);
+    const std::string text = Run(command).out;
+    EXPECT_EQ(NumberAfter(text, "standard deviation "), noise["stddev"]);
+    EXPECT_EQ(NumberAfter(text, "variance "), noise["variance"]);
+    EXPECT_EQ(NumberAfter(text, "epsilon "), .3);
+    const long double stddev = noise["stddev"].get<double>();
+    EXPECT_GE(noise["variance"].get<double>(), stddev * stddev);
+    EXPECT_THAT(text, HasSubstr("differ by at most "));
+  }
+}
+
+TEST_F(PrivacyCommands, AVarianceThatIsNoNormalNumberIsAnError) {
+  for (const char* sensitivity : {"1e-170", "1e170"}) {
+    ExpectRefused(
+        {"calibrate", "--mechanism", "laplace", "--epsilon", "1", "--sensitivity", sensitivity},
+        "INVALID_ARGUMENT", {"variance must be a normal number"});
+  }
+}
+
 TEST_F(PrivacyCommands, CalibratesForARadius) {
   const json noise = Answer({"calibrate", "--mechanism", "lap-output", "--epsilon", "2", "--radius",
                              ".5", "--lipschitz", "3"});

@@ -32,11 +32,11 @@ class SensitivityCommand : public ::testing::Test {
     return folder_ / "labels.npy";
   }
 
-  // `slots` classes and so many anchors. What it prints in JSON, its errors included.
-  json Answer(const std::string& bound, int64_t slots, int64_t anchors,
-              const std::string& more) const {
+  // `slots` classes and so many anchors. What it prints.
+  std::string Printed(const std::string& flags, const std::string& bound, int64_t slots,
+                      int64_t anchors, const std::string& more) const {
     const std::string command =
-        absl::StrCat(PRIVATEMAIL, " --json sensitivity --bound ", bound, " --targets ", slots,
+        absl::StrCat(PRIVATEMAIL, flags, " sensitivity --bound ", bound, " --targets ", slots,
                      " --anchor-labels ", Labels(slots, anchors), " ", more, " 2>/dev/null");
     std::FILE* const out = popen(command.c_str(), "r");
     std::string text;
@@ -44,18 +44,35 @@ class SensitivityCommand : public ::testing::Test {
       text += static_cast<char>(byte);
     }
     pclose(out);
-    return json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return text;
+  }
+
+  // In JSON, its errors included.
+  json Answer(const std::string& bound, int64_t slots, int64_t anchors,
+              const std::string& more) const {
+    return json::parse(Printed(" --json", bound, slots, anchors, more), nullptr,
+                       /*allow_exceptions=*/false);
+  }
+
+  static std::string OneColumnOptions() {
+    return absl::StrCat("--bandwidth ", kBandwidth, " --alpha ", kAlpha,
+                        " --dim 1 --label-graph one_hot_kernel --start-stddev 1 --seed ", kSeed,
+                        " ");
   }
 
   json OneColumnAnswer(const std::string& bound, const std::string& more) const {
-    return Answer(bound, kSlots, kAnchors,
-                  absl::StrCat("--bandwidth ", kBandwidth, " --alpha ", kAlpha,
-                               " --dim 1 --label-graph one_hot_kernel --start-stddev 1 --seed ",
-                               kSeed, " ", more));
+    return Answer(bound, kSlots, kAnchors, OneColumnOptions() + more);
   }
 
   TemporaryFolder folder_;
 };
+
+TEST_F(SensitivityCommand, PeopleReadNoLessThanPrograms) {
+  const json answer = OneColumnAnswer("replace-target", "");
+  const std::string text = Printed("", "replace-target", kSlots, kAnchors, OneColumnOptions());
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("L2 sensitivity ", answer.at("sensitivity").dump())));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("L1 sensitivity ", answer.at("l1_sensitivity").dump())));
+}
 
 TEST_F(SensitivityCommand, ReplaceTargetEqualsItsFormula) {
   for (const int changed : {1, 2}) {
