@@ -110,9 +110,12 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   what->add_option("--mechanism", options->mechanism, MechanismNames());
   what->add_flag("--all", options->all, "Every mechanism, by itself and in the joint release");
   what->require_option(1);
-  command->add_option("--epsilon", options->epsilon, "Claimed")->capture_default_str();
+  command
+      ->add_option("--epsilon", options->epsilon,
+                   "The claim to attack: a setting of the attack, not of any release of yours")
+      ->capture_default_str();
   command->add_option("--delta", options->delta,
-                      absl::StrFormat("Claimed, by the Gaussian mechanisms and over several "
+                      absl::StrFormat("The same, for the Gaussian mechanisms and over several "
                                       "iterations (%g)",
                                       kDelta));
   command->add_option("--releases", options->run.releases, "Of either neighbour, for each attack")

@@ -13,11 +13,11 @@
 // Gaussian: why the continuous calibration holds for the discrete law. Let X ~ N(v, r^2 I) in grid
 // steps, v integer, and draw K from the discrete Gaussian around X with deviation 4. That is
 // post-processing of X, so K keeps X's guarantee. By Poisson summation the normaliser of every
-// coordinate of K's law is constant up to a factor 1 +- 2 exp(-32 pi^2) (3e-137), so K's law equals
-// the discrete Gaussian of variance r^2 + 16 around v up to a factor 1 +- 10^-127 for up to 2^28
-// coordinates. So the discrete Gaussian of deviation sqrt(r^2 + 16) has the guarantee of N(0, r^2)
-// with epsilon and delta changed in the 127th digit, which the calibration's surplus of one part in
-// 10^9 covers.
+// coordinate of K's law is constant up to a factor 1 +- 2 exp(-32 pi^2) (1.4e-137), so K's law
+// equals the discrete Gaussian of variance r^2 + 16 around v up to a factor 1 +- 10^-127 for up to
+// 2^28 coordinates. So the discrete Gaussian of deviation sqrt(r^2 + 16) has the guarantee of N(0,
+// r^2) with epsilon and delta changed in the 127th digit, which the calibration's surplus of one
+// part in 10^9 covers.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_ADDITIVE_MECHANISM_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_ADDITIVE_MECHANISM_H_
 

@@ -38,8 +38,8 @@ namespace privatemail {
 //
 // How tight: at the second paper's settings (100 slots, 1,000 random anchors, d = 64, k = 2, s = 6)
 // 10 times below ReplaceTargetSensitivity for centred features, 5.6 times for features of one
-// orthant. Ascent over every row, anchors included, and rows at poles that agree with the start
-// stay below it; the tests record how far.
+// orthant. Ascent over every row, anchors and start included, and rows at poles stay below it; the
+// tests record how far.
 //
 // `inputs`: slots below n; anchors: (n - slots) x d, unit rows. Errors as ReplaceTargetSensitivity,
 // and INVALID_ARGUMENT: another number of anchors, a row not finite or whose length differs from 1

@@ -42,11 +42,13 @@ struct ReleaseLipschitz {
 // of f moves by at most T |q_a - F_i| / (c (n-1) m).
 //
 // How tight: .9 of it is reached at s = 6 where the rows lie at two poles and the start agrees with
-// them, .6 by ascent over all rows of clouds of up to 12. The start knows nothing of the features,
-// so a random cloud at the second paper's settings (n = 1,100, d = 64) stays some 270 times below.
+// them, .89 by ascent over all rows and starts of up to 12. A start that is drawn knows nothing of
+// the features, so a random cloud at the second paper's settings (n = 1,100, d = 64) stays some 270
+// times below.
 //
 // to_l2 is the root of the sum of squares over all rows, to_l1 sqrt(k) times their sum, both for
-// the worst slot. Add twice the bound of iteration_rounding.h to constant * radius before calibration.
+// the worst slot. Add twice the bound of iteration_rounding.h to constant * radius before
+// calibration.
 //
 // `inputs` and errors as ReplaceTargetSensitivity. O(n k^2 + slots) time.
 absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& inputs);

@@ -19,60 +19,46 @@ Speed SpeedOf(const Setting& setting, const Matrix& rows, Eigen::Index slot, con
   Matrix moved = rows;
   moved.row(slot) = to.normalized();
   const double chord = (moved.row(slot) - rows.row(slot)).norm();
-  if (!(chord > 1e-9)) return {0, 0};
+  if (!(chord > 1e-5)) return {0, 0};  // its rounding would show
   const Matrix change = setting.Iterate(moved) - setting.Iterate(rows);
   return {change.norm() / chord, change.cwiseAbs().sum() / chord};
 }
 
-// A walk of slot 0.
+// A cloud whose last row is where that of slot 0 goes: how near its speed comes to the bound.
 struct Walk {
-  Matrix rows;
-  RowVector to;
+  Eigen::Index n;
+  double bandwidth;
+  double alpha;
+
+  double SpeedOverBound(const Matrix& cloud) const {
+    const Setting setting(Cloud::StartOf(cloud, n), bandwidth, alpha, 2);
+    const Matrix rows = Cloud::RowsOf(cloud);
+    return SpeedOf(setting, rows.topRows(n), 0, rows.row(n)).l2 / Bound(setting).to_l2;
+  }
 };
 
-// Ascent on the speed over all rows, the slot's among them, and where it goes.
-double ClimbOverWalks(Adversary& adversary, const Setting& setting, Walk walk, int steps) {
-  return Climb(
-      walk, steps,
-      [&](const Walk& best, double scale) {
-        Walk tried = best;
-        const Eigen::Index n = best.rows.rows();
-        const Eigen::Index d = best.rows.cols();
-        const Eigen::Index row = adversary.Draw(n + 1);  // one row or all of them
-        if (row < n) {
-          tried.rows.row(row) += scale * adversary.Normal(1, d).row(0);
-        } else {
-          tried.rows += scale * adversary.Normal(n, d);
-        }
-        tried.rows.rowwise().normalize();
-        tried.to = tried.rows.row(0) + (best.to - best.rows.row(0)) +
-                   .3 * scale * adversary.Normal(1, d).row(0);
-        return tried;
-      },
-      [&](const Walk& tried) { return SpeedOf(setting, tried.rows, 0, tried.to).l2; });
-}
-
-TEST(LipschitzOfRelease, IsNeverReachedByAscentOverAllRows) {
+TEST(LipschitzOfRelease, IsNeverReachedByGradientAscentOverAllRowsAndTheStart) {
   Adversary adversary(1);
   double closest = 0;
   for (const Eigen::Index n : {2, 3, 6, 12}) {
     for (const double bandwidth : {.5, 1.0, 2.0, 6.0}) {
       for (const double alpha : {0.0, .6, 30.0}) {
-        const Setting c(adversary.Normal(n, 2), bandwidth, alpha, 2);
-        const double bound = Bound(c).to_l2;
-        for (int start = 0; start < 3; ++start) {
-          const Matrix rows = adversary.Normal(n, 3);
-          const RowVector to =
-              rows.row(0) + (start == 0 ? 1e-3 : 1.) * adversary.Normal(1, 3).row(0);
-          const double speed = ClimbOverWalks(adversary, c, {rows.rowwise().normalized(), to}, 800);
-          EXPECT_LE(speed, bound) << n << " " << bandwidth << " " << alpha;
-          closest = std::max(closest, speed / bound);
+        const Walk walk{n, bandwidth, alpha};
+        for (int start = 0; start < 4; ++start) {
+          Matrix cloud = Cloud::Random(adversary, n + 1);
+          if (start % 2 == 0) cloud.row(n) = cloud.row(0) + 1e-2 * cloud.row(n);
+          cloud = Cloud::Normalised(cloud);
+          const double ratio = Ascend(cloud, 60, Cloud::Normalised, [&](const Matrix& tried) {
+            return walk.SpeedOverBound(tried);
+          });
+          EXPECT_LE(ratio, 1) << n << " " << bandwidth << " " << alpha;
+          closest = std::max(closest, ratio);
         }
       }
     }
   }
   RecordProperty("closest", std::to_string(closest));
-  EXPECT_GT(closest, .5) << "the search is too weak to show anything";
+  EXPECT_GT(closest, .8) << "the search is too weak to show anything";
 }
 
 // Rows at two poles, the start correlated with them, the target at the equator: the covariance of
@@ -113,6 +99,7 @@ TEST(LipschitzOfRelease, HoldsForLongChordsAndInTheSumOfAbsoluteValues) {
     EXPECT_LE(speed.l1, bound.to_l1);
     closest = std::max(closest, speed.l1 / bound.to_l1);
   }
+  RecordProperty("closest", std::to_string(closest));
   EXPECT_GT(closest, .1);
 }
 
