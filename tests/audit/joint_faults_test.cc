@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseWithLabels(
     const PrivacyCost& cost, int64_t slot, const RowVector& target, BitSource& bits) {
   const std::vector<int32_t>& classes = setting.parameters.slot_labels;
   std::vector<int32_t> labels = {classes[0], of_slot_1, of_slot_2, classes[1], classes[2]};
-  labels.resize(classes.size() + static_cast<size_t>(setting.anchors.rows()), classes[0]);
+  labels.resize(static_cast<size_t>(setting.rows()), classes[0]);
   JointSetting labelled = setting;
   labelled.label_graph = LabelGraph(labels, setting.parameters.settings.label_graph,
                                     setting.parameters.settings.KernelDenominator());
