@@ -16,24 +16,56 @@ bool IsUtf8(const std::string& text) {
   }
 }
 
+namespace {
+
+// Follows a text without keeping any of it: time grows with its length, and nothing else.
+class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool too_deep() const { return too_deep_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool start_object(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Open() {
+    too_deep_ = ++depth_ > kMaxPayloadDepth;
+    return !too_deep_;
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  bool too_deep_ = false;
+};
+
+}  // namespace
+
 absl::Status CheckPayload(const std::string& payload) {
   if (payload.empty()) return absl::OkStatus();
-  using nlohmann::json;
-  bool too_deep = false;
-  const auto look = [&](int depth, json::parse_event_t event, const json& /*value*/) {
-    const bool opens =
-        event == json::parse_event_t::array_start || event == json::parse_event_t::object_start;
-    too_deep = too_deep || (opens && depth >= kMaxPayloadDepth);
-    return !too_deep;  // what is too deep is not kept either
-  };
   // The parser takes a NUL byte for the end of the text.
   const bool has_nul = payload.find('\0') != std::string::npos;
-  const json parsed = json::parse(payload, look, /*allow_exceptions=*/false);
-  if (too_deep) {
+  DepthCheck check;
+  const bool is_json = nlohmann::json::sax_parse(payload, &check);
+  if (check.too_deep()) {
     return absl::InvalidArgumentError(
         absl::StrCat("payload must be nested at most ", kMaxPayloadDepth, " deep, but is deeper"));
   }
-  if (has_nul || parsed.is_discarded()) {
+  if (has_nul || !is_json) {
     return absl::InvalidArgumentError(absl::StrCat("payload must be empty or a JSON text, but its ",
                                                    payload.size(), " bytes are not JSON"));
   }

@@ -9,12 +9,20 @@
 namespace privatemail::sqlite {
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path) {
+  return OpenWith(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenToRead(const std::string& path) {
+  PM_ASSIGN_OR_RETURN(auto database, OpenWith(path, SQLITE_OPEN_READWRITE));
+  PM_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = 1; BEGIN"));
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& path, int flags) {
   auto database = std::unique_ptr<Database>(new Database(path));
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
-      path.c_str(), &handle,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      CheckedPages());
+      path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, CheckedPages());
   database->handle_.reset(handle);  // there to be closed even when opening failed
   if (code != SQLITE_OK) return database->ErrorOf(code);
   int reserved = kPageChecksumBytes;  // of a file that is new; others have what they have

@@ -27,6 +27,9 @@ class Database {
  public:
   // Opens or creates the file. A database that is not readable shows at the first statement.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
+  // One more connection to a file that is there, for reading: all at the moment of the first
+  // statement, while others write.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenToRead(const std::string& path);
 
   // Runs SQL that returns nothing of interest.
   absl::Status Execute(const std::string& sql);
@@ -43,6 +46,7 @@ class Database {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
+  static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

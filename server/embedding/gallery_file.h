@@ -17,9 +17,11 @@ struct FiledGallery {
 };
 
 // Reads all items at one moment, some megabytes of features at a time. Errors: those of
-// Store::ReadGallery and PointFile.
+// Store::ReadGallery and PointFile. watch: told of the bytes that are in memory, as LoadGallery
+// tells it.
 absl::StatusOr<FiledGallery> ReadIntoFile(Store& store, const PublicParameters& parameters,
-                                          const Anchors& anchors, const std::string& directory);
+                                          const Anchors& anchors, const std::string& directory,
+                                          const Store::LoadWatch& watch = nullptr);
 
 }  // namespace privatemail
 

@@ -15,8 +15,9 @@ namespace privatemail {
 namespace {
 
 absl::Status Unusable(absl::string_view doing) {
-  const std::string message =
-      absl::StrCat("cannot ", doing, " the file of features: ", std::strerror(errno));
+  const std::string message = absl::StrCat(
+      "cannot ", doing,
+      " the features of a build, which are in a file in data_dir: ", std::strerror(errno));
   const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
   return full ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message);
 }

@@ -102,8 +102,9 @@ class Catalog {
   // Whether Create or Restore would find the name malformed or taken, as far as this catalog knows.
   absl::Status CheckNewName(absl::string_view name) const;
 
-  // All items, at one moment. NOT_FOUND: the collection was deleted.
-  absl::StatusOr<Gallery> LoadGallery(const CollectionView& collection) const;
+  // All items, at one moment. NOT_FOUND: the collection was deleted; and what `watch` returned.
+  absl::StatusOr<Gallery> LoadGallery(const CollectionView& collection,
+                                      const Store::LoadWatch& watch = nullptr) const;
 
   // Returns how many items went with it. A build under way ends with ABORTED. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name);

@@ -77,11 +77,22 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
                                                const StepObserver& observer, int64_t memory) {
   const PublicParameters& parameters = view.published->parameters;
   const Anchors& anchors = view.published->anchors;
+  const ProductObserver go_on =
+      OncePerSecond([&](double) { return observer(0, parameters.settings.steps); });
+  const int64_t iterates = view.build_memory(CollectionView::Features::kInFile);
+  const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
+    PM_RETURN_IF_ERROR(go_on(0));
+    if (iterates + bytes <= memory) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat("memory of this build in bytes is at least ",
+                                                     iterates + bytes, ", more than the limit of ",
+                                                     memory, " (max_build_memory)"));
+  };
   if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
-    PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters));
+    PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
     return Embed(parameters, anchors, std::move(gallery), observer);
   }
-  PM_ASSIGN_OR_RETURN(FiledGallery gallery, ReadIntoFile(*store_, parameters, anchors, directory_));
+  PM_ASSIGN_OR_RETURN(FiledGallery gallery,
+                      ReadIntoFile(*store_, parameters, anchors, directory_, watch));
   return Embed(parameters, anchors, std::move(gallery.columns), std::move(gallery.points),
                observer);
 }

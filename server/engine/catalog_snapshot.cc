@@ -22,8 +22,9 @@ absl::Status CheckParameters(const StoredCollection& collection) {
 
 }  // namespace
 
-absl::StatusOr<Gallery> Catalog::LoadGallery(const CollectionView& collection) const {
-  auto gallery = store_->LoadGallery(collection.published->parameters);
+absl::StatusOr<Gallery> Catalog::LoadGallery(const CollectionView& collection,
+                                             const Store::LoadWatch& watch) const {
+  auto gallery = store_->LoadGallery(collection.published->parameters, watch);
   if (absl::IsNotFound(gallery.status())) return NoSuchCollection(collection.published->name);
   return gallery;
 }

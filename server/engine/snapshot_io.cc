@@ -65,7 +65,9 @@ absl::Status SnapshotCollector::TakeCollection(const v1::SnapshotCollection& hea
   contents_.collection.name = head.name();
   PM_ASSIGN_OR_RETURN(contents_.collection.parameters, FromProto(head.parameters()));
   // Versions of the restored collection go on from here in 63 bits.
-  if (head.latest_version() > uint64_t{1} << 62 || head.items() > uint64_t{1} << 62) {
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  // Together, so that a snapshot of what is restored can be restored again.
+  if (head.items() > kMost || head.latest_version() > kMost - head.items()) {
     return absl::InvalidArgumentError("counts are out of range");
   }
   contents_.gallery.version = head.latest_version();

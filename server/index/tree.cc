@@ -108,6 +108,10 @@ Tree::~Tree() = default;
 
 std::vector<Neighbor> Tree::Search(const RowVector& query, int64_t count,
                                    const std::vector<bool>* skipped) const {
+  // A tree that must be walked as a whole takes longer than a scan.
+  if (count < 1 || count >= points_.rows()) {
+    return NearestRows(query, points_, count, skipped).front();
+  }
   NearestSoFar nearest(count, skipped);
   searcher_->Search(query.data(), nearest);
   // There are no more, or their distances overflow, which nanoflann passes by.

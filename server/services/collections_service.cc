@@ -70,6 +70,20 @@ absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& c
                     "max_items");
 }
 
+// A key is for a name, the store goes by UUID: that of a collection which was deleted may come back
+// under a name that the key is not for.
+absl::Status CheckStillThere(const Catalog& catalog, const CollectionView& collection) {
+  const std::string& name = collection.published->name;
+  PM_ASSIGN_OR_RETURN(const CollectionView now, catalog.Find(name));
+  if (now.published->parameters.collection_uuid ==
+      collection.published->parameters.collection_uuid) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("collection ", name,
+                                         " was deleted and made again while items were sent; what "
+                                         "was acknowledged went with the former one"));
+}
+
 absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
                     v1::UpsertItemsResponse* totals) {
   v1::UpsertItemsRequest message;
@@ -83,6 +97,7 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
       PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
     }
     PM_RETURN_IF_ERROR(CheckSameCollection(name, message.collection(), number));
+    PM_RETURN_IF_ERROR(CheckStillThere(*catalog, collection));
     PM_RETURN_IF_ERROR(CheckLimits(message, *catalog, call.limits()));
     const std::vector<Item> items = TakeItems(&message);
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
@@ -108,7 +123,8 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
     call.ReportBuild(done / steps);
     if (!call.Cancelled() && writer.Write(progress)) return absl::OkStatus();
-    if (absl::IsDeadlineExceeded(call.StreamStatus())) return call.StreamStatus();
+    const absl::Status ended = call.StreamStatus();  // revoked, expired, or nobody takes answers
+    if (!ended.ok() && !absl::IsCancelled(ended)) return ended;
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));

@@ -54,7 +54,7 @@ std::string JsonLine(absl::string_view time, LogLevel level, absl::string_view t
   nlohmann::ordered_json line = {
       {"time", std::string(time)}, {"level", NameOf(level)}, {"text", std::string(text)}};
   for (const auto& [name, value] : fields) line[name] = value;
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -17,7 +17,12 @@ namespace {
 absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& name,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
-  PM_ASSIGN_OR_RETURN(const Gallery gallery, catalog.LoadGallery(view));
+  const auto watch = [&](int64_t bytes) -> absl::Status {
+    PM_RETURN_IF_ERROR(call.StreamStatus());
+    return CheckLimit("memory of this snapshot in bytes", bytes, call.limits().max_build_memory,
+                      "max_build_memory");
+  };
+  PM_ASSIGN_OR_RETURN(const Gallery gallery, catalog.LoadGallery(view, watch));
   v1::SnapshotCollectionResponse response;
   const auto send = [&](absl::string_view bytes) -> absl::Status {
     for (size_t first = 0; first < bytes.size(); first += kSnapshotPieceBytes) {
@@ -59,6 +64,7 @@ absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
       [&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); });
   v1::RestoreCollectionRequest message;
   std::string name;
+  int64_t bytes = 0;
   for (int64_t number = 0; reader.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
@@ -72,6 +78,9 @@ absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
                        name, "', got '", absl::CHexEscape(message.collection().substr(0, 64)),
                        "' in message ", number, " (from 0); nothing is stored"));
     }
+    bytes += static_cast<int64_t>(message.data().size());
+    PM_RETURN_IF_ERROR(CheckLimit("number of bytes of the snapshot", bytes,
+                                  call.limits().max_build_memory, "max_build_memory"));
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
   }
   // A stream that broke ends like one that is complete.

@@ -65,9 +65,13 @@ absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
   return count;
 }
 
-absl::StatusOr<Gallery> Store::LoadGallery(const PublicParameters& parameters) {
+absl::StatusOr<Gallery> Store::LoadGallery(const PublicParameters& parameters,
+                                           const LoadWatch& watch) {
   Gallery all;
-  PM_RETURN_IF_ERROR(ReadGallery(parameters, [&](int64_t items, Gallery part) {
+  int64_t bytes = 0;
+  PM_RETURN_IF_ERROR(ReadGallery(parameters, [&](int64_t items, Gallery part) -> absl::Status {
+    bytes += BytesOf(part);
+    if (watch) PM_RETURN_IF_ERROR(watch(bytes));
     const auto first = static_cast<Eigen::Index>(all.ids.size());
     if (first == 0) all.features.resize(items, parameters.feature_dim);
     all.features.middleRows(first, part.features.rows()) = part.features;

@@ -89,8 +89,11 @@ class Store {
                                       const std::optional<PayloadFilter>& filter,
                                       const std::function<bool()>& cancelled);
 
-  // All items, at one moment. NOT_FOUND.
-  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters);
+  // Told now and then how many bytes have been read; a status that is not OK ends the reading.
+  using LoadWatch = std::function<absl::Status(int64_t bytes)>;
+  // All items, at one moment. NOT_FOUND, and what `watch` returned.
+  absl::StatusOr<Gallery> LoadGallery(const PublicParameters& parameters,
+                                      const LoadWatch& watch = nullptr);
 
   // The same in parts of some megabytes, in the order of ids, each a gallery of its own with the
   // whole one's version; `items` is how many there are in all. A collection without items has one

@@ -37,6 +37,15 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   return CheckPayload(item.payload);
 }
 
+int64_t BytesOf(const Gallery& gallery) {
+  size_t bytes = static_cast<size_t>(gallery.features.size()) * sizeof(float);
+  for (size_t row = 0; row < gallery.ids.size(); ++row) {
+    bytes += gallery.ids[row].size() + gallery.payloads[row].size();
+  }
+  return static_cast<int64_t>(bytes +
+                              gallery.ids.size() * (2 * sizeof(std::string) + sizeof(int32_t)));
+}
+
 void AppendRows(Gallery part, Gallery* all) {
   all->version = part.version;
   all->collection = part.collection;

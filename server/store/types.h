@@ -101,6 +101,8 @@ struct Gallery {
   FloatMatrix features;               // n x feature_dim
 };
 
+// Memory that its rows take.
+int64_t BytesOf(const Gallery& gallery);
 // Appends all columns but the features, and takes over version and key.
 void AppendRows(Gallery part, Gallery* all);
 // OK when the columns have equal lengths and ids ascend; otherwise INVALID_ARGUMENT.

@@ -70,8 +70,12 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
 }
 
 absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
+  return KeyOf(database_.get(), uuid);
+}
+
+absl::StatusOr<int64_t> SqliteStore::KeyOf(Database* database, absl::string_view uuid) {
   PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
+                      database->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.BindText(1, uuid).Step());
   if (!found) return NotThere(uuid);
   return select.Int(0);
@@ -150,13 +154,15 @@ absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
 }
 
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  // A connection of its own: however long a visit takes, other calls of the store go on.
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<Database> reader,
+                      Database::OpenToRead(database_->path()));
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
+                      reader->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
   PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
   const auto version = static_cast<uint64_t>(select.Int(0));
-  return ReadItems(database_.get(), key, parameters.feature_dim,
+  return ReadItems(reader.get(), key, parameters.feature_dim,
                    [&](int64_t items, Gallery part) -> absl::Status {
                      part.version = version;
                      part.collection = key;

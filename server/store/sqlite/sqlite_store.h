@@ -67,6 +67,7 @@ class SqliteStore final : public Store {
 
   // The number that stands for a collection inside the file. NOT_FOUND.
   absl::StatusOr<int64_t> KeyOf(absl::string_view uuid);
+  static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
   absl::StatusOr<EmbeddingVersions> VersionsOf(int64_t key);
 
   DirectoryLock lock_;  // outlives the connection

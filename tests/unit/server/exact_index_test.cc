@@ -63,7 +63,7 @@ TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
       for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
       for (Eigen::Index q = 0; q < std::min<Eigen::Index>(points.rows(), 40); ++q) {
         const RowVector query = points.row(q) + RowVector::Constant(dim, q % 2 == 0 ? 0 : .25);
-        for (const int64_t count : {1, 8, 100}) {
+        for (const int64_t count : {0, 1, 8, 100, 5000}) {
           for (const std::vector<bool>* skipped :
                {static_cast<std::vector<bool>*>(nullptr), &hidden}) {
             const auto expected = NearestRows(query, points, count, skipped).front();

@@ -85,6 +85,20 @@ TEST_F(KeyCalls, EndWhenItIsRevoked) {
   EXPECT_EQ(Everything(), before) << "what came after was stored";
 }
 
+// The store goes by a UUID, which a restored collection has again: under another name the key is
+// not for it.
+TEST_F(KeyCalls, DoNotGoOnIntoACollectionThatTookTheirsPlace) {
+  const auto upload = Begin(MakeKey(kWriteScope, {"birds"}).text());
+  ASSERT_TRUE(upload->Send(MakeItem("before", 3, 1)));
+  while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
+  ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
+  ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
+  const std::string before = Everything();
+  upload->Send(MakeItem("after", 3, 2));
+  EXPECT_THAT(upload->Finish(), FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
+  EXPECT_EQ(Everything(), before) << "what came after was stored";
+}
+
 TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {
   victim_ = MakeKey(kSearchScope, {}).key().id();
   ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
