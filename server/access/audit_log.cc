@@ -89,6 +89,10 @@ absl::Status AuditLog::Record(absl::string_view event) {
   return Append(Line({{"time", Text(absl::Now())}, {"event", std::string(event)}}));
 }
 
+absl::Status AuditLog::RecordLeftOut(uint64_t calls) {
+  return Append(Line({{"time", Text(absl::Now())}, {"event", "left out"}, {"calls", calls}}));
+}
+
 absl::Status AuditLog::RotateFor(size_t bytes) {
   struct stat file = {};
   if (max_bytes_ == 0 || ::fstat(file_, &file) != 0 || !S_ISREG(file.st_mode) ||

@@ -60,6 +60,10 @@ class AuditLog {
   // The same for what the daemon itself did: "start", "reload" or "stop".
   absl::Status Record(absl::string_view event);
 
+  // The same for calls without a valid key that had no line each (LineBudget):
+  //   {"time":"2026-01-31T12:00:01.123Z","event":"left out","calls":9384}
+  absl::Status RecordLeftOut(uint64_t calls);
+
   // Goes on in the file of that name, after another program has moved the former one away. On an
   // error it stays with the former.
   absl::Status Reopen();

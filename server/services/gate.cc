@@ -55,6 +55,18 @@ std::string CertificateOf(const grpc::CallbackServerContext& context) {
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
 }
 
+void ReportFailure(const GateParts& parts, const absl::Status& written) {
+  if (written.ok()) return;
+  parts.metrics->CountAuditFailure();
+  Log(LogLevel::kError, written.message());
+}
+
+void WriteLeftOut(const GateParts& parts, uint64_t lines) {
+  Log(LogLevel::kWarning, "calls without a valid key came too fast to be written down one by one",
+      {{"left_out", absl::StrCat(lines)}});
+  if (parts.audit != nullptr) ReportFailure(parts, parts.audit->RecordLeftOut(lines));
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* Gate::Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
@@ -152,6 +164,9 @@ void Gate::Conclude(Call* call, const absl::Status& status) {
   call->Answer(ToGrpc(status));
 }
 
+// It names nothing and changes nothing, and comes every few seconds.
+bool Gate::IsProbe(const Call& call) { return IsOpen(call.parts_.rpc) && call.collection_.empty(); }
+
 void Gate::Record(const Call& call, const absl::Status& status) {
   AuditEntry entry;
   entry.time = absl::Now();
@@ -168,8 +183,15 @@ void Gate::Record(const Call& call, const absl::Status& status) {
   const absl::Duration elapsed = entry.time - call.start_;
   entry.milliseconds = absl::ToDoubleMilliseconds(elapsed);
   parts_.metrics->CountCall(entry.rpc, status, absl::ToDoubleSeconds(elapsed));
-  // A probe names nothing and changes nothing, and comes every few seconds.
-  const bool probe = IsOpen(call.parts_.rpc) && call.collection_.empty();
+  // Probes have no line in the audit log, and none in the log as it usually is.
+  const bool counts = call.key_ == nullptr && !IsProbe(call);
+  const LineBudget::Verdict verdict = lines_.Take(/*has_key=*/!counts, LineBudget::Clock::now());
+  if (verdict.left_out > 0) WriteLeftOut(parts_, verdict.left_out);
+  if (verdict.write) WriteDown(call, entry, status);
+}
+
+void Gate::WriteDown(const Call& call, const AuditEntry& entry, const absl::Status& status) {
+  const bool probe = IsProbe(call);
   const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
   const LogLevel usual = probe ? LogLevel::kDebug : LogLevel::kInfo;
   Log(faulty ? LogLevel::kError : usual,
@@ -180,10 +202,7 @@ void Gate::Record(const Call& call, const absl::Status& status) {
        {"code", entry.code},
        {"ms", absl::StrFormat("%.1f", entry.milliseconds)}});
   if (parts_.audit == nullptr || probe) return;
-  if (const absl::Status written = parts_.audit->Write(entry); !written.ok()) {
-    parts_.metrics->CountAuditFailure();
-    Log(LogLevel::kError, written.message());
-  }
+  ReportFailure(parts_, parts_.audit->Write(entry));
 }
 
 void Gate::SetLimits(const Limits& limits) {

@@ -19,6 +19,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
+#include "server/access/line_budget.h"
 #include "server/access/rate_limits.h"
 #include "server/services/call.h"
 #include "server/services/idle_calls.h"
@@ -91,11 +92,15 @@ class Gate {
   absl::Status Enter(Call* call);
   absl::Status Work(Call* call, const Handler& handler);
   void Conclude(Call* call, const absl::Status& status);
+  static bool IsProbe(const Call& call);
   void Record(const Call& call, const absl::Status& status);
+  // To the log and the audit log.
+  void WriteDown(const Call& call, const AuditEntry& entry, const absl::Status& status);
   Limits CurrentLimits() const;
 
   const GateParts parts_;
   RateLimits rates_;
+  LineBudget lines_;
   IdleCalls idle_;
   mutable std::mutex mutex_;  // guards limits_
   Limits limits_;
