@@ -163,7 +163,8 @@ int Measure(const char* self, int items) {
   const TemporaryFolder folder;
   const Certificates certificates = *Certificates::Make(folder.path());
   auto daemon = Start(folder, certificates);
-  ConnectionOptions options{.server = daemon->address()};
+  ConnectionOptions options;
+  options.server = daemon->address();
   options.ca_file = certificates.authority();
   options.key_file = folder / "data/admin.key";
   Fill(*Transport::Create(options), items);
