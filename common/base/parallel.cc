@@ -1,5 +1,6 @@
 #include "common/base/parallel.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,8 +71,13 @@ class Helpers {
   std::vector<std::future<void>> done_;
 };
 
+// Those that this thread may run on: a container or taskset may allow fewer than there are.
 int Cores(int count) {
-  return std::min(std::max(1, static_cast<int>(std::thread::hardware_concurrency())), count);
+  cpu_set_t allowed;
+  const bool known = ::sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  const int cores =
+      known ? CPU_COUNT(&allowed) : static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(std::max(1, cores), count);
 }
 
 // Until all are done; asks meanwhile.

@@ -12,10 +12,11 @@
 
 namespace privatemail {
 
-// Runs task(0) .. task(count - 1), each once, on as many threads as there are cores, the caller's
-// among them, and returns when all are done. Tasks begin in ascending order and end in any: a task
-// writes only what is its own, so that results do not depend on the number of cores. What a task
-// throws is thrown here. A machine that refuses more threads makes it slower, never wrong.
+// Runs task(0) .. task(count - 1), each once, on as many threads as there are cores that it may run
+// on, the caller's among them, and returns when all are done. Tasks begin in ascending order and
+// end in any: a task writes only what is its own, so that results do not depend on the number of
+// cores. What a task throws is thrown here. A machine that refuses more threads makes it slower,
+// never wrong.
 void ParallelFor(int count, absl::FunctionRef<void(int)> task);
 
 // What the tasks of one piece of work have in common. Thread-safe.
