@@ -9,4 +9,5 @@ build="${1:-$here/../../build/dev}"
 "$build/tests/benchmarks/embed_benchmark" 1000000 128
 /usr/bin/python3 "$here/compare_release.py" "$build"
 "$build/tests/benchmarks/index_benchmark" 1000000 2
+"$build/tests/benchmarks/serving_benchmark" 1000000
 /usr/bin/python3 "$here/instruction_budget.py" "$build/tests/benchmarks/counted_work"
