@@ -14,7 +14,7 @@ namespace privatemail {
 class LineBudget {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr uint64_t kLinesPerSecond = 20;
+  static constexpr uint64_t kLinesPerSecond = 100;
 
   struct Verdict {
     bool write = true;
