@@ -10,11 +10,12 @@ namespace {
 
 constexpr int kMostDegree = 30;
 
-// How a feature follows from one of a degree less: times sqrt(2/c) x_coordinate, times `factor`.
+// How a feature follows from one of a degree less: times sqrt(2/c) x_coordinate, divided by
+// sqrt(power).
 struct Step {
   Eigen::Index from;
   Eigen::Index coordinate;
-  int power;  // that of the coordinate: the factor is 1 / sqrt(power)
+  int power;  // that of the coordinate, in the new feature
 };
 
 // Every exponent but zero once, the coordinates' powers raised in their order.

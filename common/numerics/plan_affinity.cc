@@ -44,7 +44,8 @@ AffinityPlan Tiled(absl::string_view reason) {
 
 AffinityPlan PlanLowDimensional(const AffinityTask& task) {
   const double range = 2 / task.kernel_denominator * task.most_squared_length;
-  const std::optional<int> degree = TaylorDegree(range, task.tolerance);
+  // The other half is left for rounding, which the series' length hardly changes.
+  const std::optional<int> degree = TaylorDegree(range, task.tolerance / 2);
   if (!degree.has_value()) {
     return Tiled(absl::StrCat("the exponent ranges over +-", range, ", too far for a series"));
   }
