@@ -137,8 +137,11 @@ std::vector<Setting> LimitSettings() {
        kManyBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
        "The same for building an embedding. Where feature vectors would take it beyond, they are "
-       "in a file without a name in data_dir meanwhile. Also for a snapshot that is taken or "
-       "restored.",
+       "in a file without a name in data_dir meanwhile.",
+       65536, kManyBytes},
+      {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
+       "Bytes of a snapshot that is taken or restored; it is in a file without a name in data_dir "
+       "meanwhile.",
        65536, kManyBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
        "Connections at once, about; those beyond are closed. The process needs as many open files "

@@ -80,10 +80,12 @@ class Catalog {
   using RefreshReport = std::function<void(const absl::Status&)>;
 
   // Loads every collection with its last embedding, so that searches are answered at once.
-  // directory: where builds keep features that memory is not meant for.
+  // directory: where builds and snapshots keep what memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr);
+
+  const std::string& directory() const { return directory_; }
 
   // NOT_FOUND: "collection birds does not exist".
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
@@ -94,17 +96,18 @@ class Catalog {
 
   // A new collection with all items of a snapshot, or nothing. It keeps the snapshot's UUID unless
   // the store has a collection with it; then it gets a new one, and so another fingerprint. It is
-  // not built. Its name is collection.name.
+  // not built. Its name is collection.name; its counts and `items` are as Store::Import has them,
+  // but `items` may be asked for twice.
   // INVALID_ARGUMENT: the name; ALREADY_EXISTS; DATA_LOSS: parameters, anchors and items do not
   // belong together.
-  absl::StatusOr<CollectionView> Restore(StoredCollection collection, Gallery gallery);
+  absl::StatusOr<CollectionView> Restore(StoredCollection collection, Store::GallerySource items);
 
   // Whether Create or Restore would find the name malformed or taken, as far as this catalog knows.
   absl::Status CheckNewName(absl::string_view name) const;
 
-  // All items, at one moment. NOT_FOUND: the collection was deleted; and what `watch` returned.
-  absl::StatusOr<Gallery> LoadGallery(const CollectionView& collection,
-                                      const Store::LoadWatch& watch = nullptr) const;
+  // All items, at one moment, in parts. NOT_FOUND: the collection was deleted; and what `visit`
+  // returned.
+  absl::Status ReadGallery(const CollectionView& collection, Store::GalleryVisitor visit) const;
 
   // Returns how many items went with it. A build under way ends with ABORTED. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name);
@@ -162,7 +165,7 @@ class Catalog {
   // Whether a restored collection may have this UUID.
   absl::StatusOr<bool> IsFree(const std::string& uuid);
   // Gives the collection another UUID if it must have one. Under administration_mutex_.
-  absl::Status Import(StoredCollection* collection, Gallery* gallery);
+  absl::Status Import(StoredCollection* collection, Store::GallerySource items);
 
   absl::StatusOr<std::shared_ptr<Entry>> FindEntry(absl::string_view name) const;
   // The entry of this very collection; null when there is none any more. Under mutex_.

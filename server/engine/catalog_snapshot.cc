@@ -22,11 +22,11 @@ absl::Status CheckParameters(const StoredCollection& collection) {
 
 }  // namespace
 
-absl::StatusOr<Gallery> Catalog::LoadGallery(const CollectionView& collection,
-                                             const Store::LoadWatch& watch) const {
-  auto gallery = store_->LoadGallery(collection.published->parameters, watch);
-  if (absl::IsNotFound(gallery.status())) return NoSuchCollection(collection.published->name);
-  return gallery;
+absl::Status Catalog::ReadGallery(const CollectionView& collection,
+                                  Store::GalleryVisitor visit) const {
+  const absl::Status read = store_->ReadGallery(collection.published->parameters, visit);
+  if (absl::IsNotFound(read)) return NoSuchCollection(collection.published->name);
+  return read;
 }
 
 absl::Status Catalog::CheckNewName(absl::string_view name) const {
@@ -43,26 +43,27 @@ absl::StatusOr<bool> Catalog::IsFree(const std::string& uuid) {
   return true;
 }
 
-absl::Status Catalog::Import(StoredCollection* collection, Gallery* gallery) {
+absl::Status Catalog::Import(StoredCollection* collection, Store::GallerySource items) {
   std::string& uuid = collection->parameters.collection_uuid;
   PM_ASSIGN_OR_RETURN(const bool keep, IsFree(uuid));
   if (keep) {
-    const absl::Status imported = store_->Import(*collection, *gallery);
+    const absl::Status imported = store_->Import(*collection, items);
     // It may be the UUID that another daemon has just taken; if it is the name, the next says so.
     if (!absl::IsAlreadyExists(imported)) return imported;
   }
   PM_ASSIGN_OR_RETURN(uuid, NewUuid());
-  gallery->version = 0;
-  return store_->Import(*collection, *gallery);
+  collection->latest_version = 0;
+  return store_->Import(*collection, items);
 }
 
-absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection, Gallery gallery) {
+absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
+                                                Store::GallerySource items) {
   PM_RETURN_IF_ERROR(CheckName(collection.name));
   PM_RETURN_IF_ERROR(CheckParameters(collection));
   const std::lock_guard<std::mutex> administration(administration_mutex_);
-  PM_RETURN_IF_ERROR(Import(&collection, &gallery));
+  PM_RETURN_IF_ERROR(Import(&collection, items));
   auto entry = std::make_shared<Entry>();
-  SetItems(gallery.ids.size(), gallery.version + gallery.ids.size(), entry.get());
+  SetItems(collection.items, collection.latest_version + collection.items, entry.get());
   entry->view.published = Publish(std::move(collection));
   const CollectionView view = entry->view;
   const std::lock_guard<std::mutex> guard(mutex_);

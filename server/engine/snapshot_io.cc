@@ -1,6 +1,9 @@
 #include "server/engine/snapshot_io.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -29,55 +32,72 @@ void Grow(Eigen::Index rows, Eigen::Index cols, Eigen::Index most, FloatMatrix* 
   matrix->conservativeResize(std::min(most, std::max(rows, 2 * matrix->rows())), cols);
 }
 
-}  // namespace
-
-absl::Status WriteSnapshot(const PublishedCollection& published, const Gallery& gallery,
-                           SnapshotWriter::Emit emit) {
-  SnapshotWriter writer(std::move(emit));
+absl::Status Begin(const PublishedCollection& published, int64_t items, uint64_t version,
+                   SnapshotWriter* writer) {
   v1::SnapshotCollection head;
   head.set_name(published.name);
   ToProto(published.parameters, head.mutable_parameters());
-  head.set_items(gallery.ids.size());
-  head.set_latest_version(gallery.version);
-  PM_RETURN_IF_ERROR(writer.Begin(head, published.anchors));
-  for (size_t row = 0; row < gallery.ids.size(); ++row) {
-    v1::Item item;
-    item.set_id(gallery.ids[row]);
-    item.set_label(gallery.labels[row]);
-    item.set_payload(gallery.payloads[row]);
-    const auto features = gallery.features.row(static_cast<Eigen::Index>(row));
-    item.mutable_features()->Assign(features.data(), features.data() + features.size());
-    PM_RETURN_IF_ERROR(writer.Add(std::move(item)));
-  }
-  return writer.Finish();
+  head.set_items(static_cast<uint64_t>(items));
+  head.set_latest_version(version);
+  return writer->Begin(head, published.anchors);
 }
 
-SnapshotCollector::SnapshotCollector(
-    std::function<absl::Status(const v1::SnapshotCollection&)> allow)
-    : allow_(std::move(allow)),
+absl::Status Add(Gallery part, SnapshotWriter* writer) {
+  for (size_t row = 0; row < part.ids.size(); ++row) {
+    v1::Item item;
+    item.set_id(std::move(part.ids[row]));
+    item.set_label(part.labels[row]);
+    item.set_payload(std::move(part.payloads[row]));
+    const auto features = part.features.row(static_cast<Eigen::Index>(row));
+    item.mutable_features()->Assign(features.data(), features.data() + features.size());
+    PM_RETURN_IF_ERROR(writer->Add(std::move(item)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> WriteSnapshot(const Catalog& catalog, const CollectionView& collection,
+                                       const SnapshotWriter::Emit& emit) {
+  SnapshotWriter writer(emit);
+  std::optional<uint64_t> announced;
+  PM_RETURN_IF_ERROR(
+      catalog.ReadGallery(collection, [&](int64_t items, Gallery part) -> absl::Status {
+        if (!announced) {
+          announced = static_cast<uint64_t>(items);
+          PM_RETURN_IF_ERROR(Begin(*collection.published, items, part.version, &writer));
+        }
+        return Add(std::move(part), &writer);
+      }));
+  PM_RETURN_IF_ERROR(writer.Finish());
+  return announced.value_or(0);
+}
+
+SnapshotParser::SnapshotParser(Visitor visitor)
+    : visitor_(std::move(visitor)),
       reader_({[this](const v1::SnapshotCollection& head) { return TakeCollection(head); },
                [this](const v1::SnapshotAnchors& part) { return TakeAnchors(part); },
                [this](v1::SnapshotItems items) { return TakeItems(std::move(items)); }}) {}
 
-absl::Status SnapshotCollector::TakeCollection(const v1::SnapshotCollection& head) {
+absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head) {
   PM_RETURN_IF_ERROR(CheckUuid(head.parameters().collection_uuid()));
-  PM_RETURN_IF_ERROR(allow_(head));
-  contents_.collection.name = head.name();
-  PM_ASSIGN_OR_RETURN(contents_.collection.parameters, FromProto(head.parameters()));
+  PM_RETURN_IF_ERROR(visitor_.announcement(head));
+  collection_.name = head.name();
+  PM_ASSIGN_OR_RETURN(collection_.parameters, FromProto(head.parameters()));
   // Versions of the restored collection go on from here in 63 bits.
   constexpr uint64_t kMost = uint64_t{1} << 62;
   // Together, so that a snapshot of what is restored can be restored again.
   if (head.items() > kMost || head.latest_version() > kMost - head.items()) {
     return absl::InvalidArgumentError("counts are out of range");
   }
-  contents_.gallery.version = head.latest_version();
-  announced_items_ = static_cast<int64_t>(head.items());
+  collection_.items = head.items();
+  collection_.latest_version = head.latest_version();
   return absl::OkStatus();
 }
 
-absl::Status SnapshotCollector::TakeAnchors(const v1::SnapshotAnchors& part) {
-  Anchors& anchors = contents_.collection.anchors;
-  const PublicParameters& parameters = contents_.collection.parameters;
+absl::Status SnapshotParser::TakeAnchors(const v1::SnapshotAnchors& part) {
+  Anchors& anchors = collection_.anchors;
+  const PublicParameters& parameters = collection_.parameters;
   const auto before = static_cast<Eigen::Index>(anchors.labels.size());
   PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("anchors", part.features()));
   Grow(before + rows.rows(), rows.cols(), parameters.anchor_count, &anchors.features);
@@ -86,32 +106,46 @@ absl::Status SnapshotCollector::TakeAnchors(const v1::SnapshotAnchors& part) {
   return absl::OkStatus();
 }
 
-absl::Status SnapshotCollector::TakeItems(v1::SnapshotItems items) {
-  const PublicParameters& parameters = contents_.collection.parameters;
-  Gallery& gallery = contents_.gallery;
-  auto row = static_cast<Eigen::Index>(gallery.ids.size());
-  Grow(row + items.items_size(), parameters.feature_dim, announced_items_, &gallery.features);
+absl::Status SnapshotParser::TakeItems(v1::SnapshotItems items) {
+  const PublicParameters& parameters = collection_.parameters;
+  Gallery part;
+  part.features.resize(items.items_size(), parameters.feature_dim);
+  const uint64_t before = std::exchange(items_, items_ + static_cast<uint64_t>(items.items_size()));
   for (v1::Item& from : *items.mutable_items()) {
+    const auto row = static_cast<Eigen::Index>(part.ids.size());
     Item item{std::move(*from.mutable_id()),
               from.label(),
               {from.features().begin(), from.features().end()},
               std::move(*from.mutable_payload()),
               0};
     if (const absl::Status checked = CheckItem(item, parameters); !checked.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("item ", row, ": ", checked.message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("item ", before + part.ids.size(), ": ", checked.message()));
     }
-    gallery.features.row(row++) =
+    part.features.row(row) =
         Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), parameters.feature_dim);
-    gallery.ids.push_back(std::move(item.id));
-    gallery.labels.push_back(item.label);
-    gallery.payloads.push_back(std::move(item.payload));
+    part.ids.push_back(std::move(item.id));
+    part.labels.push_back(item.label);
+    part.payloads.push_back(std::move(item.payload));
   }
-  return absl::OkStatus();
+  return visitor_.items(std::move(part));
 }
 
-absl::StatusOr<SnapshotContents> SnapshotCollector::Finish() {
+absl::StatusOr<StoredCollection> SnapshotParser::Finish() {
   PM_RETURN_IF_ERROR(reader_.Finish());
-  return std::move(contents_);
+  return std::move(collection_);
+}
+
+absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit) {
+  SnapshotParser parser({[](const v1::SnapshotCollection&) { return absl::OkStatus(); }, visit});
+  std::string piece;
+  for (int64_t at = 0; at < snapshot.size(); at += static_cast<int64_t>(piece.size())) {
+    constexpr int64_t kPiece = kSnapshotBlockBytes;
+    piece.resize(static_cast<size_t>(std::min(kPiece, snapshot.size() - at)));
+    PM_RETURN_IF_ERROR(snapshot.Read(at, piece.size(), piece.data()));
+    PM_RETURN_IF_ERROR(parser.Read(piece));
+  }
+  return parser.Finish().status();
 }
 
 }  // namespace privatemail

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 #define PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -9,46 +10,52 @@
 #include "absl/strings/string_view.h"
 #include "common/protocol/snapshot.h"
 #include "server/engine/catalog.h"
+#include "server/store/scratch_file.h"
 #include "server/store/types.h"
 
 namespace privatemail {
 
-// Errors of `emit` pass through.
-absl::Status WriteSnapshot(const PublishedCollection& published, const Gallery& gallery,
-                           SnapshotWriter::Emit emit);
+// Writes all items of one moment; returns how many. Holds some megabytes of them. `emit` gets a
+// block at a time, and the store waits for it: it must be quick. Errors: its own, and those of
+// Catalog::ReadGallery.
+absl::StatusOr<uint64_t> WriteSnapshot(const Catalog& catalog, const CollectionView& collection,
+                                       const SnapshotWriter::Emit& emit);
 
-// What a whole snapshot holds. The collection has the name and the parameters of the snapshot.
-struct SnapshotContents {
-  StoredCollection collection;
-  Gallery gallery;
-};
-
-// Collects what a peer's snapshot holds. Takes about as much memory as the gallery that has come so
-// far, at most twice that while it grows. Not thread-safe.
-class SnapshotCollector {
+// Parses what is said to be a snapshot and checks all of it. Takes the memory of the anchors that
+// have come, at most twice that while they grow, and of one block. Not thread-safe.
+class SnapshotParser {
  public:
-  // `allow` sees the announcement of the snapshot before anything else is read; its errors other
-  // than INVALID_ARGUMENT pass through.
-  explicit SnapshotCollector(std::function<absl::Status(const v1::SnapshotCollection&)> allow);
-  SnapshotCollector(const SnapshotCollector&) = delete;
-  SnapshotCollector& operator=(const SnapshotCollector&) = delete;
+  // What is told of a snapshot, in this order; an error ends the parsing and is returned, but
+  // INVALID_ARGUMENT becomes DATA_LOSS.
+  struct Visitor {
+    std::function<absl::Status(const v1::SnapshotCollection&)> announcement;
+    std::function<absl::Status(Gallery part)> items;  // of one block each; versions are not set
+  };
+  explicit SnapshotParser(Visitor visitor);
+  SnapshotParser(const SnapshotParser&) = delete;
+  SnapshotParser& operator=(const SnapshotParser&) = delete;
 
   // The next bytes. DATA_LOSS naming the block: SnapshotReader's, or items that no collection of
   // these parameters can have.
   absl::Status Read(absl::string_view piece) { return reader_.Read(piece); }
-  // Once, after the last bytes. DATA_LOSS.
-  absl::StatusOr<SnapshotContents> Finish();
+  // Once, after the last bytes: the collection, with the counts that Store::Import wants.
+  // DATA_LOSS.
+  absl::StatusOr<StoredCollection> Finish();
 
  private:
   absl::Status TakeCollection(const v1::SnapshotCollection& head);
   absl::Status TakeAnchors(const v1::SnapshotAnchors& part);
   absl::Status TakeItems(v1::SnapshotItems items);
 
-  const std::function<absl::Status(const v1::SnapshotCollection&)> allow_;
+  const Visitor visitor_;
   SnapshotReader reader_;
-  int64_t announced_items_ = 0;
-  SnapshotContents contents_;
+  StoredCollection collection_;
+  uint64_t items_ = 0;  // that have come
 };
+
+// Hands over the items of a snapshot in a file. DATA_LOSS as of SnapshotParser; errors of
+// ScratchFile and of `visit`.
+absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit);
 
 }  // namespace privatemail
 

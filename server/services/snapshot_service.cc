@@ -1,6 +1,7 @@
 // What CollectionsService does with whole collections.
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,28 +15,45 @@
 namespace privatemail {
 namespace {
 
+// A snapshot is in a file between the store and its caller: neither makes the other wait, and one
+// that is not whole is never relied on.
+absl::StatusOr<std::unique_ptr<ScratchFile>> FileOf(const Catalog& catalog) {
+  return ScratchFile::Create(catalog.directory(), "a snapshot");
+}
+
+absl::Status Append(absl::string_view bytes, const Limits& limits, ScratchFile* file) {
+  PM_RETURN_IF_ERROR(CheckLimit("number of bytes of the snapshot",
+                                file->size() + static_cast<int64_t>(bytes.size()),
+                                limits.max_snapshot_bytes, "max_snapshot_bytes"));
+  return file->Append(bytes);
+}
+
+absl::Status Send(const ScratchFile& file, Call& call,
+                  MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+  v1::SnapshotCollectionResponse response;
+  std::string& piece = *response.mutable_data();
+  for (int64_t at = 0; at < file.size(); at += static_cast<int64_t>(piece.size())) {
+    constexpr int64_t kPiece = kSnapshotPieceBytes;
+    piece.resize(static_cast<size_t>(std::min(kPiece, file.size() - at)));
+    PM_RETURN_IF_ERROR(file.Read(at, piece.size(), piece.data()));
+    if (writer.Write(response)) continue;
+    PM_RETURN_IF_ERROR(call.StreamStatus());
+    return absl::CancelledError("the caller stopped reading");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& name,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
-  const auto watch = [&](int64_t bytes) -> absl::Status {
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(catalog));
+  const auto write = [&](absl::string_view block) -> absl::Status {
     PM_RETURN_IF_ERROR(call.StreamStatus());
-    return CheckLimit("memory of this snapshot in bytes", bytes, call.limits().max_build_memory,
-                      "max_build_memory");
+    return Append(block, call.limits(), file.get());
   };
-  PM_ASSIGN_OR_RETURN(const Gallery gallery, catalog.LoadGallery(view, watch));
-  v1::SnapshotCollectionResponse response;
-  const auto send = [&](absl::string_view bytes) -> absl::Status {
-    for (size_t first = 0; first < bytes.size(); first += kSnapshotPieceBytes) {
-      const absl::string_view piece = bytes.substr(first, kSnapshotPieceBytes);
-      response.set_data(piece.data(), piece.size());
-      if (writer.Write(response)) continue;
-      PM_RETURN_IF_ERROR(call.StreamStatus());
-      return absl::CancelledError("the caller stopped reading");
-    }
-    return absl::OkStatus();
-  };
-  PM_RETURN_IF_ERROR(WriteSnapshot(*view.published, gallery, send));
-  call.AddRows(gallery.ids.size());
+  PM_ASSIGN_OR_RETURN(const uint64_t items, WriteSnapshot(catalog, view, write));
+  PM_RETURN_IF_ERROR(Send(*file, call, writer));
+  call.AddRows(items);
   return absl::OkStatus();
 }
 
@@ -57,14 +75,15 @@ absl::Status CheckCollections(const Catalog& catalog, const Limits& limits) {
                     "max_collections");
 }
 
-// Reads the whole stream; what it holds gets the name that the messages say.
-absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
-                                         MessageReader<v1::RestoreCollectionRequest>& reader) {
-  SnapshotCollector snapshot(
-      [&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); });
+// Reads and checks the whole stream; the collection gets the name that the messages say.
+absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
+                                         MessageReader<v1::RestoreCollectionRequest>& reader,
+                                         ScratchFile* file) {
+  SnapshotParser snapshot(
+      {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
+       [](const Gallery&) { return absl::OkStatus(); }});
   v1::RestoreCollectionRequest message;
   std::string name;
-  int64_t bytes = 0;
   for (int64_t number = 0; reader.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.Admit(message));
     if (number == 0) {
@@ -78,17 +97,15 @@ absl::StatusOr<SnapshotContents> Receive(const Catalog& catalog, Call& call,
                        name, "', got '", absl::CHexEscape(message.collection().substr(0, 64)),
                        "' in message ", number, " (from 0); nothing is stored"));
     }
-    bytes += static_cast<int64_t>(message.data().size());
-    PM_RETURN_IF_ERROR(CheckLimit("number of bytes of the snapshot", bytes,
-                                  call.limits().max_build_memory, "max_build_memory"));
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
+    PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), file));
   }
   // A stream that broke ends like one that is complete.
   PM_RETURN_IF_ERROR(call.StreamStatus());
   PM_RETURN_IF_ERROR(CheckGiven("collection", name));
-  PM_ASSIGN_OR_RETURN(SnapshotContents contents, snapshot.Finish());
-  contents.collection.name = std::move(name);
-  return contents;
+  PM_ASSIGN_OR_RETURN(StoredCollection collection, snapshot.Finish());
+  collection.name = std::move(name);
+  return collection;
 }
 
 }  // namespace
@@ -108,12 +125,19 @@ grpc::ServerReadReactor<v1::RestoreCollectionRequest>* CollectionsService::Resto
       context, "RestoreCollection",
       [this, response](Call& call,
                        MessageReader<v1::RestoreCollectionRequest>& reader) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(SnapshotContents contents, Receive(*catalog_, call, reader));
+        PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
+        PM_ASSIGN_OR_RETURN(StoredCollection collection,
+                            Receive(*catalog_, call, reader, file.get()));
         const std::lock_guard<std::mutex> guard(create_mutex_);
         PM_RETURN_IF_ERROR(CheckCollections(*catalog_, call.limits()));
         PM_ASSIGN_OR_RETURN(
             const CollectionView view,
-            catalog_->Restore(std::move(contents.collection), std::move(contents.gallery)));
+            catalog_->Restore(std::move(collection), [&](Store::GalleryPartVisitor visit) {
+              return ReadSnapshotItems(*file, [&](Gallery part) -> absl::Status {
+                PM_RETURN_IF_ERROR(call.StreamStatus());
+                return visit(std::move(part));
+              });
+            }));
         call.AddRows(view.items);
         ToProto(view, response->mutable_collection());
         return absl::OkStatus();

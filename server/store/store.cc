@@ -81,6 +81,41 @@ absl::StatusOr<Gallery> Store::LoadGallery(const PublicParameters& parameters,
   return all;
 }
 
+namespace {
+
+absl::Status CheckPart(const Gallery& part, const PublicParameters& parameters, uint64_t rows,
+                       const std::string& last) {
+  PM_RETURN_IF_ERROR(CheckGallery(part, parameters));
+  if (part.ids.empty()) return absl::OkStatus();
+  if (rows > 0 && part.ids.front() <= last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ids of the gallery must ascend, but number ", rows, " (from 0) does not"));
+  }
+  for (size_t row = 0; row < part.ids.size(); ++row) {
+    PM_RETURN_IF_ERROR(CheckItem(ItemOf(part, row), parameters));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Store::Import(const StoredCollection& collection, GallerySource source) {
+  return ImportParts(collection, [&](GalleryPartVisitor visit) -> absl::Status {
+    uint64_t rows = 0;
+    std::string last;
+    PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
+      PM_RETURN_IF_ERROR(CheckPart(part, collection.parameters, rows, last));
+      if (part.ids.empty()) return absl::OkStatus();
+      rows += part.ids.size();
+      last = part.ids.back();
+      return visit(std::move(part));
+    }));
+    if (rows == collection.items) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("gallery must have ", collection.items, " items, but has ", rows));
+  });
+}
+
 int64_t GalleryPartRows(int64_t feature_dim) {
   constexpr int64_t kBytes = 4 << 20;
   constexpr int64_t kMostRows = 5000;

@@ -53,10 +53,15 @@ class Store {
   // ALREADY_EXISTS: the name is taken.
   virtual absl::Status Create(const StoredCollection& collection) = 0;
 
-  // Creates a collection that has these items from the first, all of it or nothing. Their versions
-  // go on after gallery.version; the counts in `collection` are ignored. ALREADY_EXISTS: the name
-  // or the UUID is taken. INVALID_ARGUMENT: ids do not ascend, or an item is malformed (CheckItem).
-  virtual absl::Status Import(const StoredCollection& collection, const Gallery& gallery) = 0;
+  // Hands over the items of a collection in parts, as ReadGallery does; a status of `visit` that is
+  // not OK ends it and is returned.
+  using GalleryPartVisitor = absl::FunctionRef<absl::Status(Gallery part)>;
+  using GallerySource = absl::FunctionRef<absl::Status(GalleryPartVisitor visit)>;
+  // Creates a collection that has collection.items items from the first, all of it or nothing.
+  // Their versions go on after collection.latest_version; versions in the parts are ignored.
+  // ALREADY_EXISTS: the name or the UUID is taken. INVALID_ARGUMENT: there are more or fewer items,
+  // their ids do not ascend, or one is malformed (CheckItem). Also what `source` returned.
+  absl::Status Import(const StoredCollection& collection, GallerySource source);
 
   // Deletes a collection with all that belongs to it; returns how many items it had. NOT_FOUND.
   virtual absl::StatusOr<uint64_t> Delete(absl::string_view uuid) = 0;
@@ -129,6 +134,9 @@ class Store {
                                              std::function<void(const absl::Status&)> report) = 0;
 
  protected:
+  // The same for a source that hands over what Import asks for, or returns a status of its own.
+  virtual absl::Status ImportParts(const StoredCollection& collection, GallerySource source) = 0;
+
   // Hands the items after `after`, at most `limit` of them, to `visit` until it returns false.
   // Features are left out unless asked for. NOT_FOUND.
   virtual absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after,

@@ -46,9 +46,9 @@ absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection&
       " exists already"));
 }
 
-// Rows `first` to before `last`.
+// Rows `first` to before `last`; versions go on after `version`.
 absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gallery& gallery,
-                         const PublicParameters& parameters, size_t first, size_t last) {
+                         uint64_t version, size_t first, size_t last) {
   std::vector<std::string> ids;
   std::vector<std::string> features;
   std::vector<std::string> payloads;
@@ -56,13 +56,12 @@ absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gal
   std::vector<int64_t> versions;
   for (size_t row = first; row < last; ++row) {
     Item item = ItemOf(gallery, row);
-    PM_RETURN_IF_ERROR(CheckItem(item, parameters));
     features.emplace_back(
         BytesOf(item.features.data(), static_cast<int64_t>(item.features.size())));
     ids.push_back(std::move(item.id));
     payloads.push_back(std::move(item.payload));
     labels.push_back(item.label);
-    versions.push_back(static_cast<int64_t>(gallery.version + row + 1));
+    versions.push_back(static_cast<int64_t>(++version));
   }
   Parameters values;
   values.Int(collection).ByteArrays(ids).Ints(labels).ByteArrays(features);
@@ -97,20 +96,22 @@ absl::Status PostgresStore::Create(const StoredCollection& collection) {
   return transaction.Commit();
 }
 
-absl::Status PostgresStore::Import(const StoredCollection& collection, const Gallery& gallery) {
-  const PublicParameters& parameters = collection.parameters;
-  PM_RETURN_IF_ERROR(CheckGallery(gallery, parameters));
-  const size_t rows = gallery.ids.size();
+absl::Status PostgresStore::ImportParts(const StoredCollection& collection, GallerySource source) {
   PM_ASSIGN_OR_RETURN(Transaction transaction,
                       Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(const int64_t key,
-                      Insert(&transaction, collection, rows, gallery.version + rows));
-  for (size_t first = 0; first < rows;) {
-    const size_t last = first + RowsOfAStatement(gallery, first);
-    PM_RETURN_IF_ERROR(InsertItems(&transaction, key, gallery, parameters, first, last));
-    first = last;
-  }
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const int64_t key, Insert(&transaction, collection, collection.items,
+                                                collection.latest_version + collection.items));
+  uint64_t version = collection.latest_version;
+  PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
+    for (size_t first = 0; first < part.ids.size();) {
+      const size_t last = first + RowsOfAStatement(part, first);
+      PM_RETURN_IF_ERROR(InsertItems(&transaction, key, part, version, first, last));
+      version += last - first;
+      first = last;
+    }
+    return absl::OkStatus();
+  }));
+  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, collection.parameters.collection_uuid));
   return transaction.Commit();
 }
 

@@ -35,7 +35,6 @@ class PostgresStore final : public Store {
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
-  absl::Status Import(const StoredCollection& collection, const Gallery& gallery) override;
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
@@ -55,6 +54,7 @@ class PostgresStore final : public Store {
                                      std::function<void(const absl::Status&)> report) override;
 
  protected:
+  absl::Status ImportParts(const StoredCollection& collection, GallerySource source) override;
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
                          bool with_features, absl::FunctionRef<bool(Item)> visit) override;
 

@@ -49,19 +49,19 @@ absl::Status SqliteStore::Create(const StoredCollection& collection) {
   return transaction.Commit();
 }
 
-absl::Status SqliteStore::Import(const StoredCollection& collection, const Gallery& gallery) {
-  PM_RETURN_IF_ERROR(CheckGallery(gallery, collection.parameters));
+absl::Status SqliteStore::ImportParts(const StoredCollection& collection, GallerySource source) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, gallery.version));
+  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, collection.latest_version));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(collection.parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(ItemWriter writer, ItemWriter::Prepare(database_.get(), key));
   UpsertResult ignored;
-  for (size_t row = 0; row < gallery.ids.size(); ++row) {
-    const Item item = ItemOf(gallery, row);
-    PM_RETURN_IF_ERROR(CheckItem(item, collection.parameters));
-    PM_RETURN_IF_ERROR(writer.Write(item, &ignored));
-  }
+  PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
+    for (size_t row = 0; row < part.ids.size(); ++row) {
+      PM_RETURN_IF_ERROR(writer.Write(ItemOf(part, row), &ignored));
+    }
+    return absl::OkStatus();
+  }));
   PM_RETURN_IF_ERROR(writer.Finish());
   return transaction.Commit();
 }

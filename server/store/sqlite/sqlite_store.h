@@ -30,7 +30,6 @@ class SqliteStore final : public Store {
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
-  absl::Status Import(const StoredCollection& collection, const Gallery& gallery) override;
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
@@ -53,6 +52,7 @@ class SqliteStore final : public Store {
   }
 
  protected:
+  absl::Status ImportParts(const StoredCollection& collection, GallerySource source) override;
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
                          bool with_features, absl::FunctionRef<bool(Item)> visit) override;
 

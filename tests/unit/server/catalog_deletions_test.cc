@@ -76,8 +76,8 @@ class StoreWithAHook final : public Store {
     return store_->ListStates();
   }
   absl::Status Create(const StoredCollection& c) override { return store_->Create(c); }
-  absl::Status Import(const StoredCollection& c, const Gallery& gallery) override {
-    return store_->Import(c, gallery);
+  absl::Status ImportParts(const StoredCollection& c, GallerySource source) override {
+    return store_->Import(c, source);
   }
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override { return store_->Delete(uuid); }
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& p,

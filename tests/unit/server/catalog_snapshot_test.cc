@@ -6,8 +6,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
-#include "server/engine/snapshot_io.h"
+#include "common/protocol/snapshot.h"
 #include "tests/unit/server/catalog_fixture.h"
+#include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 namespace {
@@ -19,31 +20,14 @@ constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 class CatalogSnapshot : public CatalogTest {
  protected:
   std::string Snapshot(const std::string& name) const {
-    const auto view = catalog_->Find(name);
-    EXPECT_THAT(view, IsOk());
-    const auto gallery = catalog_->LoadGallery(*view);
-    EXPECT_THAT(gallery, IsOk());
-    std::string bytes;
-    EXPECT_THAT(WriteSnapshot(*view->published, *gallery,
-                              [&](absl::string_view block) {
-                                bytes.append(block.data(), block.size());
-                                return absl::OkStatus();
-                              }),
-                IsOk());
-    return bytes;
+    return SnapshotOf(*catalog_, *catalog_->Find(name));
   }
 
-  static absl::StatusOr<SnapshotContents> Collect(const std::string& bytes) {
-    SnapshotCollector collector([](const v1::SnapshotCollection&) { return absl::OkStatus(); });
-    if (absl::Status status = collector.Read(bytes); !status.ok()) return status;
-    return collector.Finish();
-  }
-
-  absl::StatusOr<CollectionView> Restore(const std::string& bytes, const std::string& name) {
-    auto contents = Collect(bytes);
+  absl::StatusOr<CollectionView> RestoreAs(const std::string& bytes, const std::string& name) {
+    auto contents = Parse(bytes);
     EXPECT_THAT(contents, IsOk());
     contents->collection.name = name;
-    return catalog_->Restore(std::move(contents->collection), std::move(contents->gallery));
+    return Restore(catalog_.get(), *contents);
   }
 
   // Ids and distances of the nearest few, for every slot.
@@ -73,7 +57,7 @@ TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAli
   const auto before = Answer("birds");
   const std::string bytes = Snapshot("birds");
   ASSERT_THAT(catalog_->Delete("birds"), IsOk());
-  const auto view = Restore(bytes, "eagles");
+  const auto view = RestoreAs(bytes, "eagles");
   ASSERT_THAT(view, IsOk());
   EXPECT_EQ(view->items, 20u);
   EXPECT_EQ(view->retriever, nullptr);
@@ -90,7 +74,7 @@ TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
   Build("birds");
   const std::string bytes = Snapshot("birds");
   const auto before = Answer("birds");
-  const auto copy = Restore(bytes, "copy");
+  const auto copy = RestoreAs(bytes, "copy");
   ASSERT_THAT(copy, IsOk());
   EXPECT_NE(copy->published->fingerprint, birds.published->fingerprint);
   EXPECT_NE(copy->published->parameters.collection_uuid,
@@ -98,10 +82,10 @@ TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
   EXPECT_EQ(copy->latest_version, 20u);
   Build("copy");
   EXPECT_THAT(Answer("copy"), SizeIs(before.size()));
-  EXPECT_EQ(catalog_->LoadGallery(*copy)->features, catalog_->LoadGallery(birds)->features);
+  EXPECT_EQ(LoadGallery(*catalog_, *copy).features, LoadGallery(*catalog_, birds).features);
   EXPECT_EQ(Answer("birds"), before);
-  EXPECT_THAT(Restore(bytes, "birds"), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
-  EXPECT_THAT(Restore(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
+  EXPECT_THAT(RestoreAs(bytes, "birds"), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
 }
 
 // It would be saved under the UUID, and searches would find what the deleted one had.
@@ -113,7 +97,7 @@ TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) 
                               [&](int done, int steps) {
                                 if (done == steps) {
                                   EXPECT_THAT(catalog_->Delete("birds"), IsOk());
-                                  restored = Restore(bytes, "birds");
+                                  restored = RestoreAs(bytes, "birds");
                                 }
                                 return absl::OkStatus();
                               }),
@@ -147,13 +131,13 @@ TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
   int distinct = 0;
   uint64_t last = 0;
   for (int i = 0; i < 40 || distinct < 3; ++i) {
-    const auto contents = Collect(Snapshot("birds"));
+    const auto contents = Parse(Snapshot("birds"));
     ASSERT_THAT(contents, IsOk());
     ASSERT_THAT(contents->gallery.ids, SizeIs(kItems));
     for (const std::string& payload : contents->gallery.payloads) {
       ASSERT_EQ(payload, contents->gallery.payloads[0]);
     }
-    const uint64_t version = contents->gallery.version;
+    const uint64_t version = contents->collection.latest_version;
     ASSERT_EQ(version % kItems, 0u);
     const uint64_t batch = version / kItems - 1;
     ASSERT_EQ(contents->gallery.payloads[0],
@@ -166,12 +150,12 @@ TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
 
 TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
   CreateBirds(5);
-  auto contents = *Collect(Snapshot("birds"));
+  auto contents = *Parse(Snapshot("birds"));
   ASSERT_THAT(catalog_->Delete("birds"), IsOk());
   const auto restore = [&](const std::function<void(SnapshotContents*)>& spoil) {
     SnapshotContents spoilt = contents;
     spoil(&spoilt);
-    return catalog_->Restore(std::move(spoilt.collection), std::move(spoilt.gallery)).status();
+    return Restore(catalog_.get(), spoilt).status();
   };
   EXPECT_THAT(restore([](auto* c) {
                 c->collection.parameters.slot_labels = {3, 5, 11};
@@ -186,36 +170,26 @@ TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
 }
 
 // Well-formed blocks around what no collection can hold.
-TEST_F(CatalogSnapshot, TheCollectorNamesTheBlockOfABadItem) {
-  const CollectionView view = CreateBirds(3);
-  Gallery gallery = *catalog_->LoadGallery(view);
-  PublishedCollection published = *view.published;
-  const auto collect = [&] {
-    std::string bytes;
-    EXPECT_THAT(WriteSnapshot(published, gallery,
-                              [&](absl::string_view block) {
-                                bytes.append(block.data(), block.size());
-                                return absl::OkStatus();
-                              }),
-                IsOk());
-    return Collect(bytes).status();
-  };
-  gallery.labels[1] = 4;
-  EXPECT_THAT(collect(), FailsWith(kDataLoss,
-                                   "block 3 (items) holds what no snapshot can: item 1: "
-                                   "label must be one of"));
-  gallery.labels[1] = 3;
-  gallery.payloads[2] = "{";
-  EXPECT_THAT(collect(), FailsWith(kDataLoss,
-                                   "block 3 (items) holds what no snapshot can: item 2: "
-                                   "payload"));
-  gallery.payloads[2] = "";
-  EXPECT_THAT(collect(), IsOk());
+TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
+  CreateBirds(3);
+  SnapshotContents contents = *Parse(Snapshot("birds"));
+  const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
+  contents.gallery.labels[1] = 4;
+  EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                 "block 3 (items) holds what no snapshot can: item 1: "
+                                 "label must be one of"));
+  contents.gallery.labels[1] = 3;
+  contents.gallery.payloads[2] = "{";
+  EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                 "block 3 (items) holds what no snapshot can: item 2: "
+                                 "payload"));
+  contents.gallery.payloads[2] = "";
+  EXPECT_THAT(parse(), IsOk());
   for (const char* uuid : {"", "birds", "00000000-0000-4000-8000-00000000000G"}) {
-    published.parameters.collection_uuid = uuid;
-    EXPECT_THAT(collect(), FailsWith(kDataLoss,
-                                     "block 1 (collection) holds what no snapshot can: "
-                                     "collection_uuid is no UUID"));
+    contents.collection.parameters.collection_uuid = uuid;
+    EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                   "block 1 (collection) holds what no snapshot can: "
+                                   "collection_uuid is no UUID"));
   }
 }
 
@@ -237,7 +211,7 @@ TEST_F(CatalogSnapshot, NothingIsAllocatedForWhatIsOnlyPromised) {
   for (int i = 0; i < kDim; ++i) item.add_features(1);
   ASSERT_THAT(writer.Add(item), IsOk());
   EXPECT_THAT(writer.Finish(), FailsWith(absl::StatusCode::kInternal, ""));
-  EXPECT_THAT(Collect(promised), FailsWith(kDataLoss, "block 4 is missing"));
+  EXPECT_THAT(Parse(promised), FailsWith(kDataLoss, "block 4 is missing"));
 }
 
 }  // namespace

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "server/engine/snapshot_io.h"
 #include "tests/unit/server/core_calls.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 namespace {
@@ -179,14 +179,10 @@ void CoreLoad::Build() {
 absl::Status CoreLoad::CopyAndDelete() {
   Catalog& catalog = core_.catalog();
   const CollectionView birds = *catalog.Find("birds");
-  SnapshotCollector collector([](const v1::SnapshotCollection&) { return absl::OkStatus(); });
-  EXPECT_THAT(WriteSnapshot(*birds.published, *catalog.LoadGallery(birds),
-                            [&](absl::string_view block) { return collector.Read(block); }),
-              IsOk());
-  auto contents = collector.Finish();
+  auto contents = Parse(SnapshotOf(catalog, birds));
   if (!contents.ok()) return contents.status();
   contents->collection.name = "copy";
-  const auto copy = catalog.Restore(std::move(contents->collection), std::move(contents->gallery));
+  const auto copy = Restore(&catalog, *contents);
   if (!copy.ok()) return copy.status();
   EXPECT_GE(copy->items, static_cast<uint64_t>(kBaseItems));
   EXPECT_THAT(catalog.Build("copy", nullptr), IsOk());

@@ -60,6 +60,25 @@ std::vector<Item> MakeItems(int count, unsigned seed) {
   return items;
 }
 
+Gallery GalleryOf(const std::vector<Item>& items) {
+  Gallery gallery;
+  gallery.features.resize(static_cast<Eigen::Index>(items.size()), kDim);
+  for (const Item& item : items) {
+    const auto row = static_cast<Eigen::Index>(gallery.ids.size());
+    gallery.features.row(row) = Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
+    gallery.ids.push_back(item.id);
+    gallery.labels.push_back(item.label);
+    gallery.payloads.push_back(item.payload);
+  }
+  return gallery;
+}
+
+absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery) {
+  collection.items = gallery.ids.size();
+  collection.latest_version = gallery.version;
+  return store->Import(collection, [&](Store::GalleryPartVisitor visit) { return visit(gallery); });
+}
+
 Embedding SomeEmbedding(int items) {
   Embedding embedding;
   embedding.objective = -1.25;

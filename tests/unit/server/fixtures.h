@@ -29,6 +29,10 @@ StoredCollection SmallCollection(const std::string& name);
 Item MakeItem(const std::string& id, int32_t label, unsigned seed);
 // Items "item-000", "item-001", ... with labels 3, 5, 9, 3, ...
 std::vector<Item> MakeItems(int count, unsigned seed);
+// As it is read from a store, but for its version and key.
+Gallery GalleryOf(const std::vector<Item>& items);
+// Imports the collection with this gallery, in one part, whose version comes before its items'.
+absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery);
 // What an embedding of MakeItems(count, 1) might be; the coordinates mean nothing.
 Embedding SomeEmbedding(int items);
 

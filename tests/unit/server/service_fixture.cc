@@ -1,8 +1,8 @@
 #include "tests/unit/server/service_fixture.h"
 
 #include "common/protocol/codec.h"
-#include "common/protocol/snapshot.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 
@@ -50,22 +50,9 @@ v1::Item ServiceTest::ItemMessage(const Item& item) {
 }
 
 std::string ServiceTest::SnapshotBytes(int items) {
-  const StoredCollection collection = SmallCollection("birds");
-  v1::SnapshotCollection head;
-  head.set_name(collection.name);
-  ToProto(collection.parameters, head.mutable_parameters());
-  head.set_items(static_cast<uint64_t>(items));
-  std::string bytes;
-  SnapshotWriter writer([&](absl::string_view block) {
-    bytes.append(block.data(), block.size());
-    return absl::OkStatus();
-  });
-  EXPECT_THAT(writer.Begin(head, collection.anchors), IsOk());
-  for (const Item& item : MakeItems(items, 1)) {
-    EXPECT_THAT(writer.Add(ItemMessage(item)), IsOk());
-  }
-  EXPECT_THAT(writer.Finish(), IsOk());
-  return bytes;
+  SnapshotContents contents = {SmallCollection("birds"), GalleryOf(MakeItems(items, 1))};
+  contents.collection.items = static_cast<uint64_t>(items);
+  return BytesOf(contents);
 }
 
 v1::UpsertItemsRequest ServiceTest::Message(const std::string& collection,

@@ -9,6 +9,7 @@
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 namespace {
@@ -218,7 +219,7 @@ TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfte
 // version, but nothing else of it is as it was.
 TEST_F(SharedCatalog, ACollectionThatCameBackUnderItsUuidIsNotTakenForTheOneThatIsGone) {
   const CollectionView birds = CreateBirds(5);
-  Gallery gallery = *one_->LoadGallery(birds);
+  const SnapshotContents contents = *Parse(SnapshotOf(*one_, birds));
   ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());
   const StepObserver observer;
   ASSERT_THAT(one_->Build("birds", observer), IsOk());
@@ -234,11 +235,7 @@ TEST_F(SharedCatalog, ACollectionThatCameBackUnderItsUuidIsNotTakenForTheOneThat
                       "WHERE query LIKE 'LISTEN%' AND datname = '" +
                           database + "'");
   ASSERT_THAT(one_->Delete("birds"), IsOk());
-  StoredCollection collection;
-  collection.name = "birds";
-  collection.parameters = birds.published->parameters;
-  collection.anchors = birds.published->anchors;
-  const auto restored = one_->Restore(std::move(collection), std::move(gallery));
+  const auto restored = Restore(one_.get(), contents);
   ASSERT_THAT(restored, IsOk());
   EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
   ASSERT_THAT(one_->Build("birds", observer), IsOk());

@@ -218,6 +218,30 @@ TEST_F(OfAnchors, AnchorsAreLimitedToo) {
               FailsWith(kExhausted, "anchors of the snapshot is 12, more than the limit of 11"));
 }
 
+class OfBytes : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Small() {
+    DaemonOptions options = Tight();
+    options.limits.max_items = 1000;
+    options.limits.max_snapshot_bytes = 3000;
+    return options;
+  }
+  OfBytes() : SnapshotLimitsTest(Small()) {}
+};
+
+TEST_F(OfBytes, TakenAndRestoredOnesAreLimitedToo) {
+  const std::string bytes = SnapshotBytes(100);
+  ASSERT_GT(bytes.size(), 3000u);
+  EXPECT_THAT(Restore("new", bytes, 1000),
+              FailsWith(kExhausted,
+                        "number of bytes of the snapshot is 3709, more than the limit "
+                        "of 3000 (max_snapshot_bytes)"));
+  EXPECT_EQ(Collections(), 0);
+  MakeBirds(100, false);
+  EXPECT_THAT(Snapshot("birds"),
+              FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
+}
+
 // Blocks are larger than the smallest message; pieces are not.
 TEST_F(SnapshotLimitsTest, ASmallMessageLimitDoesNotKeepALargeItemIn) {
   grpc::ClientContext context;

@@ -83,7 +83,7 @@ TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
                                     int start) {
   auto store = SqliteStore::Open(directory);
   if (store.ok() && ::write(start, "x", 1) == 1) {
-    (*store)->Import(collection, gallery).IgnoreError();
+    Import(store->get(), collection, gallery).IgnoreError();
   }
   ::pause();
   ::_exit(1);
@@ -118,7 +118,7 @@ TEST(StoreCrash, AnImportThatIsKilledIsThereAsAWholeOrNotAtAll) {
     ASSERT_THAT(store, IsOk());
     if ((*store)->ListStates()->empty()) {
       ++interrupted;
-      ASSERT_THAT((*store)->Import(collection, gallery), IsOk());
+      ASSERT_THAT(Import(store->get(), collection, gallery), IsOk());
     }
     const auto stored = (*store)->LoadGallery(collection.parameters);
     ASSERT_THAT(stored, IsOk());

@@ -10,19 +10,6 @@
 namespace privatemail::testing {
 namespace {
 
-Gallery GalleryOf(const std::vector<Item>& items) {
-  Gallery gallery;
-  gallery.features.resize(static_cast<Eigen::Index>(items.size()), kDim);
-  for (const Item& item : items) {
-    const auto row = static_cast<Eigen::Index>(gallery.ids.size());
-    gallery.features.row(row) = Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
-    gallery.ids.push_back(item.id);
-    gallery.labels.push_back(item.label);
-    gallery.payloads.push_back(item.payload);
-  }
-  return gallery;
-}
-
 using StoreImport = StoreConformance;
 
 TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
@@ -31,7 +18,7 @@ TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
   items[3].payload = "[1,2]";
   Gallery gallery = GalleryOf(items);
   gallery.version = 70;
-  ASSERT_THAT(store_->Import(fish, gallery), IsOk());
+  ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
   Reopen();
   const auto loaded = store_->LoadCollection(fish.parameters.collection_uuid);
   ASSERT_THAT(loaded, IsOk());
@@ -57,7 +44,7 @@ TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
 
 TEST_P(StoreImport, IsACollectionLikeAnyOtherAfterwards) {
   const StoredCollection fish = SmallCollection("fish");
-  ASSERT_THAT(store_->Import(fish, GalleryOf(MakeItems(5, 7))), IsOk());
+  ASSERT_THAT(Import(store_.get(), fish, GalleryOf(MakeItems(5, 7))), IsOk());
   const auto upserted = store_->Upsert(fish.parameters, MakeItems(7, 7));
   ASSERT_THAT(upserted, IsOk());
   EXPECT_EQ(upserted->unchanged, 5u);
@@ -78,7 +65,7 @@ TEST_P(StoreImport, TakesNoEmbeddingOfADeletedCollectionWithItsUuid) {
   embedding.items_version = 5;
   ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
   ASSERT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
-  ASSERT_THAT(store_->Import(collection_, gallery), IsOk());
+  ASSERT_THAT(Import(store_.get(), collection_, gallery), IsOk());
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, embedding),
               FailsWith(absl::StatusCode::kNotFound, collection_.parameters.collection_uuid));
   EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
@@ -89,21 +76,70 @@ TEST_P(StoreImport, TakesNoEmbeddingOfADeletedCollectionWithItsUuid) {
 }
 
 TEST_P(StoreImport, TakesAnEmptyGalleryAndOneOfMoreBytesThanAStatementHolds) {
-  ASSERT_THAT(store_->Import(SmallCollection("none"), Gallery()), IsOk());
+  ASSERT_THAT(Import(store_.get(), SmallCollection("none"), Gallery()), IsOk());
   std::vector<Item> items = MakeItems(40, 7);
   for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
   const StoredCollection fish = SmallCollection("fish");
-  ASSERT_THAT(store_->Import(fish, GalleryOf(items)), IsOk());
+  ASSERT_THAT(Import(store_.get(), fish, GalleryOf(items)), IsOk());
   EXPECT_EQ(store_->LoadGallery(fish.parameters)->payloads, GalleryOf(items).payloads);
+}
+
+// In as many parts as there are items, and empty ones.
+TEST_P(StoreImport, TakesPartsOfAnySize) {
+  StoredCollection fish = SmallCollection("fish");
+  const Gallery whole = GalleryOf(MakeItems(9, 7));
+  fish.items = 9;
+  fish.latest_version = 70;
+  const auto source = [](Store::GalleryPartVisitor visit) -> absl::Status {
+    for (const Item& item : MakeItems(9, 7)) {
+      for (const Gallery& part : {GalleryOf({item}), Gallery()}) {
+        if (absl::Status visited = visit(part); !visited.ok()) return visited;
+      }
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(store_->Import(fish, source), IsOk());
+  const auto stored = store_->LoadGallery(fish.parameters);
+  ASSERT_THAT(stored, IsOk());
+  EXPECT_EQ(stored->version, 79u);
+  EXPECT_EQ(stored->ids, whole.ids);
+  EXPECT_EQ(stored->features, whole.features);
+  const std::vector<std::string> last = {"item-008"};
+  EXPECT_EQ(store_->GetItems(fish.parameters, last)->front().version, 79u);
+}
+
+TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
+  StoredCollection fish = SmallCollection("fish");
+  fish.items = 6;
+  const auto import = [&](std::vector<Gallery> parts, const absl::Status& outcome) {
+    return store_->Import(fish, [&](Store::GalleryPartVisitor visit) -> absl::Status {
+      for (const Gallery& part : parts) {
+        if (absl::Status visited = visit(part); !visited.ok()) return visited;
+      }
+      return outcome;
+    });
+  };
+  const Gallery first = GalleryOf(MakeItems(5, 7));
+  EXPECT_THAT(import({first}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 5"));
+  EXPECT_THAT(import({GalleryOf(MakeItems(7, 7))}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 7"));
+  EXPECT_THAT(import({first}, absl::DataLossError("the file is damaged")),
+              FailsWith(absl::StatusCode::kDataLoss, "the file is damaged"));
+  EXPECT_THAT(import({first, GalleryOf({MakeItems(5, 7).back()})}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+  EXPECT_EQ(backend_->Rows("items"), 0);
+  EXPECT_EQ(backend_->Rows("collections"), 1);
+  EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
 }
 
 TEST_P(StoreImport, RefusesANameOrAUuidThatIsTaken) {
   const Gallery gallery = GalleryOf(MakeItems(3, 7));
-  EXPECT_THAT(store_->Import(SmallCollection("birds"), gallery),
+  EXPECT_THAT(Import(store_.get(), SmallCollection("birds"), gallery),
               FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
   StoredCollection copy = collection_;
   copy.name = "fish";
-  EXPECT_THAT(store_->Import(copy, gallery),
+  EXPECT_THAT(Import(store_.get(), copy, gallery),
               FailsWith(absl::StatusCode::kAlreadyExists, collection_.parameters.collection_uuid));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
@@ -115,16 +151,16 @@ TEST_P(StoreImport, LeavesNothingBehindWhenAnItemInTheMiddleIsBad) {
   for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
   Gallery gallery = GalleryOf(items);
   gallery.features(30, 2) = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(store_->Import(SmallCollection("fish"), gallery),
+  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
               FailsWith(absl::StatusCode::kInvalidArgument, "value in column 2 is nan"));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
-  EXPECT_THAT(store_->Import(SmallCollection("fish"), GalleryOf(items)), IsOk());
+  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), GalleryOf(items)), IsOk());
 }
 
 TEST_P(StoreImport, RefusesAGalleryThatIsNotOne) {
   const auto refused = [&](const Gallery& gallery, const std::string& part) {
-    EXPECT_THAT(store_->Import(SmallCollection("fish"), gallery),
+    EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
                 FailsWith(absl::StatusCode::kInvalidArgument, part));
   };
   std::vector<Item> items = MakeItems(3, 7);
@@ -154,7 +190,7 @@ TEST(PostgresImport, ThatIsCutOffInTheMiddleLeavesNothingBehind) {
   absl::Status status;
   std::atomic<bool> ended = false;
   std::thread import([&] {
-    status = store->Import(fish, gallery);
+    status = Import(store.get(), fish, gallery);
     ended = true;
   });
   // Rows are there by then, which nobody else sees.
@@ -167,7 +203,7 @@ TEST(PostgresImport, ThatIsCutOffInTheMiddleLeavesNothingBehind) {
   EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable, ""));
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.items"), "0");
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.collections"), "0");
-  ASSERT_THAT(store->Import(fish, gallery), IsOk());
+  ASSERT_THAT(Import(store.get(), fish, gallery), IsOk());
   EXPECT_EQ(store->LoadGallery(fish.parameters)->ids, gallery.ids);
 }
 

@@ -1,0 +1,63 @@
+#include "server/store/scratch_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace privatemail {
+
+absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::string& directory,
+                                                                 absl::string_view holds) {
+  std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
+  const int file = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file < 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot make a file for ", holds, " in ",
+                                                      directory, ": ", std::strerror(errno)));
+  }
+  ::unlink(path.c_str());
+  return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
+}
+
+ScratchFile::~ScratchFile() { ::close(file_); }
+
+absl::Status ScratchFile::Unusable(absl::string_view doing) const {
+  const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
+                                           ": ", std::strerror(errno));
+  const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
+  return full ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message);
+}
+
+absl::Status ScratchFile::Append(absl::string_view bytes) {
+  for (int64_t at = size_; !bytes.empty();) {
+    const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Unusable("write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+    at += written;
+    if (bytes.empty()) size_ = at;  // what is there in part counts as not there
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScratchFile::Read(int64_t at, size_t size, char* bytes) const {
+  while (size > 0) {
+    const ssize_t read = ::pread(file_, bytes, size, at);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return Unusable("read");
+    if (read == 0) {
+      return absl::DataLossError(
+          absl::StrCat("the file in data_dir for ", holds_, " is shorter than was written"));
+    }
+    bytes += read;
+    at += read;
+    size -= static_cast<size_t>(read);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

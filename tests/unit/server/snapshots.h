@@ -1,0 +1,28 @@
+// Snapshots in memory.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SNAPSHOTS_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_SNAPSHOTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/engine/catalog.h"
+#include "server/store/types.h"
+
+namespace privatemail::testing {
+
+// All that a snapshot holds. The counts of the collection are those of the snapshot.
+struct SnapshotContents {
+  StoredCollection collection;
+  Gallery gallery;
+};
+
+Gallery LoadGallery(const Catalog& catalog, const CollectionView& view);
+std::string SnapshotOf(const Catalog& catalog, const CollectionView& view);
+// Contents that need not make any sense, in blocks that are whole.
+std::string BytesOf(const SnapshotContents& contents);
+absl::StatusOr<SnapshotContents> Parse(const std::string& bytes);
+absl::StatusOr<CollectionView> Restore(Catalog* catalog, const SnapshotContents& contents);
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_SNAPSHOTS_H_
