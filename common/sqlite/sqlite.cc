@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/checked_pages.h"
 
@@ -30,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& 
   return database;
 }
 
-absl::Status Database::ErrorOf(int code) const {
+absl::Status Database::Explain(int code) const {
   const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   if (code == SQLITE_IOERR_DATA) {
     return absl::DataLossError(
@@ -62,6 +63,8 @@ absl::Status Database::ErrorOf(int code) const {
           absl::StrCat("database file ", path_, ": ", reason, " (code ", code, ")"));
   }
 }
+
+absl::Status Database::ErrorOf(int code) const { return PlaceError(Explain(code)); }
 
 absl::Status Database::Execute(const std::string& sql) {
   const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);

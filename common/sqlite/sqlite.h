@@ -21,8 +21,8 @@ class Statement;
 
 // One connection. Every failure is a status that names the file: DATA_LOSS when it is damaged or no
 // database, RESOURCE_EXHAUSTED when the disk, the quota or the largest file that is allowed is full
-// or a value is too big, FAILED_PRECONDITION when it cannot be opened or written, UNAVAILABLE when another program holds it for longer than
-// the busy timeout, INTERNAL otherwise.
+// or a value is too big, FAILED_PRECONDITION when it cannot be opened or written, UNAVAILABLE when
+// another program holds it for longer than the busy timeout, INTERNAL otherwise.
 class Database {
  public:
   // Opens or creates the file. A database that is not readable shows at the first statement.
@@ -37,7 +37,7 @@ class Database {
   // The single value of a query that returns one text or number.
   absl::StatusOr<std::string> Query(absl::string_view sql);
 
-  // The status for a result code other than OK, ROW and DONE.
+  // The status for a result code other than OK, ROW and DONE; a PlaceError.
   absl::Status ErrorOf(int code) const;
   const std::string& path() const { return path_; }
 
@@ -47,6 +47,7 @@ class Database {
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
   static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
+  absl::Status Explain(int code) const;
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
@@ -153,7 +154,11 @@ absl::Status Gate::Work(Call* call, const Handler& handler) {
   PM_RETURN_IF_ERROR(waited);
   if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
   const absl::Status status = handler(*call);
-  if (absl::IsResourceExhausted(status)) parts_.metrics->CountRejection("size");
+  if (IsPlaceError(status)) {
+    parts_.metrics->CountStoreError(status.code());
+  } else if (absl::IsResourceExhausted(status)) {
+    parts_.metrics->CountRejection("size");
+  }
   return status;
 }
 
@@ -161,7 +166,8 @@ void Gate::Conclude(Call* call, const absl::Status& status) {
   if (call->builds_) parts_.metrics->EndBuild(call->collection_);
   Record(*call, status);
   call->untaken_.emplace(&idle_, call->parts_.context, call->limits().stream_idle_seconds);
-  call->Answer(ToGrpc(status));
+  const bool operates = call->key_ != nullptr && call->key_->Has(kAdminScope);
+  call->Answer(ToGrpc(operates ? status : WithoutPlace(status)));
 }
 
 // It names nothing and changes nothing, and comes every few seconds.

@@ -108,6 +108,14 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
   for (const char* limit : {"rate", "concurrency", "size"}) rejections_->Add({{"limit", limit}});
   for (const char* code : {"UNAUTHENTICATED", "PERMISSION_DENIED"})
     refusals_->Add({{"code", code}});
+  store_errors_ = &prometheus::BuildCounter()
+                       .Name("privatemail_store_errors_total")
+                       .Help("Calls that failed because the store, or a disk, was away or full.")
+                       .Register(registry_);
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kUnavailable, absl::StatusCode::kResourceExhausted}) {
+    store_errors_->Add({{"code", absl::StatusCodeToString(code)}});
+  }
   audit_failures_ = &prometheus::BuildCounter()
                          .Name("privatemail_audit_failures_total")
                          .Help("Lines of the audit log that could not be written.")
@@ -131,6 +139,10 @@ void Metrics::CountCall(const std::string& rpc, const absl::Status& status, doub
 
 void Metrics::CountRejection(const std::string& limit) {
   rejections_->Add({{"limit", limit}}).Increment();
+}
+
+void Metrics::CountStoreError(absl::StatusCode code) {
+  store_errors_->Add({{"code", absl::StatusCodeToString(code)}}).Increment();
 }
 
 void Metrics::SetCertificateExpiry(absl::Time time) {

@@ -30,6 +30,7 @@ class Metrics {
   void CountCall(const std::string& rpc, const absl::Status& status, double seconds);
   // Which kind of limit refused a call: "rate", "concurrency" or "size".
   void CountRejection(const std::string& limit);
+  void CountStoreError(absl::StatusCode code);
   void CountAuditFailure() { audit_failures_->Increment(); }
   void SetCertificateExpiry(absl::Time time);
 
@@ -48,6 +49,7 @@ class Metrics {
   prometheus::Family<prometheus::Histogram>* seconds_;
   prometheus::Family<prometheus::Counter>* rejections_;
   prometheus::Family<prometheus::Counter>* refusals_;
+  prometheus::Family<prometheus::Counter>* store_errors_;
   prometheus::Counter* audit_failures_;
   prometheus::Gauge* certificate_expiry_;
   mutable std::mutex builds_mutex_;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 
 namespace privatemail {
 
@@ -16,8 +17,8 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
   std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
   const int file = ::mkostemp(path.data(), O_CLOEXEC);
   if (file < 0) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot make a file for ", holds, " in ",
-                                                      directory, ": ", std::strerror(errno)));
+    return PlaceError(absl::FailedPreconditionError(absl::StrCat(
+        "cannot make a file for ", holds, " in ", directory, ": ", std::strerror(errno))));
   }
   ::unlink(path.c_str());
   return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
@@ -29,7 +30,7 @@ absl::Status ScratchFile::Unusable(absl::string_view doing) const {
   const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
                                            ": ", std::strerror(errno));
   const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
-  return full ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message);
+  return PlaceError(full ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message));
 }
 
 absl::Status ScratchFile::Append(absl::string_view bytes) {

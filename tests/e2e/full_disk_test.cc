@@ -1,6 +1,7 @@
 // A daemon whose disk is full: no file may grow beyond what prlimit allows. It refuses what it
 // cannot keep, naming the file, loses nothing, answers searches, and goes on when there is space.
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -155,6 +156,66 @@ TEST_F(FullDisk, AKeyIsRefusedNamingTheFileAndTheOthersStay) {
   AllowAll();
   EXPECT_THAT(transport.CreateKey(request), IsOk());
   EXPECT_EQ(transport.ListKeys()->keys_size(), 3);
+}
+
+// Files without a name are not the store's: a build reads, and a snapshot writes nothing else.
+TEST_F(FullDisk, FeaturesOfABuildAndSnapshotsThatFindNoPlaceAreRefused) {
+  const std::string settings = folder_.Write("settings.toml", "max_build_memory = 65536\n");
+  daemon_ = std::make_unique<Daemon>(folder_ / "data",
+                                     std::vector<std::string>{"--insecure", "--config", settings});
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  user_.flags = {"--server", daemon_->address(), "--insecure"};
+  CreateCollection();
+  Fill();
+  const auto snapshot = [&](std::string* bytes) {
+    return Connect().SnapshotCollection("things", [&](absl::string_view piece) {
+      bytes->append(piece.data(), piece.size());
+      return absl::OkStatus();
+    });
+  };
+  std::string bytes;
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
+  EXPECT_THAT(
+      BuildStatus(),
+      FailsWith(kExhausted, "cannot write the file in data_dir for the features of a build"));
+  EXPECT_THAT(snapshot(&bytes),
+              FailsWith(kExhausted, "cannot write the file in data_dir for a snapshot"));
+  EXPECT_EQ(bytes, "") << "a snapshot that is not whole was sent";
+  AllowAll();
+  EXPECT_THAT(BuildStatus(), IsOk());
+  EXPECT_THAT(snapshot(&bytes), IsOk());
+  EXPECT_GT(bytes.size(), kItems * kFeatures * sizeof(float));
+  EXPECT_THAT(Search(), IsOk());
+}
+
+// Which file on which machine is nothing to whom a key for writing was given.
+TEST_F(FullDisk, WhoDoesNotAdministrateIsToldNoPath) {
+  daemon_ = std::make_unique<Daemon>(folder_ / "data");
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  ConnectionOptions options;
+  options.server = daemon_->address();
+  options.trust_fingerprint = daemon_->fingerprint();
+  options.key_file = daemon_->admin_key();
+  const Transport admin = *Transport::Create(options);
+  ASSERT_THAT(admin.CreateCollection(NewThings()), IsOk());
+  v1::CreateKeyRequest request;
+  request.set_name("writer");
+  request.add_scopes(v1::KEY_SCOPE_WRITE);
+  options.key_file = folder_.Write("writer.key", admin.CreateKey(request)->text() + "\n");
+  ASSERT_EQ(::chmod(options.key_file.c_str(), 0600), 0);
+  const Transport writer = *Transport::Create(options);
+  Writer items("a", "things", 1);
+  ASSERT_THAT(items.Write(writer, 10), IsOk());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  EXPECT_THAT(items.WriteUntilFailure(admin), FailsWith(kExhausted, "no space left for database"));
+  const absl::Status told = items.WriteUntilFailure(writer);
+  EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
+  EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
+  AllowAll();
+  EXPECT_THAT(items.Write(writer, 10), IsOk());
+  daemon_->program().Signal(SIGTERM);
+  EXPECT_THAT(daemon_->program().Wait().err, HasSubstr("no space left for database file " +
+                                                       (folder_ / "data/privatemail.sqlite")));
 }
 
 // Started where nothing can be written, it says which file and leaves nothing that would be in the

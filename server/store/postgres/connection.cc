@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::postgres {
@@ -47,8 +48,8 @@ Connection::Connection(const Target& target, PGconn* handle)
 }
 
 absl::Status Connection::Unavailable(absl::string_view reason) const {
-  return absl::UnavailableError(
-      absl::StrCat("the store is unavailable: ", place_, ": ", target_->Redacted(reason)));
+  return PlaceError(absl::UnavailableError(
+      absl::StrCat("the store is unavailable: ", place_, ": ", target_->Redacted(reason))));
 }
 
 absl::Status Connection::ErrorOf(const PGresult* result) const {
@@ -60,8 +61,8 @@ absl::Status Connection::ErrorOf(const PGresult* result) const {
   const std::string reason = primary == nullptr ? "no reason given" : primary;
   const absl::StatusCode code = CodeOf(state);
   if (code == absl::StatusCode::kUnavailable) return Unavailable(reason);
-  return absl::Status(
-      code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")"));
+  return PlaceError(absl::Status(
+      code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")")));
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& target) {
@@ -84,9 +85,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& targe
 
 absl::Status Connection::Prepare() {
   if (PQserverVersion(handle_.get()) < kOldestServer) {
-    return absl::FailedPreconditionError(absl::StrCat(place_, " is of version ",
-                                                      PQserverVersion(handle_.get()) / 10000,
-                                                      ", this program needs 15 or later"));
+    return PlaceError(absl::FailedPreconditionError(
+        absl::StrCat(place_, " is of version ", PQserverVersion(handle_.get()) / 10000,
+                     ", this program needs 15 or later")));
   }
   PM_RETURN_IF_ERROR(Execute(absl::StrCat(
       "SET search_path = privatemail; SET statement_timeout = ",
@@ -99,10 +100,10 @@ absl::Status Connection::Prepare() {
                             "current_setting('synchronous_commit')"));
   for (const int column : {0, 1}) {
     if (settings.Bytes(0, column) == "on") continue;
-    return absl::FailedPreconditionError(
+    return PlaceError(absl::FailedPreconditionError(
         absl::StrCat(place_, " runs with ", column == 0 ? "fsync" : "full_page_writes",
                      " off, so that what it acknowledges would not survive a loss of power: turn "
-                     "it on"));
+                     "it on")));
   }
   // Stricter settings (remote_apply) are left alone.
   const absl::string_view commit = settings.Bytes(0, 2);

@@ -1,4 +1,6 @@
 // Every RPC, called in every way in which it must not be served.
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/rpc/status.h"
@@ -13,6 +15,34 @@ constexpr auto kOk = absl::StatusCode::kOk;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
 constexpr auto kPermissionDenied = absl::StatusCode::kPermissionDenied;
+
+// What the README promises of every RPC, said without the table that the daemon goes by.
+struct Promise {
+  Scopes any_of;
+  bool all_collections = false;
+};
+const Promise& PromiseOf(const std::string& rpc) {
+  static const std::map<std::string, Promise> promises = {
+      {"GetCollection", {kSearchScope | kWriteScope | kAdminScope}},
+      {"ListCollections", {kSearchScope | kWriteScope | kAdminScope}},
+      {"GetAnchors", {kSearchScope | kAdminScope}},
+      {"Retrieve", {kSearchScope | kAdminScope}},
+      {"UpsertItems", {kWriteScope | kAdminScope}},
+      {"DeleteItems", {kWriteScope | kAdminScope}},
+      {"GetItems", {kWriteScope | kAdminScope}},
+      {"ScrollItems", {kWriteScope | kAdminScope}},
+      {"CountItems", {kWriteScope | kAdminScope}},
+      {"BuildEmbedding", {kWriteScope | kAdminScope}},
+      {"CreateCollection", {kAdminScope}},
+      {"DeleteCollection", {kAdminScope}},
+      {"SnapshotCollection", {kAdminScope}},
+      {"RestoreCollection", {kAdminScope}},
+      {"CreateKey", {kAdminScope, true}},
+      {"ListKeys", {kAdminScope, true}},
+      {"RevokeKey", {kAdminScope, true}},
+  };
+  return promises.at(rpc);  // of a new one nothing is promised yet: say it here
+}
 
 class AccessMatrix : public AccessTest {};
 
@@ -49,12 +79,12 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsScopes) {
   for (const Scopes scope : {kSearchScope, kWriteScope}) {
     const std::string key = MakeKey(scope, {}).text();
     for (const MethodDescriptor* method : AllMethods()) {
-      const Rpc& rpc = FindRpc(method->name());
-      if ((rpc.any_of & scope) != 0) continue;
+      const std::string rpc = method->name();
+      if ((PromiseOf(rpc).any_of & scope) != 0) continue;
       const std::string before = Everything();
       EXPECT_THAT(CallOnce(ChannelWith(key), *method, *RequestFor(*method, "birds")),
-                  FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc.name)));
-      EXPECT_EQ(Everything(), before) << rpc.name << " was executed";
+                  FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
+      EXPECT_EQ(Everything(), before) << rpc << " was executed";
     }
   }
 }
@@ -97,7 +127,6 @@ TEST_F(AccessMatrix, AnUploadMayNotMoveOnToAnotherCollection) {
   EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(kPermissionDenied, "'birds'"));
 }
 
-// Said here once more, beside the table: these must not become a searcher's by a slip in it.
 TEST_F(AccessMatrix, ItemsAreNeitherReadNorCountedNorDeletedByWhoMayOnlySearch) {
   const std::string searcher = MakeKey(kSearchScope, {}).text();
   const std::string writer = MakeKey(kWriteScope, {"birds"}).text();
@@ -130,20 +159,20 @@ TEST_F(AccessMatrix, ACollectionIsTakenAwayAndBroughtInByWhoMayAdministerItAlone
 // Without this, tests that expect refusals would pass for a daemon that refuses everything.
 TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
   for (const MethodDescriptor* method : AllMethods()) {
-    const Rpc& rpc = FindRpc(method->name());
+    const Promise& promise = PromiseOf(method->name());
     for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
-      if ((rpc.any_of & scope) == 0) continue;
+      if ((promise.any_of & scope) == 0) continue;
       victim_ = MakeKey(kAnyScope, {}).key().id();
       const std::string collection =
-          rpc.name == std::string("DeleteCollection") ? "fish" : TargetOf(*method);
+          method->name() == "DeleteCollection" ? "fish" : TargetOf(*method);
       const std::vector<std::string> covered =
-          rpc.all_collections ? std::vector<std::string>{} : std::vector{collection};
+          promise.all_collections ? std::vector<std::string>{} : std::vector{collection};
       const absl::Status status = CallOnce(ChannelWith(MakeKey(scope, covered).text()), *method,
                                            *RequestFor(*method, collection));
       // Requests that get so far as to be looked at are not all complete.
       EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status) ||
                   absl::IsFailedPrecondition(status))
-          << rpc.name << ": " << status;
+          << method->name() << ": " << status;
     }
   }
 }

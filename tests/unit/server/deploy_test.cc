@@ -49,6 +49,8 @@ TEST(Alerts, WatchWhatEndsServiceOrTrust) {
   const std::string rules = Deployed("prometheus/alerts.yml");
   for (const char* expression :
        {R"(up\{job="privatemail"\} == 0)", R"(privatemail_audit_failures_total\[5m\]\) > 0)",
+        R"(store_errors_total\{code="UNAVAILABLE"\}\[5m\]\) > 0)",
+        R"(store_errors_total\{code="RESOURCE_EXHAUSTED"\}\[5m\]\) > 0)",
         R"(certificate_expiry_timestamp_seconds - time\(\) <)",
         R"(rejected_total\{limit="concurrency"\})", R"(rejected_total\{limit!="concurrency"\})"}) {
     EXPECT_TRUE(std::regex_search(rules, std::regex(expression))) << expression;

@@ -47,6 +47,21 @@ class KeyCalls : public AccessTest {
     upload->writer = upload->stub->UpsertItems(&upload->context, &upload->totals);
     return upload;
   }
+
+  void Put(const std::string& collection, const std::vector<Item>& items) const {
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse totals;
+    const auto stub = v1::CollectionsService::NewStub(ChannelWith(admin_));
+    const auto writer = stub->UpsertItems(&context, &totals);
+    writer->Write(ServiceTest::Message(collection, items));
+    writer->WritesDone();
+    ASSERT_THAT(FromGrpc(writer->Finish()), IsOk());
+  }
+
+  void Revoke(const v1::CreateKeyResponse& key) {
+    victim_ = key.key().id();
+    ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  }
 };
 
 TEST_F(KeyCalls, AreHeldToItsRateWhateverTheyAskFor) {
@@ -77,12 +92,78 @@ TEST_F(KeyCalls, EndWhenItIsRevoked) {
   const auto upload = Begin(key.text());
   ASSERT_TRUE(upload->Send(MakeItem("before", 3, 1)));
   while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
-  victim_ = key.key().id();
-  ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  Revoke(key);
   const std::string before = Everything();
   upload->Send(MakeItem("after", 3, 2));
   EXPECT_THAT(upload->Finish(), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
   EXPECT_EQ(Everything(), before) << "what came after was stored";
+}
+
+TEST_F(KeyCalls, WithAWholeCollectionEndWhenItIsRevoked) {
+  const auto revoked = FailsWith(absl::StatusCode::kUnauthenticated, "revoked");
+  // More than flow control lets through to a caller who does not read.
+  std::vector<Item> large = MakeItems(400, 1);
+  for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
+  Put("birds", large);
+  {
+    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"birds"});
+    const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+    grpc::ClientContext context;
+    v1::SnapshotCollectionRequest request;
+    request.set_collection("birds");
+    const auto reader = stub->SnapshotCollection(&context, request);
+    v1::SnapshotCollectionResponse piece;
+    ASSERT_TRUE(reader->Read(&piece));
+    Revoke(key);
+    while (reader->Read(&piece)) {
+    }
+    EXPECT_THAT(FromGrpc(reader->Finish()), revoked);
+  }
+  {
+    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"back"});
+    const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+    grpc::ClientContext context;
+    v1::RestoreCollectionResponse response;
+    const auto writer = stub->RestoreCollection(&context, &response);
+    v1::RestoreCollectionRequest message;
+    message.set_collection("back");
+    const std::string bytes = ServiceTest::SnapshotBytes(5);
+    message.set_data(bytes.substr(0, 300));
+    ASSERT_TRUE(writer->Write(message));
+    Revoke(key);
+    message.set_data(bytes.substr(300));
+    writer->Write(message);
+    writer->WritesDone();
+    EXPECT_THAT(FromGrpc(writer->Finish()), revoked);
+    EXPECT_THAT(Everything(), ::testing::Not(::testing::HasSubstr("back")));
+  }
+}
+
+TEST_F(KeyCalls, ThatBuildEndWhenItIsRevoked) {
+  const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
+  v1::CreateCollectionRequest slow = ServiceTest::Birds();
+  slow.set_name("slow");
+  slow.mutable_settings()->set_steps(10000);
+  slow.mutable_settings()->set_normalise(true);
+  {
+    grpc::ClientContext context;
+    v1::CreateCollectionResponse created;
+    ASSERT_THAT(FromGrpc(admin->CreateCollection(&context, slow, &created)), IsOk());
+  }
+  Put("slow", MakeItems(900, 1));
+  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"slow"});
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+  grpc::ClientContext context;
+  v1::BuildEmbeddingRequest request;
+  request.set_collection("slow");
+  const auto reader = stub->BuildEmbedding(&context, request);
+  v1::BuildEmbeddingResponse progress;
+  ASSERT_TRUE(reader->Read(&progress));
+  Revoke(key);
+  while (reader->Read(&progress)) {
+  }
+  EXPECT_THAT(FromGrpc(reader->Finish()), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+  EXPECT_LT(progress.share(), 1);
 }
 
 // The store goes by a UUID, which a restored collection has again: under another name the key is

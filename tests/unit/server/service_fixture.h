@@ -20,6 +20,8 @@ class ServiceTest : public ::testing::Test {
  public:
   static v1::CreateCollectionRequest Birds();
   static v1::Item ItemMessage(const Item& item);
+  static v1::UpsertItemsRequest Message(const std::string& collection,
+                                        const std::vector<Item>& items);
   // A whole snapshot of a collection like Birds() with MakeItems(items, 1), whose UUID is new.
   static std::string SnapshotBytes(int items);
 
@@ -33,9 +35,6 @@ class ServiceTest : public ::testing::Test {
                       v1::UpsertItemsResponse* response);
   absl::Status Build(const std::string& collection,
                      std::vector<v1::BuildEmbeddingResponse>* progress);
-
-  static v1::UpsertItemsRequest Message(const std::string& collection,
-                                        const std::vector<Item>& items);
 
   const TemporaryFolder directory_;
   std::unique_ptr<DaemonServer> daemon_;

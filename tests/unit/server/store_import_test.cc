@@ -133,6 +133,40 @@ TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
   EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
 }
 
+// Also when the last part is a whole one.
+TEST_P(StoreImport, IsReadInPartsWithoutAGapOrAnEmptyOne) {
+  const int64_t whole = GalleryPartRows(kDim);
+  for (const int64_t rows : {whole - 1, whole, whole + 1, 2 * whole, 2 * whole + 1}) {
+    SCOPED_TRACE(rows);
+    Gallery gallery;
+    gallery.features = FloatMatrix::Random(rows, kDim);
+    gallery.labels.assign(static_cast<size_t>(rows), 3);
+    gallery.payloads.assign(static_cast<size_t>(rows), "");
+    for (int64_t row = 0; row < rows; ++row) gallery.ids.push_back(absl::StrCat(100'000 + row));
+    const StoredCollection fish = SmallCollection("fish");
+    ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
+    std::vector<int64_t> sizes;
+    Gallery read;
+    FloatMatrix features(rows, kDim);
+    ASSERT_THAT(store_->ReadGallery(fish.parameters,
+                                    [&](int64_t items, Gallery part) {
+                                      EXPECT_EQ(items, rows);
+                                      features.middleRows(
+                                          static_cast<Eigen::Index>(read.ids.size()),
+                                          part.features.rows()) = part.features;
+                                      sizes.push_back(part.features.rows());
+                                      AppendRows(std::move(part), &read);
+                                      return absl::OkStatus();
+                                    }),
+                IsOk());
+    EXPECT_EQ(read.ids, gallery.ids);
+    EXPECT_EQ(features, gallery.features);
+    EXPECT_EQ(sizes.size(), static_cast<size_t>((rows + whole - 1) / whole));
+    for (const int64_t size : sizes) EXPECT_GT(size, 0);
+    ASSERT_THAT(store_->Delete(fish.parameters.collection_uuid), IsOk());
+  }
+}
+
 TEST_P(StoreImport, RefusesANameOrAUuidThatIsTaken) {
   const Gallery gallery = GalleryOf(MakeItems(3, 7));
   EXPECT_THAT(Import(store_.get(), SmallCollection("birds"), gallery),
