@@ -70,8 +70,12 @@ build_images() {
 # What docker-compose.yml overrides: the image's own command and health check; and what it does not use.
 try_image_alone() {
   local name=privatemaild-$PRIVATEMAIL_TAG health=""
-  docker run --rm --read-only --network none -v "$PWD/kubernetes:/kubernetes:ro" "privatemaild:$PRIVATEMAIL_TAG" \
-    --config /kubernetes/privatemaild.toml --check-config >/dev/null || fail "kubernetes/privatemaild.toml is refused"
+  # The check reads the certificate, too, which only its owner may.
+  ./make-certificates.sh authority "$work/tls" >/dev/null
+  ./make-certificates.sh server "$work/tls" tls localhost >/dev/null
+  docker run --rm --read-only --network none --user 0 --tmpfs /var/lib/privatemail -v "$work/tls:/run/secrets/tls:ro" \
+    -v "$PWD/kubernetes:/kubernetes:ro" "privatemaild:$PRIVATEMAIL_TAG" --config /kubernetes/privatemaild.toml \
+    --check-config >/dev/null || fail "kubernetes/privatemaild.toml is refused"
   step "the daemon accepts kubernetes/privatemaild.toml"
   docker run -d --name "$name" --read-only --network none --cap-drop ALL --security-opt no-new-privileges \
     --health-interval 1s "privatemaild:$PRIVATEMAIL_TAG" >/dev/null

@@ -8,9 +8,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
+
+#include "common/sqlite/log_frames.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -27,7 +31,14 @@ struct File {
   sqlite3_file* below;
   bool database;  // and no journal or log
   bool checked;   // a database whose pages end with checksums
+  bool log;       // a write-ahead log, whose frames have checksums of SQLite's own
+  // Of a log: until a transaction that changes a page twice ends, the frames from here on have
+  // checksums that SQLite has still to put right. Nobody else reads them before.
+  sqlite3_int64 unsettled_from;
+  sqlite3_int64 frame_header;  // where the last one was written
 };
+
+constexpr sqlite3_int64 kNowhere = std::numeric_limits<sqlite3_int64>::max();
 
 File* Of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* Below(sqlite3_file* file) { return Of(file)->below; }
@@ -86,6 +97,24 @@ int FindOutWhetherChecked(File* file) {
   return code;
 }
 
+// Whether a page of a log is what was written.
+bool MatchesLog(sqlite3_file* file, const unsigned char* page, int bytes, sqlite3_int64 offset) {
+  const auto read = [file](int64_t at, int size, unsigned char* out) {
+    return Below(file)->pMethods->xRead(Below(file), out, size, at) == SQLITE_OK;
+  };
+  const std::optional<LogHeader> header = ReadLogHeader(read);
+  if (!header || header->page_bytes != bytes) return false;
+  const sqlite3_int64 frame_bytes = bytes + kFrameHeaderBytes;
+  const sqlite3_int64 frame = (offset - kLogHeaderBytes) / frame_bytes;
+  return PageOffset(*header, frame) == offset && FrameMatches(*header, frame, page, read);
+}
+
+// The page of a frame, and no header and no frame as a whole.
+bool IsLogPage(int bytes, sqlite3_int64 offset) {
+  return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 &&
+         offset >= kLogHeaderBytes + kFrameHeaderBytes;
+}
+
 int Close(sqlite3_file* file) {
   const int code = Below(file)->pMethods->xClose(Below(file));
   sqlite3_free(Below(file));
@@ -94,12 +123,27 @@ int Close(sqlite3_file* file) {
 
 int Read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
   const int code = Below(file)->pMethods->xRead(Below(file), out, bytes, offset);
+  if (Of(file)->log) {
+    if (code != SQLITE_OK || !IsLogPage(bytes, offset)) return code;
+    if (offset >= Of(file)->unsettled_from) return code;
+    const auto* page = static_cast<const unsigned char*>(out);
+    return MatchesLog(file, page, bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
+  }
   if (code != SQLITE_OK || !Of(file)->checked || !IsPage(bytes, offset)) return code;
   return Matches(static_cast<unsigned char*>(out), bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
 }
 
+// A page that does not follow its frame's header replaces one that the transaction wrote before.
+void Note(File* log, int bytes, sqlite3_int64 offset) {
+  if (bytes == kFrameHeaderBytes) log->frame_header = offset;
+  if (IsLogPage(bytes, offset) && offset != log->frame_header + kFrameHeaderBytes) {
+    log->unsettled_from = std::min(log->unsettled_from, offset);
+  }
+}
+
 int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) {
   const sqlite3_io_methods* methods = Below(file)->pMethods;
+  if (Of(file)->log) Note(Of(file), bytes, offset);
   if (!Of(file)->checked || !IsPage(bytes, offset)) {
     return Changing([&] { return methods->xWrite(Below(file), bytes_in, bytes, offset); });
   }
@@ -117,6 +161,7 @@ int Truncate(sqlite3_file* file, sqlite3_int64 size) {
   return Changing([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
 }
 int Sync(sqlite3_file* file, int flags) {
+  Of(file)->unsettled_from = kNowhere;
   return Changing([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
 }
 int FileSize(sqlite3_file* file, sqlite3_int64* size) {
@@ -175,7 +220,9 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   auto* below = static_cast<sqlite3_file*>(sqlite3_malloc(vfs->szOsFile));
   if (below == nullptr) return SQLITE_NOMEM;
   std::memset(below, 0, static_cast<size_t>(vfs->szOsFile));
-  File* file = new (handle) File{{nullptr}, below, (flags & SQLITE_OPEN_MAIN_DB) != 0, false};
+  File* file = new (handle) File{
+      {nullptr}, below, (flags & SQLITE_OPEN_MAIN_DB) != 0, false, (flags & SQLITE_OPEN_WAL) != 0,
+      kNowhere,  0};
   int code = Changing([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
   if (code == SQLITE_OK && file->database) code = FindOutWhetherChecked(file);
   if (code == SQLITE_OK) {

@@ -13,9 +13,9 @@ namespace privatemail::sqlite {
 inline constexpr int kPageChecksumBytes = 8;
 
 // The name by which sqlite3_open_v2 finds the layer. It stands on the default VFS. A page that does
-// not match ends the statement with SQLITE_IOERR_DATA. The log (-wal) has checksums of SQLite's
-// own; pages get theirs when they leave it for the file. A file that was made without reserved
-// bytes stays readable and is not checked.
+// not match ends the statement with SQLITE_IOERR_DATA, in the file and in the log (-wal), where
+// each frame has a checksum of SQLite's own; pages get theirs when they leave it for the file. A
+// file that was made without reserved bytes stays readable and is not checked.
 //
 // Whatever the system refuses for want of space is SQLITE_FULL: below, only a page for which the
 // disk has no block left is, and neither a quota nor the largest file that is allowed.

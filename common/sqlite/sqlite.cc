@@ -6,6 +6,7 @@
 #include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/checked_pages.h"
+#include "common/sqlite/log_mark.h"
 
 namespace privatemail::sqlite {
 
@@ -26,7 +27,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& 
       path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, CheckedPages());
   database->handle_.reset(handle);  // there to be closed even when opening failed
   if (code != SQLITE_OK) return database->ErrorOf(code);
-  int reserved = kPageChecksumBytes;  // of a file that is new; others have what they have
+  int reserved = kPageChecksumBytes;         // of a file that is new; others have what they have
+  constexpr int kBusyMilliseconds = 10'000;  // others hold it for moments only
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
   sqlite3_file_control(handle, nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   return database;
 }
@@ -36,7 +39,8 @@ absl::Status Database::Explain(int code) const {
   if (code == SQLITE_IOERR_DATA) {
     return absl::DataLossError(
         absl::StrCat("database file ", path_,
-                     " is damaged (a page does not match its checksum): restore it from a backup"));
+                     " or its log is damaged (a page does not match its checksum): restore it from "
+                     "a backup"));
   }
   switch (code & 0xff) {  // the low byte of an extended code is the class
     case SQLITE_CORRUPT:
@@ -65,6 +69,36 @@ absl::Status Database::Explain(int code) const {
 }
 
 absl::Status Database::ErrorOf(int code) const { return PlaceError(Explain(code)); }
+
+void Database::KeepLogMark() { sqlite3_wal_hook(handle_.get(), Committed, this); }
+
+int Database::Committed(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
+  constexpr int kFramesOfALog = 1000;
+  auto* self = static_cast<Database*>(database);
+  const LogMark mark(self->path_);
+  mark.Set(frames);
+  if (frames < kFramesOfALog) return SQLITE_OK;
+  // The next transaction begins the log anew when all of it is in the file: its mark goes before.
+  // What fails here fails again, and is told, when the pages are read.
+  const absl::StatusOr<bool> complete = self->Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+  return !complete.ok() || !*complete || mark.Clear().ok() ? SQLITE_OK : SQLITE_IOERR;
+}
+
+absl::StatusOr<bool> Database::Checkpoint(int mode) {
+  int frames = 0;
+  int done = 0;
+  const int code = sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, mode, &frames, &done);
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return false;
+  if (code != SQLITE_OK) return ErrorOf(code);
+  return frames == done;
+}
+
+absl::Status Database::Settle() {
+  PM_ASSIGN_OR_RETURN(const bool complete, Checkpoint(SQLITE_CHECKPOINT_FULL));
+  if (!complete) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(LogMark(path_).Clear());
+  return Checkpoint(SQLITE_CHECKPOINT_TRUNCATE).status();
+}
 
 absl::Status Database::Execute(const std::string& sql) {
   const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);

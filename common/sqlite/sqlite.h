@@ -37,9 +37,18 @@ class Database {
   // The single value of a query that returns one text or number.
   absl::StatusOr<std::string> Query(absl::string_view sql);
 
+  // For a database that keeps a write-ahead log, before the first transaction: marks after each how
+  // much of the log is synced (log_mark.h), and brings the log into the file now and then. While a
+  // transaction runs no other connection may write.
+  void KeepLogMark();
+  // Brings all of the log into the file, unless others still read from it, and empties it.
+  absl::Status Settle();
+
   // The status for a result code other than OK, ROW and DONE; a PlaceError.
   absl::Status ErrorOf(int code) const;
   const std::string& path() const { return path_; }
+  // Rows that the last statement changed.
+  int64_t changes() const { return sqlite3_changes64(handle_.get()); }
 
  private:
   struct Close {
@@ -48,6 +57,9 @@ class Database {
   explicit Database(std::string path) : path_(std::move(path)) {}
   static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
   absl::Status Explain(int code) const;
+  // Brings pages of the log into the file; true when the file has all of them.
+  absl::StatusOr<bool> Checkpoint(int mode);
+  static int Committed(void* database, sqlite3* handle, const char* name, int frames);
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

@@ -164,7 +164,7 @@ class Catalog {
 
   // Whether a restored collection may have this UUID.
   absl::StatusOr<bool> IsFree(const std::string& uuid);
-  // Gives the collection another UUID if it must have one. Under administration_mutex_.
+  // Gives the collection another UUID if it must have one.
   absl::Status Import(StoredCollection* collection, Store::GallerySource items);
 
   absl::StatusOr<std::shared_ptr<Entry>> FindEntry(absl::string_view name) const;

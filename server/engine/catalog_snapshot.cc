@@ -60,15 +60,16 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
                                                 Store::GallerySource items) {
   PM_RETURN_IF_ERROR(CheckName(collection.name));
   PM_RETURN_IF_ERROR(CheckParameters(collection));
-  const std::lock_guard<std::mutex> administration(administration_mutex_);
   PM_RETURN_IF_ERROR(Import(&collection, items));
-  auto entry = std::make_shared<Entry>();
-  SetItems(collection.items, collection.latest_version + collection.items, entry.get());
-  entry->view.published = Publish(std::move(collection));
-  const CollectionView view = entry->view;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  entries_[view.published->name] = std::move(entry);
-  return view;
+  // Without a lock until here: it may have taken minutes. Now it is taken over as if another daemon
+  // had made it, which, in a shared store, may have deleted it already.
+  const absl::Status refreshed = Refresh();
+  const absl::StatusOr<CollectionView> view = Find(collection.name);
+  const std::string& uuid = collection.parameters.collection_uuid;
+  if (view.ok() && view->published->parameters.collection_uuid == uuid) return view;
+  PM_RETURN_IF_ERROR(refreshed);
+  return absl::AbortedError(
+      absl::StrCat("collection ", collection.name, " was deleted as soon as it was restored"));
 }
 
 }  // namespace privatemail

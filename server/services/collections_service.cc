@@ -172,9 +172,7 @@ grpc::ServerUnaryReactor* CollectionsService::CreateCollection(
         PM_RETURN_IF_ERROR(CheckLimits(*request, call.limits()));
         PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
         const std::lock_guard<std::mutex> guard(create_mutex_);
-        PM_RETURN_IF_ERROR(CheckLimit("number of collections with this one",
-                                      static_cast<int64_t>(catalog_->List().size()) + 1,
-                                      call.limits().max_collections, "max_collections"));
+        PM_RETURN_IF_ERROR(CheckOneMore(call.limits()));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
         ToProto(view, response->mutable_collection());
         return absl::OkStatus();

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 
+#include <atomic>
 #include <mutex>
 
 #include "privatemail/v1/collections.grpc.pb.h"
@@ -49,9 +50,18 @@ class CollectionsService final : public v1::CollectionsService::CallbackService 
       grpc::CallbackServerContext* context, v1::RestoreCollectionResponse* response) override;
 
  private:
+  // Whether one more collection may be made, with those that are being restored.
+  absl::Status CheckOneMore(const Limits& limits) const;
+  // Takes a place for a collection until the other is called.
+  absl::Status BeginRestore(const Limits& limits);
+  void EndRestore() { --restoring_; }
+  absl::Status Restore(Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
+                       v1::RestoreCollectionResponse* response);
+
   Catalog* const catalog_;
   Gate* const gate_;
   std::mutex create_mutex_;  // so that two calls cannot both take the last place
+  std::atomic<int64_t> restoring_ = 0;
 };
 
 }  // namespace privatemail

@@ -1,10 +1,12 @@
 // What CollectionsService does with whole collections.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -69,16 +71,10 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
                     limits.max_dims, "max_dims");
 }
 
-absl::Status CheckCollections(const Catalog& catalog, const Limits& limits) {
-  return CheckLimit("number of collections with this one",
-                    static_cast<int64_t>(catalog.List().size()) + 1, limits.max_collections,
-                    "max_collections");
-}
-
 // Reads and checks the whole stream; the collection gets the name that the messages say.
-absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
-                                         MessageReader<v1::RestoreCollectionRequest>& reader,
-                                         ScratchFile* file) {
+absl::StatusOr<StoredCollection> Receive(
+    Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
+    const std::function<absl::Status(const std::string&)>& check_name, ScratchFile* file) {
   SnapshotParser snapshot(
       {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
        [](const Gallery&) { return absl::OkStatus(); }});
@@ -89,8 +85,7 @@ absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
     if (number == 0) {
       name = message.collection();
       // Before anything large is sent in vain.
-      PM_RETURN_IF_ERROR(catalog.CheckNewName(name));
-      PM_RETURN_IF_ERROR(CheckCollections(catalog, call.limits()));
+      PM_RETURN_IF_ERROR(check_name(name));
     } else if (message.collection() != name) {
       return absl::InvalidArgumentError(
           absl::StrCat("collection must be the same in every message of the stream: expected '",
@@ -110,6 +105,42 @@ absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
 
 }  // namespace
 
+absl::Status CollectionsService::CheckOneMore(const Limits& limits) const {
+  return CheckLimit("number of collections with this one",
+                    static_cast<int64_t>(catalog_->List().size()) + restoring_ + 1,
+                    limits.max_collections, "max_collections");
+}
+
+absl::Status CollectionsService::BeginRestore(const Limits& limits) {
+  const std::lock_guard<std::mutex> guard(create_mutex_);
+  PM_RETURN_IF_ERROR(CheckOneMore(limits));
+  ++restoring_;
+  return absl::OkStatus();
+}
+
+absl::Status CollectionsService::Restore(Call& call,
+                                         MessageReader<v1::RestoreCollectionRequest>& reader,
+                                         v1::RestoreCollectionResponse* response) {
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
+  const auto check_name = [&](const std::string& name) -> absl::Status {
+    PM_RETURN_IF_ERROR(catalog_->CheckNewName(name));
+    return CheckOneMore(call.limits());
+  };
+  PM_ASSIGN_OR_RETURN(StoredCollection collection, Receive(call, reader, check_name, file.get()));
+  PM_RETURN_IF_ERROR(BeginRestore(call.limits()));
+  const auto end = absl::MakeCleanup([this] { EndRestore(); });
+  const auto items = [&](Store::GalleryPartVisitor visit) {
+    return ReadSnapshotItems(*file, [&](Gallery part) -> absl::Status {
+      PM_RETURN_IF_ERROR(call.StreamStatus());
+      return visit(std::move(part));
+    });
+  };
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Restore(std::move(collection), items));
+  call.AddRows(view.items);
+  ToProto(view, response->mutable_collection());
+  return absl::OkStatus();
+}
+
 grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::SnapshotCollection(
     grpc::CallbackServerContext* context, const v1::SnapshotCollectionRequest* request) {
   return gate_->ServeWriting<v1::SnapshotCollectionResponse>(
@@ -123,24 +154,8 @@ grpc::ServerReadReactor<v1::RestoreCollectionRequest>* CollectionsService::Resto
     grpc::CallbackServerContext* context, v1::RestoreCollectionResponse* response) {
   return gate_->ServeReading<v1::RestoreCollectionRequest>(
       context, "RestoreCollection",
-      [this, response](Call& call,
-                       MessageReader<v1::RestoreCollectionRequest>& reader) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
-        PM_ASSIGN_OR_RETURN(StoredCollection collection,
-                            Receive(*catalog_, call, reader, file.get()));
-        const std::lock_guard<std::mutex> guard(create_mutex_);
-        PM_RETURN_IF_ERROR(CheckCollections(*catalog_, call.limits()));
-        PM_ASSIGN_OR_RETURN(
-            const CollectionView view,
-            catalog_->Restore(std::move(collection), [&](Store::GalleryPartVisitor visit) {
-              return ReadSnapshotItems(*file, [&](Gallery part) -> absl::Status {
-                PM_RETURN_IF_ERROR(call.StreamStatus());
-                return visit(std::move(part));
-              });
-            }));
-        call.AddRows(view.items);
-        ToProto(view, response->mutable_collection());
-        return absl::OkStatus();
+      [this, response](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader) {
+        return Restore(call, reader, response);
       });
 }
 

@@ -1,7 +1,8 @@
 // How collections come into SqliteStore.
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/sqlite/item_writer.h"
 #include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail {
@@ -19,25 +20,44 @@ absl::Status CheckFree(Database* database, absl::string_view column, const std::
   return absl::AlreadyExistsError(absl::StrCat("collection ", value, " exists already"));
 }
 
-// Within the caller's transaction. latest_version: of the collection before its first item.
+// Within the caller's transaction. key: nothing for one that no collection ever had.
 absl::Status Insert(Database* database, const StoredCollection& collection,
-                    uint64_t latest_version) {
+                    std::optional<int64_t> key, uint64_t items, uint64_t latest_version) {
   PM_RETURN_IF_ERROR(CheckFree(database, "name", collection.name));
   PM_RETURN_IF_ERROR(CheckFree(database, "uuid", collection.parameters.collection_uuid));
   v1::PublicParameters proto;
   ToProto(collection.parameters, &proto);
   const std::string parameters = proto.SerializeAsString();
   const Anchors& anchors = collection.anchors;
-  PM_ASSIGN_OR_RETURN(Statement insert,
-                      database->Prepare("INSERT INTO collections (uuid, name, parameters, "
-                                        "anchor_features, anchor_labels, latest_version) "
-                                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  PM_ASSIGN_OR_RETURN(
+      Statement insert,
+      database->Prepare("INSERT INTO collections (uuid, name, parameters, anchor_features, "
+                        "anchor_labels, items, latest_version, key) "
+                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
   insert.BindText(1, collection.parameters.collection_uuid).BindText(2, collection.name);
   insert.BindBlob(3, parameters.data(), parameters.size());
   insert.BindBlob(4, anchors.features.data(),
                   static_cast<size_t>(anchors.features.size()) * sizeof(float));
   insert.BindBlob(5, anchors.labels.data(), anchors.labels.size() * sizeof(int32_t));
-  return insert.Bind(6, static_cast<int64_t>(latest_version)).Run();
+  insert.Bind(6, static_cast<int64_t>(items)).Bind(7, static_cast<int64_t>(latest_version));
+  if (key) insert.Bind(8, *key);  // null otherwise, for which SQLite takes the next
+  return insert.Run();
+}
+
+// Within the caller's transaction: versions go on after `version`.
+absl::Status InsertItems(Database* database, int64_t key, const Gallery& part, uint64_t version) {
+  PM_ASSIGN_OR_RETURN(Statement insert,
+                      database->Prepare("INSERT INTO items (collection, id, label, features, "
+                                        "payload, inserted, version) "
+                                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)"));
+  for (size_t row = 0; row < part.ids.size(); ++row) {
+    const auto features = part.features.row(static_cast<Eigen::Index>(row));
+    insert.Bind(1, key).BindText(2, part.ids[row]).Bind(3, int64_t{part.labels[row]});
+    insert.BindBlob(4, features.data(), static_cast<size_t>(features.size()) * sizeof(float));
+    insert.BindText(5, part.payloads[row]).Bind(6, static_cast<int64_t>(++version));
+    PM_RETURN_IF_ERROR(insert.Run());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -45,25 +65,78 @@ absl::Status Insert(Database* database, const StoredCollection& collection,
 absl::Status SqliteStore::Create(const StoredCollection& collection) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, /*latest_version=*/0));
+  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, std::nullopt, 0, 0));
   return transaction.Commit();
 }
 
+// Items come in transactions of their own, under a key that no collection has yet: other calls go
+// on between them, and nobody sees an item before the last transaction makes the collection.
 absl::Status SqliteStore::ImportParts(const StoredCollection& collection, GallerySource source) {
+  PM_ASSIGN_OR_RETURN(const int64_t key, ReserveKey(collection));
+  const absl::Status imported = ImportInto(key, collection, source);
+  // What is left over because this fails, too, goes at the next start.
+  if (!imported.ok()) RemoveItemsOf(key).IgnoreError();
+  return imported;
+}
+
+absl::StatusOr<int64_t> SqliteStore::ReserveKey(const StoredCollection& collection) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, collection.latest_version));
+  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, std::nullopt, 0, 0));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(collection.parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(ItemWriter writer, ItemWriter::Prepare(database_.get(), key));
-  UpsertResult ignored;
+  PM_ASSIGN_OR_RETURN(Statement remove,
+                      database_->Prepare("DELETE FROM collections WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(remove.Bind(1, key).Run());
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return key;
+}
+
+absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collection,
+                                     GallerySource source) {
+  uint64_t version = collection.latest_version;
   PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
-    for (size_t row = 0; row < part.ids.size(); ++row) {
-      PM_RETURN_IF_ERROR(writer.Write(ItemOf(part, row), &ignored));
-    }
-    return absl::OkStatus();
+    const std::lock_guard<std::mutex> guard(mutex_);
+    PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+    PM_RETURN_IF_ERROR(InsertItems(database_.get(), key, part, version));
+    version += part.ids.size();
+    return transaction.Commit();
   }));
-  PM_RETURN_IF_ERROR(writer.Finish());
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_RETURN_IF_ERROR(Insert(database_.get(), collection, key, collection.items, version));
   return transaction.Commit();
+}
+
+absl::Status SqliteStore::RemoveItemsOf(int64_t key) {
+  for (int64_t removed = 1; removed > 0;) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+    PM_ASSIGN_OR_RETURN(Statement remove,
+                        database_->Prepare("DELETE FROM items WHERE rowid IN (SELECT rowid FROM "
+                                           "items WHERE collection = ?1 LIMIT 5000)"));
+    PM_RETURN_IF_ERROR(remove.Bind(1, key).Run());
+    PM_RETURN_IF_ERROR(transaction.Commit());
+    removed = database_->changes();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::RemoveItemsOfNoCollection() {
+  int64_t key = 0;
+  while (true) {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      PM_ASSIGN_OR_RETURN(Statement next,
+                          database_->Prepare("SELECT min(collection), min(collection) "
+                                             "IN (SELECT key FROM collections) "
+                                             "FROM items WHERE collection > ?1"));
+      PM_RETURN_IF_ERROR(next.Bind(1, key).Step().status());
+      key = next.Int(0);
+      if (key == 0) return absl::OkStatus();  // none: null reads as 0
+      if (next.Int(1) != 0) continue;
+    }
+    PM_RETURN_IF_ERROR(RemoveItemsOf(key));
+  }
 }
 
 }  // namespace privatemail

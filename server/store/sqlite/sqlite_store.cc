@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/sqlite/log_mark.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/item_writer.h"
 #include "server/store/sqlite/rows.h"
@@ -64,9 +65,19 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
                                             " is damaged (it is empty): restore it from a backup"));
   }
   if (!exists) PM_RETURN_IF_ERROR(MakeFile(directory, path));
+  PM_RETURN_IF_ERROR(sqlite::LogMark(path).Check());
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path));
+  database->KeepLogMark();
   PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
-  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
+  PM_RETURN_IF_ERROR(database->Settle());
+  auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
+  PM_RETURN_IF_ERROR(store->RemoveItemsOfNoCollection());
+  return store;
+}
+
+// What fails here is found by the next start, which has the log and its mark.
+SqliteStore::~SqliteStore() {
+  if (database_ != nullptr) database_->Settle().IgnoreError();
 }
 
 absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {

@@ -18,13 +18,14 @@
 namespace privatemail {
 
 // The file `privatemail.sqlite` of a data directory, held under a lock against other daemons, with
-// a write-ahead log and synchronous=FULL. One call at a time, the others wait. An upsert takes
-// about 10 us an item. Messages name the file.
+// a write-ahead log and synchronous=FULL. One call at a time, the others wait; an import is many of
+// them, and galleries are read beside. An upsert takes about 10 us an item. Messages name the file.
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked by another daemon, cannot be made or written, or
   // holds a database of a newer version. DATA_LOSS: the file is no database or is damaged.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& directory);
+  ~SqliteStore() override;
 
   absl::StatusOr<std::vector<StoredCollection>> LoadCollections() override;
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
@@ -69,6 +70,13 @@ class SqliteStore final : public Store {
   absl::StatusOr<int64_t> KeyOf(absl::string_view uuid);
   static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
   absl::StatusOr<EmbeddingVersions> VersionsOf(int64_t key);
+
+  // The parts of an import: a key that is given to no other collection, items under it and the
+  // collection, and what becomes of items whose import did not come to its end.
+  absl::StatusOr<int64_t> ReserveKey(const StoredCollection& collection);
+  absl::Status ImportInto(int64_t key, const StoredCollection& collection, GallerySource source);
+  absl::Status RemoveItemsOf(int64_t key);
+  absl::Status RemoveItemsOfNoCollection();
 
   DirectoryLock lock_;  // outlives the connection
   std::mutex mutex_;    // guards the connection

@@ -1,0 +1,124 @@
+#include "common/sqlite/log_mark.h"
+
+#include <fcntl.h>
+#include <openssl/sha.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
+#include "common/sqlite/log_frames.h"
+
+namespace privatemail::sqlite {
+namespace {
+
+// salts 8, frames 8 (big-endian), the first 8 bytes of SHA-256 over these.
+constexpr size_t kClaimBytes = 16;
+constexpr size_t kSumBytes = 8;
+using Bytes = std::array<unsigned char, kClaimBytes + kSumBytes>;
+
+struct Claim {
+  std::array<unsigned char, 8> salts{};
+  uint64_t frames = 0;
+};
+
+std::array<unsigned char, SHA256_DIGEST_LENGTH> SumOf(const Bytes& bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  SHA256(bytes.data(), kClaimBytes, digest.data());
+  return digest;
+}
+
+Bytes Encode(const Claim& claim) {
+  Bytes bytes;
+  std::copy(claim.salts.begin(), claim.salts.end(), bytes.begin());
+  for (int i = 0; i < 8; ++i) {
+    bytes[8 + static_cast<size_t>(i)] = static_cast<unsigned char>(claim.frames >> (56 - 8 * i));
+  }
+  std::copy_n(SumOf(bytes).begin(), kSumBytes, bytes.begin() + kClaimBytes);
+  return bytes;
+}
+
+Claim Decode(const Bytes& bytes) {
+  Claim claim;
+  if (!std::equal(bytes.begin() + kClaimBytes, bytes.end(), SumOf(bytes).begin())) return claim;
+  std::copy_n(bytes.begin(), claim.salts.size(), claim.salts.begin());
+  for (size_t i = 8; i < kClaimBytes; ++i) claim.frames = claim.frames << 8 | bytes[i];
+  return claim;
+}
+
+// Reads from a file until it is closed.
+class LogFile {
+ public:
+  explicit LogFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~LogFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  bool is_there() const { return file_ >= 0; }
+  bool operator()(int64_t offset, int bytes, unsigned char* out) const {
+    return ::pread(file_, out, static_cast<size_t>(bytes), offset) == bytes;
+  }
+
+ private:
+  const int file_;
+};
+
+std::string LogPath(const std::string& database) { return database + "-wal"; }
+
+// 0, or the error.
+int Write(const std::string& database, const Claim& claim, bool sync) {
+  const int file =
+      ::open((database + "-mark").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return errno;
+  const auto close = absl::MakeCleanup([file] { ::close(file); });
+  const Bytes bytes = Encode(claim);
+  errno = EIO;
+  if (::pwrite(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return errno;
+  }
+  return sync && ::fsync(file) != 0 ? errno : 0;
+}
+
+}  // namespace
+
+void LogMark::Set(int64_t frames) const {
+  const LogFile log(LogPath(path_));
+  const auto header = log.is_there() ? ReadLogHeader(log) : std::nullopt;
+  if (!header) return;  // its damage shows as soon as it is read
+  Write(path_, {header->salts, static_cast<uint64_t>(frames)}, /*sync=*/false);
+}
+
+absl::Status LogMark::Clear() const {
+  const int error = Write(path_, Claim(), /*sync=*/true);
+  if (error == 0) return absl::OkStatus();
+  return PlaceError(absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
+}
+
+absl::Status LogMark::Check() const {
+  const LogFile mark(path_ + "-mark");
+  Bytes bytes;
+  if (!mark.is_there() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
+    return absl::OkStatus();
+  }
+  const Claim claim = Decode(bytes);
+  const LogFile log(LogPath(path_));
+  if (claim.frames == 0 || !log.is_there()) return absl::OkStatus();
+  const auto header = ReadLogHeader(log);
+  if (header && header->salts == claim.salts &&
+      LogMatches(*header, static_cast<int64_t>(claim.frames), log)) {
+    return absl::OkStatus();
+  }
+  return PlaceError(absl::DataLossError(
+      absl::StrCat("database file ", LogPath(path_), " is damaged (it holds less than the ",
+                   claim.frames, " frames that were synced): restore it from a backup")));
+}
+
+}  // namespace privatemail::sqlite
