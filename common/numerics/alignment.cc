@@ -1,6 +1,7 @@
 #include "common/numerics/alignment.h"
 
 #include <Eigen/LU>
+#include <Eigen/QR>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
@@ -16,9 +17,12 @@ namespace {
 // centred, is rounding: the direction is not there.
 constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
+// The singular values of the triangle are the cloud's, and it is small.
 bool SpansEveryDimension(const Matrix& centred, double largest_coordinate) {
-  const Eigen::BDCSVD<Matrix> svd(centred);
-  const auto& spread = svd.singularValues();
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
+  const Eigen::Index k = centred.cols();
+  const Eigen::MatrixXd triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
+  const Eigen::VectorXd spread = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
   const double scale = std::max(spread[0], largest_coordinate);
   return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }

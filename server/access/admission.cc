@@ -23,6 +23,11 @@ Admission::Ticket::~Ticket() {
   if (admission_ != nullptr) admission_->Leave(entry_);
 }
 
+bool Admission::Ticket::HasPlace() const {
+  const std::lock_guard<std::mutex> guard(admission_->mutex_);
+  return entry_->working;
+}
+
 absl::Status Admission::Ticket::AwaitPlace(const std::function<bool()>& gone) {
   std::unique_lock<std::mutex> lock(admission_->mutex_);
   while (!entry_->working) {

@@ -36,6 +36,9 @@ class Admission {
     Ticket& operator=(Ticket&&) = delete;
     ~Ticket();
 
+    // Whether there is no need to wait.
+    bool HasPlace() const;
+
     // Waits for the place. RESOURCE_EXHAUSTED naming limit and value: the wait was too long.
     // CANCELLED: `gone`, which is asked several times a second, became true.
     absl::Status AwaitPlace(const std::function<bool()>& gone);

@@ -70,6 +70,8 @@ class Retriever {
 
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
   Eigen::Index items() const { return index_.size(); }
+  // Whether a search without a filter looks at a few of the items only.
+  bool IsSubLinear() const { return index_.has_tree(); }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }

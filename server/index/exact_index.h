@@ -19,6 +19,8 @@ class ExactIndex {
   explicit ExactIndex(Matrix points);
 
   Eigen::Index size() const { return points_.rows(); }
+  // Whether a search looks at a few of the rows only.
+  bool has_tree() const { return tree_ != nullptr; }
 
   // The min(count, n) rows nearest to `query` (k finite values), nearest first; ties by the smaller
   // row, which is the smaller id. hidden: rows that are not found (n, or null for none). About

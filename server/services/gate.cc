@@ -71,9 +71,10 @@ void WriteLeftOut(const GateParts& parts, uint64_t lines) {
 }  // namespace
 
 grpc::ServerUnaryReactor* Gate::Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
-                                      const google::protobuf::Message& request, Handler handler) {
+                                      const google::protobuf::Message* request, Pace pace,
+                                      Handler handler) {
   auto* call = new UnaryCall(NewCall(context, rpc));
-  Begin(call, &request, std::move(handler));
+  Begin(call, request, pace, std::move(handler));
   return call;
 }
 
@@ -81,18 +82,21 @@ Call::Parts Gate::NewCall(grpc::CallbackServerContext* context, absl::string_vie
   return {FindRpc(rpc), CurrentLimits(), context, parts_.keys, parts_.metrics, &idle_};
 }
 
-void Gate::Begin(Call* call, const google::protobuf::Message* request, Handler handler) {
+void Gate::Begin(Call* call, const google::protobuf::Message* request, Pace pace, Handler handler) {
+  bool concluded_elsewhere = false;
   const absl::Status status = Guarded([&]() -> absl::Status {
     PM_RETURN_IF_ERROR(Authorise(call, request));
     // A probe of a busy server learns how it is, not that it is busy.
     if (IsOpen(call->parts_.rpc)) return handler(*call);
     PM_RETURN_IF_ERROR(Enter(call));
+    if (pace == Pace::kBrief && call->ticket_->HasPlace()) return Work(call, handler);
     workers_.Run([this, call, handler = std::move(handler)] {
       Conclude(call, Guarded([&] { return Work(call, handler); }));
     });
+    concluded_elsewhere = true;
     return absl::OkStatus();
   });
-  if (!status.ok() || IsOpen(call->parts_.rpc)) Conclude(call, status);
+  if (!concluded_elsewhere) Conclude(call, status);
 }
 
 absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(

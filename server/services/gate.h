@@ -38,13 +38,17 @@ struct GateParts {
 
 // Every RPC is served through here, and what all have in common is here: authentication,
 // authorisation by rpc_table.h, rates, the queue, metrics, audit log and log. Who may not call is
-// told so at once, on gRPC's thread; handlers run on threads of the gate's, which may wait.
-// Thread-safe.
+// told so at once, on gRPC's thread; handlers run on threads of the gate's, which may wait, unless
+// they are brief. Thread-safe.
 class Gate {
  public:
   Gate(const GateParts& parts, const Limits& limits) : parts_(parts), limits_(limits) {}
 
   using Handler = std::function<absl::Status(Call&)>;
+
+  // A brief handler neither waits nor computes for longer than a change of threads takes many times
+  // over: it runs on gRPC's thread when there is a place for it at once.
+  enum class Pace { kAny, kBrief };
 
   // Serves a call whose only message is `request` and whose answer the handler fills; both live as
   // long as the call. The handler is not run unless the caller may call: UNAUTHENTICATED without a
@@ -52,7 +56,13 @@ class Gate {
   // it calls too often or the server is busy, CANCELLED when the caller is gone. Memory that runs
   // out in the handler is RESOURCE_EXHAUSTED, any other exception INTERNAL.
   grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
-                                  const google::protobuf::Message& request, Handler handler);
+                                  const google::protobuf::Message& request, Handler handler) {
+    return Serve(context, rpc, &request, Pace::kAny, std::move(handler));
+  }
+  // request: null when what came cannot be parsed, which the handler then says.
+  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
+                                  const google::protobuf::Message* request, Pace pace,
+                                  Handler handler);
 
   // The same with an answer of many messages.
   template <typename Message>
@@ -61,7 +71,7 @@ class Gate {
       const google::protobuf::Message& request,
       std::function<absl::Status(Call&, MessageWriter<Message>&)> handler) {
     auto* call = new WritingCall<Message>(NewCall(context, rpc));
-    Begin(call, &request,
+    Begin(call, &request, Pace::kAny,
           [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
     return call;
   }
@@ -72,7 +82,7 @@ class Gate {
       grpc::CallbackServerContext* context, absl::string_view rpc,
       std::function<absl::Status(Call&, MessageReader<Message>&)> handler) {
     auto* call = new ReadingCall<Message>(NewCall(context, rpc));
-    Begin(call, nullptr,
+    Begin(call, nullptr, Pace::kAny,
           [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
     return call;
   }
@@ -83,7 +93,7 @@ class Gate {
  private:
   Call::Parts NewCall(grpc::CallbackServerContext* context, absl::string_view rpc);
   // Answers the call, now or from another thread.
-  void Begin(Call* call, const google::protobuf::Message* request, Handler handler);
+  void Begin(Call* call, const google::protobuf::Message* request, Pace pace, Handler handler);
   // Sets the call's key, or says why the caller may not call.
   absl::Status Authorise(Call* call, const google::protobuf::Message* request);
   absl::StatusOr<std::shared_ptr<const AccessKey>> Identify(

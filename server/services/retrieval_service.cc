@@ -1,7 +1,10 @@
 #include "server/services/retrieval_service.h"
 
+#include <grpcpp/support/proto_buffer_reader.h>
+
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +14,7 @@
 #include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
 #include "common/rpc/status.h"
+#include "server/services/answer_bytes.h"
 #include "server/services/request.h"
 
 namespace privatemail {
@@ -18,6 +22,8 @@ namespace {
 
 // Large enough for little overhead, small enough to show progress and to bound memory.
 constexpr int64_t kAnchorChunkBytes = 1 << 20;
+
+constexpr int64_t kMatchBytes = 64;  // on the wire, about, without its payload
 
 absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
                                             const std::string& fingerprint) {
@@ -57,36 +63,19 @@ void EncodeAlignment(const RetrievalAnswer& answer, const Retriever& retriever,
   }
 }
 
-// Fails before a response is built that no client would accept.
-absl::Status EncodeSlots(const RetrievalAnswer& answer, const Retriever& retriever,
-                         bool with_payloads, int64_t max_bytes, v1::RetrieveResponse* response) {
-  constexpr int64_t kFixedMatchBytes = 24;  // label, distance and tags, about
-  int64_t bytes = 0;
-  for (const std::vector<Neighbor>& neighbors : answer.slots) {
-    v1::SlotMatches* slot = response->add_slots();
-    for (const Neighbor& neighbor : neighbors) {
-      v1::Match* match = slot->add_matches();
-      match->set_id(retriever.IdOf(neighbor.row));
-      match->set_label(retriever.LabelOf(neighbor.row));
-      match->set_squared_distance(neighbor.squared_distance);
-      if (with_payloads) match->set_payload(retriever.PayloadOf(neighbor.row));
-      bytes += kFixedMatchBytes + static_cast<int64_t>(match->id().size()) +
-               static_cast<int64_t>(match->payload().size());
-      if (bytes > max_bytes) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("the response would exceed the limit of ", max_bytes,
-                         " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
-      }
-    }
-  }
-  return absl::OkStatus();
+// Fails before a response is made that no client would accept.
+absl::Status CheckSize(const SlotBytes& slots, int64_t max_bytes) {
+  if (static_cast<int64_t>(slots.size()) <= max_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the response would exceed the limit of ", max_bytes,
+                   " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
 }
 
 // The release in double, its images under post-processing and alignment, and every slot's
 // neighbours twice: found, and encoded.
 int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& parameters) {
   constexpr int64_t kCopies = 5;
-  constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + sizeof(v1::Match);
+  constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + kMatchBytes;
   const int64_t slots = static_cast<int64_t>(parameters.slot_labels.size());
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
          slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
@@ -140,41 +129,67 @@ grpc::ServerWriteReactor<v1::GetAnchorsResponse>* RetrievalService::GetAnchors(
       });
 }
 
+bool RetrievalService::IsBrief(const v1::RetrieveRequest& request) const {
+  constexpr int64_t kFewMatches = 10'000;
+  if (request.has_filter() || request.post_processing_steps() != 0) return false;
+  const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
+  if (!view.ok() || view->retriever == nullptr) return true;  // refused at once
+  const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
+  return view->retriever->IsSubLinear() && slots * request.k() <= kFewMatches &&
+         request.release().values_size() <= kFewMatches;
+}
+
+absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& call,
+                                      grpc::ByteBuffer* response) {
+  const absl::Time start = absl::Now();
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindMatching(*catalog_, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
+  PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request.release()));
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+  PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
+  RetrievalQuery query;
+  query.release = release.cast<double>();
+  query.post_processing_steps = request.post_processing_steps();
+  query.k = request.k();
+  query.cancelled = [&call] { return call.Cancelled(); };
+  query.hidden = view.hidden;
+  if (request.has_filter()) {
+    PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request.filter()));
+  }
+  PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
+  const SlotBytes slots(answer, *retriever, request.with_payloads());
+  PM_RETURN_IF_ERROR(CheckSize(slots, call.limits().max_message_bytes));
+  call.AddRows(slots.matches());
+  std::string bytes;
+  slots.AppendTo(&bytes);
+  v1::RetrieveResponse rest;
+  EncodeAlignment(answer, *retriever, request.with_alignment(), rest.mutable_alignment());
+  rest.set_embedding_version(retriever->version());
+  rest.set_changes_since_embedding(view.changes_since_embedding());
+  rest.set_truncated(answer.truncated);
+  rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  rest.AppendToString(&bytes);
+  const grpc::Slice slice(bytes);
+  *response = grpc::ByteBuffer(&slice, 1);
+  return absl::OkStatus();
+}
+
 grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext* context,
-                                                     const v1::RetrieveRequest* request,
-                                                     v1::RetrieveResponse* response) {
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  const auto parsed = std::make_shared<v1::RetrieveRequest>();
+  grpc::ByteBuffer bytes(*request);  // its slices are shared; the reader would take them away
+  grpc::ProtoBufferReader reader(&bytes);
+  if (!reader.status().ok() || !parsed->ParseFromZeroCopyStream(&reader)) {
+    return gate_->Serve(context, "Retrieve", nullptr, Gate::Pace::kBrief, [](Call&) {
+      return absl::InvalidArgumentError(
+          "the request is no v1.RetrieveRequest: it cannot be parsed");
+    });
+  }
   return gate_->Serve(
-      context, "Retrieve", *request, [this, request, response](Call& call) -> absl::Status {
-        const absl::Time start = absl::Now();
-        PM_ASSIGN_OR_RETURN(const CollectionView view,
-                            FindMatching(*catalog_, request->collection(), request->fingerprint()));
-        PM_RETURN_IF_ERROR(CheckLimits(*request, view.published->parameters, call.limits()));
-        PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request->release()));
-        PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
-        PM_RETURN_IF_ERROR(CheckVersion(*request, *retriever));
-        RetrievalQuery query;
-        query.release = release.cast<double>();
-        query.post_processing_steps = request->post_processing_steps();
-        query.k = request->k();
-        query.cancelled = [&call] { return call.Cancelled(); };
-        query.hidden = view.hidden;
-        if (request->has_filter()) {
-          PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request->filter()));
-        }
-        PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
-        PM_RETURN_IF_ERROR(EncodeSlots(answer, *retriever, request->with_payloads(),
-                                       call.limits().max_message_bytes, response));
-        for (const v1::SlotMatches& slot : response->slots()) {
-          call.AddRows(static_cast<uint64_t>(slot.matches_size()));
-        }
-        EncodeAlignment(answer, *retriever, request->with_alignment(),
-                        response->mutable_alignment());
-        response->set_embedding_version(retriever->version());
-        response->set_changes_since_embedding(view.changes_since_embedding());
-        response->set_truncated(answer.truncated);
-        response->set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-        return absl::OkStatus();
-      });
+      context, "Retrieve", parsed.get(), IsBrief(*parsed) ? Gate::Pace::kBrief : Gate::Pace::kAny,
+      [this, parsed, response](Call& call) { return Answer(*parsed, call, response); });
 }
 
 }  // namespace privatemail

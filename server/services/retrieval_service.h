@@ -10,7 +10,11 @@ namespace privatemail {
 
 // Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
-class RetrievalService final : public v1::RetrievalService::CallbackService {
+// Retrieve takes and gives bytes, so that an answer goes from coordinates to the wire in one pass.
+class RetrievalService final : public v1::RetrievalService::WithCallbackMethod_GetCollection<
+                                   v1::RetrievalService::WithCallbackMethod_GetAnchors<
+                                       v1::RetrievalService::WithRawCallbackMethod_Retrieve<
+                                           v1::RetrievalService::Service>>> {
  public:
   // Both must outlive the service.
   RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
@@ -21,10 +25,14 @@ class RetrievalService final : public v1::RetrievalService::CallbackService {
   grpc::ServerWriteReactor<v1::GetAnchorsResponse>* GetAnchors(
       grpc::CallbackServerContext* context, const v1::GetAnchorsRequest* request) override;
   grpc::ServerUnaryReactor* Retrieve(grpc::CallbackServerContext* context,
-                                     const v1::RetrieveRequest* request,
-                                     v1::RetrieveResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
 
  private:
+  absl::Status Answer(const v1::RetrieveRequest& request, Call& call, grpc::ByteBuffer* response);
+  // Whether a search is over before another thread could have begun it.
+  bool IsBrief(const v1::RetrieveRequest& request) const;
+
   const Catalog* const catalog_;
   Gate* const gate_;
 };
