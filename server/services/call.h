@@ -68,7 +68,8 @@ class Call {
 
   // Why a stream ended before its time. DEADLINE_EXCEEDED naming limit and value: the caller let
   // this call wait for longer than stream_idle_seconds. UNAUTHENTICATED: its key was revoked or
-  // expired meanwhile. CANCELLED: it is gone. OK: none of these.
+  // expired meanwhile. INVALID_ARGUMENT: a message of it cannot be parsed. CANCELLED: it is gone.
+  // OK: none of these.
   absl::Status StreamStatus() const;
 
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
@@ -87,6 +88,12 @@ class Call {
   // Runs `wait`, which waits for the caller and says whether it did its part; false, too, when the
   // caller took too long or its key is no longer valid.
   bool Await(absl::FunctionRef<bool()> wait);
+
+  // Takes an error for the end of the stream; whether it is none.
+  bool Accept(absl::Status status) {
+    ended_.Update(std::move(status));
+    return ended_.ok();
+  }
 
  private:
   friend class Gate;

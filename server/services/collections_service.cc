@@ -204,13 +204,12 @@ grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(
       });
 }
 
-grpc::ServerReadReactor<v1::UpsertItemsRequest>* CollectionsService::UpsertItems(
-    grpc::CallbackServerContext* context, v1::UpsertItemsResponse* response) {
-  return gate_->ServeReading<v1::UpsertItemsRequest>(
-      context, "UpsertItems",
-      [this, response](Call& call, MessageReader<v1::UpsertItemsRequest>& reader) {
-        return Upsert(catalog_, call, reader, response);
-      });
+grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::UpsertItems(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  return gate_->ServeReading<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
+      context, "UpsertItems", response,
+      [this](Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
+             v1::UpsertItemsResponse* totals) { return Upsert(catalog_, call, reader, totals); });
 }
 
 grpc::ServerWriteReactor<v1::BuildEmbeddingResponse>* CollectionsService::BuildEmbedding(

@@ -14,7 +14,11 @@ namespace privatemail {
 // Adapter from v1.CollectionsService to a catalog; statuses as collections.proto lists them.
 // Thread-safe. Sees the operator's gallery, which the server holds in the clear, and logs none of
 // it.
-class CollectionsService final : public v1::CollectionsService::CallbackService {
+// Streams of messages come as bytes: one that cannot be parsed is an error, and not their end.
+class CollectionsService final
+    : public v1::CollectionsService::WithRawCallbackMethod_UpsertItems<
+          v1::CollectionsService::WithRawCallbackMethod_RestoreCollection<
+              v1::CollectionsService::CallbackService>> {
  public:
   // Both must outlive the service.
   CollectionsService(Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
@@ -28,8 +32,8 @@ class CollectionsService final : public v1::CollectionsService::CallbackService 
   grpc::ServerUnaryReactor* DeleteCollection(grpc::CallbackServerContext* context,
                                              const v1::DeleteCollectionRequest* request,
                                              v1::DeleteCollectionResponse* response) override;
-  grpc::ServerReadReactor<v1::UpsertItemsRequest>* UpsertItems(
-      grpc::CallbackServerContext* context, v1::UpsertItemsResponse* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* UpsertItems(grpc::CallbackServerContext* context,
+                                                         grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<v1::BuildEmbeddingResponse>* BuildEmbedding(
       grpc::CallbackServerContext* context, const v1::BuildEmbeddingRequest* request) override;
   grpc::ServerUnaryReactor* DeleteItems(grpc::CallbackServerContext* context,
@@ -46,8 +50,8 @@ class CollectionsService final : public v1::CollectionsService::CallbackService 
                                        v1::CountItemsResponse* response) override;
   grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* SnapshotCollection(
       grpc::CallbackServerContext* context, const v1::SnapshotCollectionRequest* request) override;
-  grpc::ServerReadReactor<v1::RestoreCollectionRequest>* RestoreCollection(
-      grpc::CallbackServerContext* context, v1::RestoreCollectionResponse* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* RestoreCollection(grpc::CallbackServerContext* context,
+                                                               grpc::ByteBuffer* response) override;
 
  private:
   // Whether one more collection may be made, with those that are being restored.

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 #include "common/base/workers.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
@@ -76,14 +77,20 @@ class Gate {
     return call;
   }
 
-  // The same with many messages of the caller, each of which the handler shows to Call::Admit.
-  template <typename Message>
-  grpc::ServerReadReactor<Message>* ServeReading(
-      grpc::CallbackServerContext* context, absl::string_view rpc,
-      std::function<absl::Status(Call&, MessageReader<Message>&)> handler) {
+  // The same with many messages of the caller, each of which the handler shows to Call::Admit, and
+  // an answer that goes out when it returns OK.
+  template <typename Message, typename Answer>
+  grpc::ServerReadReactor<grpc::ByteBuffer>* ServeReading(
+      grpc::CallbackServerContext* context, absl::string_view rpc, grpc::ByteBuffer* response,
+      std::function<absl::Status(Call&, MessageReader<Message>&, Answer*)> handler) {
     auto* call = new ReadingCall<Message>(NewCall(context, rpc));
     Begin(call, nullptr, Pace::kAny,
-          [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
+          [call, response, handler = std::move(handler)](Call&) -> absl::Status {
+            Answer answer;
+            PM_RETURN_IF_ERROR(handler(*call, *call, &answer));
+            *response = ToWire(answer.SerializeAsString());
+            return absl::OkStatus();
+          });
     return call;
   }
 

@@ -5,9 +5,12 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
+#include "absl/strings/str_cat.h"
 #include "server/services/call.h"
+#include "server/services/wire.h"
 
 namespace privatemail {
 
@@ -17,7 +20,7 @@ class MessageReader {
  public:
   virtual ~MessageReader() = default;
 
-  // Waits for the next. False: there is none; Call::StreamStatus says why.
+  // Waits for the next. False: there is none, or what came is none; Call::StreamStatus says which.
   virtual bool Read(Message* message) = 0;
 };
 
@@ -74,21 +77,30 @@ class UnaryCall final : public ReactorCall<grpc::ServerUnaryReactor> {
 };
 
 template <typename Message>
-class ReadingCall final : public ReactorCall<grpc::ServerReadReactor<Message>>,
+class ReadingCall final : public ReactorCall<grpc::ServerReadReactor<grpc::ByteBuffer>>,
                           public MessageReader<Message> {
  public:
-  using ReactorCall<grpc::ServerReadReactor<Message>>::ReactorCall;
+  using ReactorCall<grpc::ServerReadReactor<grpc::ByteBuffer>>::ReactorCall;
 
   bool Read(Message* message) override {
-    return this->Await([&] {
-      this->StartRead(message);
+    const bool came = this->Await([&] {
+      this->StartRead(&bytes_);
       return read_.Wait();
     });
+    return came && this->Accept(AtNumber(number_++, Parse(bytes_, message)));
   }
 
  private:
   void OnReadDone(bool ok) override { read_.Tell(ok); }
 
+  static absl::Status AtNumber(int64_t number, const absl::Status& status) {
+    if (status.ok()) return status;
+    return absl::Status(status.code(),
+                        absl::StrCat("message ", number, " of the stream: ", status.message()));
+  }
+
+  grpc::ByteBuffer bytes_;
+  int64_t number_ = 0;  // of the message that is to come
   Reaction read_;
 };
 

@@ -1,7 +1,5 @@
 #include "server/services/retrieval_service.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -16,6 +14,7 @@
 #include "common/rpc/status.h"
 #include "server/services/answer_bytes.h"
 #include "server/services/request.h"
+#include "server/services/wire.h"
 
 namespace privatemail {
 namespace {
@@ -170,8 +169,7 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
   rest.set_truncated(answer.truncated);
   rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   rest.AppendToString(&bytes);
-  const grpc::Slice slice(bytes);
-  *response = grpc::ByteBuffer(&slice, 1);
+  *response = ToWire(bytes);
   return absl::OkStatus();
 }
 
@@ -179,13 +177,9 @@ grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   const auto parsed = std::make_shared<v1::RetrieveRequest>();
-  grpc::ByteBuffer bytes(*request);  // its slices are shared; the reader would take them away
-  grpc::ProtoBufferReader reader(&bytes);
-  if (!reader.status().ok() || !parsed->ParseFromZeroCopyStream(&reader)) {
-    return gate_->Serve(context, "Retrieve", nullptr, Gate::Pace::kBrief, [](Call&) {
-      return absl::InvalidArgumentError(
-          "the request is no v1.RetrieveRequest: it cannot be parsed");
-    });
+  if (const absl::Status status = Parse(*request, parsed.get()); !status.ok()) {
+    return gate_->Serve(context, "Retrieve", nullptr, Gate::Pace::kBrief,
+                        [status](Call&) { return status; });
   }
   return gate_->Serve(
       context, "Retrieve", parsed.get(), IsBrief(*parsed) ? Gate::Pace::kBrief : Gate::Pace::kAny,

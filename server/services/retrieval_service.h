@@ -11,10 +11,8 @@ namespace privatemail {
 // Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
 // Retrieve takes and gives bytes, so that an answer goes from coordinates to the wire in one pass.
-class RetrievalService final : public v1::RetrievalService::WithCallbackMethod_GetCollection<
-                                   v1::RetrievalService::WithCallbackMethod_GetAnchors<
-                                       v1::RetrievalService::WithRawCallbackMethod_Retrieve<
-                                           v1::RetrievalService::Service>>> {
+class RetrievalService final : public v1::RetrievalService::WithRawCallbackMethod_Retrieve<
+                                   v1::RetrievalService::CallbackService> {
  public:
   // Both must outlive the service.
   RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}

@@ -150,13 +150,12 @@ grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::Sn
       });
 }
 
-grpc::ServerReadReactor<v1::RestoreCollectionRequest>* CollectionsService::RestoreCollection(
-    grpc::CallbackServerContext* context, v1::RestoreCollectionResponse* response) {
-  return gate_->ServeReading<v1::RestoreCollectionRequest>(
-      context, "RestoreCollection",
-      [this, response](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader) {
-        return Restore(call, reader, response);
-      });
+grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::RestoreCollection(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  return gate_->ServeReading<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
+      context, "RestoreCollection", response,
+      [this](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
+             v1::RestoreCollectionResponse* restored) { return Restore(call, reader, restored); });
 }
 
 }  // namespace privatemail
