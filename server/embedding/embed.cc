@@ -83,6 +83,13 @@ AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows
                        .tolerance = kEmbeddingTolerance});
 }
 
+absl::Status CheckShareable(const AffinityPlan& plan) {
+  if (plan.kind == AffinityPlan::Kind::kFactored) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("processes cannot share these rows, expected a plan with a polynomial, got ",
+                   plan.why, "; a daemon's build embeds them"));
+}
+
 absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
@@ -100,10 +107,7 @@ absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const std::map<int32_t, int64_t>& rows_of_label,
                                         const StepObserver& observer) {
   const AffinityPlan plan = PlanEmbedding(parameters, share->groups().rows());
-  if (plan.kind != AffinityPlan::Kind::kFactored) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the rows cannot be shared out, expected a plan with a polynomial, got ", plan.why));
-  }
+  PM_RETURN_IF_ERROR(CheckShareable(plan));
   const LabelGraph label_graph(labels, rows_of_label, share, parameters.settings.label_graph,
                                parameters.settings.KernelDenominator());
   return Iterate(parameters, plan, std::move(rows), label_graph, observer);

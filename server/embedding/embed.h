@@ -39,6 +39,9 @@ struct EmbeddedRows {
 
 // How rows in this number are embedded: within kEmbeddingTolerance.
 AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows);
+// OK when processes can share the rows; FAILED_PRECONDITION: no polynomial was found, so that every
+// row needs every other.
+absl::Status CheckShareable(const AffinityPlan& plan);
 
 // Embeds rows of length 1 (PRIVACY.md section 1 step 5), wherever they are kept: settings.steps
 // iterations from DeterministicStart, without noise. labels: one a row. Rows in memory, in a file,
@@ -58,8 +61,7 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
 
 // The same for the rows of `share`, in each of the processes that share them: `rows`, `labels` and
 // the coordinates are of the rows here, rows_of_label counts all, the objective is of all.
-// FAILED_PRECONDITION also: PlanEmbedding finds no polynomial, so that every row would need every
-// other. Errors of the share, too.
+// Errors of CheckShareable and of the share, too.
 absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const std::shared_ptr<const RowShare>& share,
                                         std::shared_ptr<const PointSource> rows,
