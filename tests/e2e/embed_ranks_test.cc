@@ -1,10 +1,8 @@
 // privatemaild-embed under mpirun, on a real PostgreSQL server.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +10,7 @@
 #include "client/transport.h"
 #include "server/embedding/embed.h"
 #include "server/store/postgres/postgres_store.h"
+#include "tests/e2e/mpirun.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/unit/server/fixtures.h"
@@ -54,14 +53,6 @@ class EmbedRanks : public ::testing::Test {
     EXPECT_THAT(store_->Create(collection), IsOk());
     EXPECT_THAT(store_->Upsert(collection.parameters, Items(items)), IsOk());
     return collection;
-  }
-
-  static std::vector<std::string> Mpirun(int ranks, const std::vector<std::string>& flags) {
-    std::vector<std::string> command = {MPIRUN, "--oversubscribe", "-n", std::to_string(ranks)};
-    if (::geteuid() == 0) command.insert(command.begin() + 1, "--allow-run-as-root");
-    command.emplace_back(PRIVATEMAILD_EMBED);
-    command.insert(command.end(), flags.begin(), flags.end());
-    return command;
   }
 
   std::vector<std::string> Embed(const std::string& name, int ranks) const {

@@ -10,7 +10,8 @@
 namespace privatemail::postgres {
 namespace {
 
-// Rows that are read or written at once: few enough to bound memory and the time of a statement.
+// Rows that are read, written or passed over at once: few enough to bound memory and the time of a
+// statement.
 constexpr int64_t kChunkRows = 5000;
 constexpr size_t kChunkBytes = 8 << 20;
 
@@ -32,16 +33,23 @@ absl::Status CountsWrong() {
   return Place(absl::DataLossError("a collection counts other items than it has"));
 }
 
-// The id of the item before number `first`; before number 0 there is none.
+// The id of the item before number `first`; before number 0 there is none. In hops, of which each
+// ends within the time of a statement however many there are.
 absl::StatusOr<std::string> IdBefore(Transaction* transaction, const CollectionRow& collection,
                                      int64_t first) {
-  if (first == 0) return std::string();
-  PM_ASSIGN_OR_RETURN(
-      const Result found,
-      transaction->Query("SELECT id FROM items WHERE collection = $1 ORDER BY id OFFSET $2 LIMIT 1",
-                         Parameters().Int(collection.key).Int(first - 1)));
-  if (found.rows() == 0) return CountsWrong();
-  return std::string(found.Bytes(0, 0));
+  std::string id;
+  for (int64_t left = first; left > 0;) {
+    const int64_t hop = std::min(left, kChunkRows);
+    PM_ASSIGN_OR_RETURN(
+        const Result found,
+        transaction->Query("SELECT id FROM items WHERE collection = $1 AND id > $2 "
+                           "ORDER BY id OFFSET $3 LIMIT 1",
+                           Parameters().Int(collection.key).Bytes(id).Int(hop - 1)));
+    if (found.rows() == 0) return CountsWrong();
+    id = std::string(found.Bytes(0, 0));
+    left -= hop;
+  }
+  return id;
 }
 
 absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& embedding,
