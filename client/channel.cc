@@ -12,8 +12,9 @@
 namespace privatemail {
 namespace {
 
-// Waits between the tries are drawn between 0 and these: 0.7 s together on average. What the server
-// sends of itself ends a call's tries, and so does its deadline.
+// Waits between the tries are drawn between 0 and these: 0.7 s together on average. A call's
+// deadline is that of all its tries. CANCELLED, since nobody cancels these calls here: with it
+// gRPC 1.51 ends what reaches a daemon in the moment in which it begins to stop.
 constexpr char kServiceConfig[] = R"json({
   "loadBalancingConfig": [{"round_robin": {}}],
   "methodConfig": [{
@@ -31,7 +32,7 @@ constexpr char kServiceConfig[] = R"json({
       "initialBackoff": "0.2s",
       "maxBackoff": "1s",
       "backoffMultiplier": 2,
-      "retryableStatusCodes": ["UNAVAILABLE"]
+      "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"]
     }
   }]
 })json";

@@ -13,10 +13,10 @@ namespace privatemail {
 
 // A channel to every address that the server's name has, call by call to the next (round_robin).
 // One that is gone is left out, and tried again within a second. Calls that only read, and
-// Retrieve, which may be answered any number of times, are sent again when they end with
-// UNAVAILABLE: the same bytes, up to four times in all, the second or so that a daemon takes to
-// leave or another one to catch up. INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC
-// target; those of MakeChannelCredentials.
+// Retrieve, which may be answered any number of times, are sent again when a daemon ends them with
+// UNAVAILABLE or, as it stops, with CANCELLED: the same bytes, up to four times in all.
+// INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC target; those of
+// MakeChannelCredentials.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options);
 
 }  // namespace privatemail

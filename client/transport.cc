@@ -83,6 +83,11 @@ absl::Status Transport::Explain(const absl::Status& status) const {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
   }
+  // A call that is cancelled here has a status of its own.
+  if (status.code() == absl::StatusCode::kCancelled) {
+    return absl::UnavailableError(absl::StrCat(
+        "server ", options_.server, " ended the call, as one does that is being stopped"));
+  }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options_.server,
                                                     " did not answer within ",

@@ -23,6 +23,8 @@ namespace {
 
 constexpr int kCallers = 4;
 constexpr int kRounds = 2;
+// How long a daemon is away, so that calls try to reach it.
+constexpr absl::Duration kWithout = absl::Seconds(1);
 // What deploy/README.md asks of a rolling restart: clients try a lost address again within a
 // second.
 constexpr absl::Duration kAfterReady = absl::Seconds(2);
@@ -152,7 +154,7 @@ TEST_F(RollingRestart, FailsNoRequest) {
       const int before = calls_;
       daemons_[which]->program().Signal(SIGTERM);
       EXPECT_EQ(daemons_[which]->program().Wait().exit_code, 0);
-      absl::SleepFor(absl::Seconds(1));  // without it
+      absl::SleepFor(kWithout);
       Start(which, daemons_[which]->address());
       AwaitReady(which);
       absl::SleepFor(kAfterReady);
