@@ -109,6 +109,17 @@ void Print(int ranks, double rows, const Times& times) {
       times.job, times.processor);
 }
 
+// After one embedding was saved.
+void PrintTable(const std::string& conninfo, const char* table, int items) {
+  const auto bytes_a_row = [&](const char* function) {
+    const std::string bytes = PostgresServer::Ask(
+        conninfo, absl::StrCat("SELECT ", function, "('privatemail.", table, "')"));
+    return std::atof(bytes.c_str()) / items;
+  };
+  std::printf("%s: %.0f bytes a row, %.0f in indexes\n", table, bytes_a_row("pg_table_size"),
+              bytes_a_row("pg_indexes_size"));
+}
+
 int Main(int argc, char** argv) {
   if (argc != 3) return 2;
   const int items = std::atoi(argv[1]), dim = std::atoi(argv[2]);
@@ -127,6 +138,8 @@ int Main(int argc, char** argv) {
   }
   std::printf("privatemaild-embed, n %d, d %d, k 2, T 5, s 6; one core a rank\n", items, dim);
   const Times one = Embed(1, conninfo_file, folder.path());
+  PrintTable(conninfo, "items", items);
+  PrintTable(conninfo, "embedded_items", items);
   const Times two = Embed(2, conninfo_file, folder.path());
   if (!(one.job > 0) || !(two.job > 0)) return 1;
   const double rows = items + kAnchors;
