@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "client/channel.h"
 #include "client/credentials.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
@@ -72,13 +72,8 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
-  PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
-                      MakeChannelCredentials(options));
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  return Transport(options, grpc::CreateCustomChannel(options.server, credentials, arguments));
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
+  return Transport(options, std::move(channel));
 }
 
 absl::Status Transport::Explain(const absl::Status& status) const {
@@ -87,6 +82,11 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
+  }
+  // A call that is cancelled here has a status of its own.
+  if (status.code() == absl::StatusCode::kCancelled) {
+    return absl::UnavailableError(absl::StrCat(
+        "server ", options_.server, " ended the call, as one does that is being stopped"));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options_.server,
@@ -126,18 +126,12 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
-  constexpr int kTries = 3;
-  const auto stub = v1::RetrievalService::NewStub(channel_);
-  for (int attempt = 1;; ++attempt) {
-    grpc::ClientContext context;
-    SetDeadline(options_, &context);
-    v1::RetrieveResponse response;
-    const absl::Status status = FromGrpc(stub->Retrieve(&context, request, &response));
-    if (status.ok()) return response;
-    if (status.code() != absl::StatusCode::kUnavailable || attempt == kTries)
-      return Explain(status);
-    absl::SleepFor(absl::Milliseconds(200) * attempt);
-  }
+  grpc::ClientContext context;
+  SetDeadline(options_, &context);
+  v1::RetrieveResponse response;
+  PM_RETURN_IF_ERROR(Explain(
+      FromGrpc(v1::RetrievalService::NewStub(channel_)->Retrieve(&context, request, &response))));
+  return response;
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(

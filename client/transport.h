@@ -23,8 +23,10 @@ namespace privatemail {
 // How to reach a server. At most one of ca_file, trust_fingerprint and insecure; none: the system's
 // certificate authorities.
 struct ConnectionOptions {
-  std::string server = "127.0.0.1:50051";  // HOST:PORT
-  std::string ca_file;                     // PEM, trusted authorities
+  // HOST:PORT, or a gRPC target: "dns:///HOST:PORT", "ipv4:ADDRESS:PORT,ADDRESS:PORT". Calls go in
+  // turn to all addresses that the name has: daemons that share one store.
+  std::string server = "127.0.0.1:50051";
+  std::string ca_file;  // PEM, trusted authorities
   // SHA-256 of the server certificate's DER, 64 hex digits: trust this certificate and no other.
   std::string trust_fingerprint;
   // PEM files, both or none: what a server that demands certificates of its clients is shown. The
@@ -41,14 +43,15 @@ struct ConnectionOptions {
 // How the SDK sends: anything that carries a request to a server and brings the response back.
 using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::RetrieveRequest&)>;
 
-// Calls over one gRPC channel. Thread-safe. Each call returns the server's status unchanged;
-// UNAVAILABLE (the message names the server, and the option that helps if one does) when it cannot
-// be reached, DEADLINE_EXCEEDED in time.
+// Calls over one gRPC channel. Thread-safe. What only reads is sent again, up to four times in all,
+// when a server was unavailable, be it because it was just leaving. Each call returns the server's
+// status unchanged; UNAVAILABLE (the message names the server, and the option that helps if one
+// does) when it cannot be reached, DEADLINE_EXCEEDED in time.
 class Transport {
  public:
   // Connects lazily. INVALID_ARGUMENT: options contradict each other, a fingerprint or a key is
-  // malformed, the server is not HOST:PORT, or a file cannot be read. PERMISSION_DENIED: others may
-  // read a key.
+  // malformed, the server is neither HOST:PORT nor a target, or a file cannot be read.
+  // PERMISSION_DENIED: others may read a key.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   // with_changes: counted by kind, for operators.
@@ -56,8 +59,8 @@ class Transport {
                                                           bool with_changes = false) const;
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
       const std::string& name, const std::string& fingerprint) const;
-  // Sends the same bytes again, up to three times in all, when the server was unavailable: a
-  // release once sampled may be sent any number of times at no further cost.
+  // Sends the same bytes again, up to four times in all, when the server was unavailable: a release
+  // once sampled may be sent any number of times at no further cost.
   absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
 
   // RESOURCE_EXHAUSTED naming the field: what is to be sent is larger than a message may be.

@@ -2,6 +2,7 @@
 # Installs what PrivateMail is built and tested with: Debian 12 packages only, no other source.
 # Works as root and for a user who may use sudo. Does nothing when everything is there already.
 # usage: setup.sh [--build-only]    only what the release preset needs: no tests, no fuzzers, no compiler cache
+#        setup.sh --mpi             all of it, and OpenMPI for privatemaild-embed (-DPRIVATEMAIL_MPI=ON)
 set -euo pipefail
 
 packages=(
@@ -15,7 +16,7 @@ packages=(
 )
 case "$*" in
   --build-only) ;;
-  "")
+  "" | --mpi)
     packages+=(
       ccache git
       postgresql
@@ -23,9 +24,10 @@ case "$*" in
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy openssl
     )
+    if [ "$*" = --mpi ]; then packages+=(libopenmpi-dev openmpi-bin); fi
     ;;
   *)
-    echo "setup: the only option is --build-only, but these were given: $*" >&2
+    echo "setup: the options are --build-only or --mpi, but these were given: $*" >&2
     exit 2
     ;;
 esac

@@ -35,7 +35,9 @@ void ConnectAsTheEnvironmentSays(ConnectionOptions& connection) {
 // What stands before or after any subcommand.
 void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds) {
   ConnectionOptions& connection = context.connection;
-  app.add_option("--server", connection.server, "HOST:PORT of the daemon")
+  app.add_option("--server", connection.server,
+                 "HOST:PORT of the daemon, or of daemons that share one store: calls go in turn to "
+                 "all addresses that the name has")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
   app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
@@ -12,23 +13,19 @@
 namespace privatemail {
 namespace {
 
-constexpr Eigen::Index kBlockRows = 256;
-constexpr Eigen::Index kMostGroups = 64;
 // Columns whose second moments take more than so many doubles a core are done one part after the
 // other.
 constexpr Eigen::Index kMostMoments = Eigen::Index{1} << 22;
-
-Eigen::Index Blocks(Eigen::Index n) { return (n + kBlockRows - 1) / kBlockRows; }
-Eigen::Index Groups(Eigen::Index n) { return std::min(kMostGroups, Blocks(n)); }
 
 // A product, some columns of it at a time.
 class FactoredProduct {
  public:
   // degrees: null, or where to put the product with a last column of ones.
-  FactoredProduct(const PointSource& points, double kernel_denominator,
+  FactoredProduct(const PointSource& points, const RowShare& share, double kernel_denominator,
                   const ExpPolynomial& polynomial, const Matrix& v, Matrix* product,
                   Vector* degrees)
       : points_(points),
+        share_(share),
         kernel_denominator_(kernel_denominator),
         polynomial_(polynomial),
         v_(v),
@@ -61,19 +58,24 @@ class FactoredProduct {
 
   double Share() const {
     const Eigen::Index parts = (columns_ + part_columns_ - 1) / part_columns_;
-    return static_cast<double>(blocks_done_) /
-           static_cast<double>(2 * parts * Blocks(points_.rows()));
+    const Eigen::Index blocks = share_.groups().FirstBlock(share_.end_group()) -
+                                share_.groups().FirstBlock(share_.first_group());
+    return static_cast<double>(blocks_done_) / static_cast<double>(2 * parts * blocks);
   }
 
-  // task(block) for every block of a group, until the work is stopped.
+  int Groups() const { return share_.end_group() - share_.first_group(); }
+
+  // task(block) for every block of a group, counted from the first one here, until the work is
+  // stopped.
   template <typename Task>
-  absl::Status ForBlocks(int group, const SharedWork& work, Task task) {
+  absl::Status ForBlocks(int of_here, const SharedWork& work, Task task) {
     Block block;
-    const Eigen::Index blocks = Blocks(points_.rows()), groups = Groups(points_.rows());
-    for (Eigen::Index b = group * blocks / groups; b < (group + 1) * blocks / groups; ++b) {
+    const int group = share_.first_group() + of_here;
+    const Eigen::Index end = share_.groups().FirstBlock(group + 1);
+    for (Eigen::Index b = share_.groups().FirstBlock(group); b < end; ++b) {
       if (work.stopped()) return absl::OkStatus();
-      block.first = b * kBlockRows;
-      block.points.resize(std::min(kBlockRows, points_.rows() - block.first), points_.cols());
+      block.first = b * kRowBlock - share_.first_row();
+      block.points.resize(std::min(kRowBlock, points_.rows() - block.first), points_.cols());
       PM_RETURN_IF_ERROR(points_.Read(block.first, &block.points));
       block.squared_norms = block.points.rowwise().squaredNorm();
       block.kernel = (-block.squared_norms.array() / kernel_denominator_).exp();
@@ -95,18 +97,31 @@ class FactoredProduct {
     return weights;
   }
 
+  // Where the first group is, the groups' sums are added as they come; elsewhere they are kept
+  // until what comes before them is there.
   absl::Status AddUp(const WorkObserver& watched, Moments* moments) {
     const Moments nothing = *moments;
+    const bool keeps = share_.first_group() > 0;
+    std::vector<Vector> sums(keeps ? static_cast<size_t>(Groups()) : 1);
     const auto add_group = [&](int group, SharedWork& work) -> absl::Status {
       Moments sum = nothing;
       PM_RETURN_IF_ERROR(ForBlocks(group, work, [&](const Block& block) {
         sum.Accumulate(block.points, Weights(block, sum.columns()));
       }));
+      if (keeps) {
+        sums[static_cast<size_t>(group)] = sum.Values();
+        return absl::OkStatus();
+      }
       if (work.AwaitTurn(group)) moments->Add(sum);
       work.PassTurn();
       return absl::OkStatus();
     };
-    return ParallelFor(static_cast<int>(Groups(points_.rows())), add_group, watched);
+    const absl::Status added = ParallelFor(Groups(), add_group, watched);
+    Vector total = moments->Values();
+    if (!keeps) sums.front() = total;
+    PM_RETURN_IF_ERROR(share_.AddUp(added, sums, &total));
+    moments->SetValues(total);
+    return absl::OkStatus();
   }
 
   absl::Status Apply(const WorkObserver& watched, const Moments& moments, Eigen::Index count) {
@@ -121,7 +136,7 @@ class FactoredProduct {
         Store(block.first, sums);
       });
     };
-    return ParallelFor(static_cast<int>(Groups(points_.rows())), apply_to_group, watched);
+    return ParallelFor(Groups(), apply_to_group, watched);
   }
 
   void Store(Eigen::Index first_row, const Matrix& sums) {
@@ -131,6 +146,7 @@ class FactoredProduct {
   }
 
   const PointSource& points_;
+  const RowShare& share_;
   const double kernel_denominator_;
   const ExpPolynomial& polynomial_;
   const Matrix& v_;
@@ -145,21 +161,24 @@ class FactoredProduct {
 }  // namespace
 
 FactoredAffinity::FactoredAffinity(std::shared_ptr<const PointSource> points,
-                                   double kernel_denominator, const ExpPolynomial& polynomial)
+                                   double kernel_denominator, const ExpPolynomial& polynomial,
+                                   std::shared_ptr<const RowShare> share)
     : points_(std::move(points)),
+      share_(share != nullptr ? std::move(share) : AllRows(points_->rows())),
       kernel_denominator_(kernel_denominator),
       polynomial_(polynomial) {}
 
 absl::Status FactoredAffinity::Sums(const Matrix& v, Matrix* product, Vector* degrees,
                                     const ProductObserver& observer) const {
-  return FactoredProduct(*points_, kernel_denominator_, polynomial_, v, product, degrees)
+  return FactoredProduct(*points_, *share_, kernel_denominator_, polynomial_, v, product, degrees)
       .Run(observer);
 }
 
 double FactoredRounding(Eigen::Index n, Eigen::Index d, double a) {
-  const Eigen::Index groups = Groups(n);
-  const Eigen::Index blocks_of_group = (Blocks(n) + groups - 1) / groups;
-  const auto roundings = static_cast<double>(kBlockRows + blocks_of_group + groups + 4 * d + 60);
+  const RowGroups groups(n);
+  const Eigen::Index blocks_of_group = (groups.blocks() + groups.count() - 1) / groups.count();
+  const auto roundings =
+      static_cast<double>(kRowBlock + blocks_of_group + groups.count() + 4 * d + 60);
   return 2 * roundings * 0x1p-53 * std::exp(2 * a);
 }
 

@@ -7,6 +7,7 @@
 #include "common/numerics/affinity_operator.h"
 #include "common/numerics/exp_polynomial.h"
 #include "common/numerics/point_source.h"
+#include "common/numerics/row_share.h"
 
 namespace privatemail {
 
@@ -16,16 +17,19 @@ namespace privatemail {
 // taken off again. Two passes over the points a product: O(n k d^degree) time, O(k d^degree) memory
 // a core beside the points.
 //
-// The points are added up in a number of groups that depends on n alone, and the groups' sums are
-// added in order: as many cores, or machines, as there are get the same bits.
+// The points are added up in groups (row_groups.h), whose sums are added in order: as many cores,
+// or processes that share the rows, as there are get the same bits. A process without the first
+// group keeps the sums of all of its groups meanwhile.
 //
 // Error: |W~ v - W v|_i <= p.relative_error (W |v|)_i + FactoredRounding ((W |v|)_i + |v_i|).
 class FactoredAffinity : public AffinityOperator {
  public:
   // points: n x d of squared length at most R^2; kernel_denominator: c > 0; polynomial: FitExp(..,
-  // 2 / c, R^2).
+  // 2 / c, R^2); share: of which `points` are the rows here, null for all there are. All that is
+  // multiplied and what comes out are of the rows here, too.
   FactoredAffinity(std::shared_ptr<const PointSource> points, double kernel_denominator,
-                   const ExpPolynomial& polynomial);
+                   const ExpPolynomial& polynomial,
+                   std::shared_ptr<const RowShare> share = nullptr);
 
   Eigen::Index size() const override { return points_->rows(); }
 
@@ -34,6 +38,7 @@ class FactoredAffinity : public AffinityOperator {
                     const ProductObserver& observer) const override;
 
   std::shared_ptr<const PointSource> points_;
+  std::shared_ptr<const RowShare> share_;
   double kernel_denominator_;
   ExpPolynomial polynomial_;
 };

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
@@ -36,36 +39,70 @@ Matrix ClassAffinity(const Vector& label, const Vector& count, LabelGraphKind ki
 
 }  // namespace
 
-LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,
-                       double kernel_denominator) {
-  std::vector<int32_t> distinct(labels.begin(), labels.end());
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels) {
+  std::map<int32_t, int64_t> rows_of_label;
+  for (const int32_t label : labels) ++rows_of_label[label];
+  return rows_of_label;
+}
 
-  Vector count = Vector::Zero(static_cast<Eigen::Index>(distinct.size()));
+LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,
+                       double kernel_denominator)
+    : LabelGraph(labels, CountLabels(labels), AllRows(static_cast<Eigen::Index>(labels.size())),
+                 kind, kernel_denominator) {}
+
+LabelGraph::LabelGraph(absl::Span<const int32_t> labels,
+                       const std::map<int32_t, int64_t>& rows_of_label,
+                       std::shared_ptr<const RowShare> share, LabelGraphKind kind,
+                       double kernel_denominator)
+    : share_(std::move(share)) {
+  std::vector<int32_t> distinct;
+  Vector label_values(static_cast<Eigen::Index>(rows_of_label.size()));
+  Vector count(label_values.size());
+  for (const auto& [label, rows] : rows_of_label) {
+    const auto at = static_cast<Eigen::Index>(distinct.size());
+    label_values[at] = label;
+    count[at] = static_cast<double>(rows);
+    distinct.push_back(label);
+  }
   class_of_row_.reserve(labels.size());
   for (const int32_t label : labels) {
     const auto at = std::lower_bound(distinct.begin(), distinct.end(), label) - distinct.begin();
     class_of_row_.push_back(static_cast<int32_t>(at));
-    count[at] += 1;
   }
-  const Vector label_values =
-      Eigen::Map<const Eigen::VectorXi>(distinct.data(), static_cast<Eigen::Index>(distinct.size()))
-          .cast<double>();
   affinity_ = ClassAffinity(label_values, count, kind, kernel_denominator);
   class_degree_ = affinity_ * count;
 }
 
+void LabelGraph::AddClassSums(const Matrix& v, Eigen::Index first, Eigen::Index count,
+                              Vector* sums) const {
+  Eigen::Map<Matrix> of_class(sums->data(), affinity_.rows(), v.cols());
+  for (Eigen::Index i = first; i < first + count; ++i) of_class.row(class_of_row_[i]) += v.row(i);
+}
+
 Matrix LabelGraph::MultiplyLaplacian(const Matrix& v) const {
   Matrix product = Matrix::Zero(v.rows(), v.cols());
-  AddLaplacian(1, v, &product);
+  const Vector class_sums = SumOverRows(share_->groups(), affinity_.rows() * v.cols(),
+                                        [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
+                                          AddClassSums(v, first, count, sums);
+                                        });
+  AddLaplacian(1, v, class_sums, &product);
   return product;
 }
 
-void LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
-  Matrix class_sum = Matrix::Zero(affinity_.rows(), v.cols());
-  for (Eigen::Index i = 0; i < size(); ++i) class_sum.row(class_of_row_[i]) += v.row(i);
-  const Matrix affine_sum = affinity_ * class_sum;
+absl::Status LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
+  PM_ASSIGN_OR_RETURN(const Vector class_sums,
+                      share_->Sum(affinity_.rows() * v.cols(),
+                                  [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
+                                    AddClassSums(v, first, count, sums);
+                                  }));
+  AddLaplacian(weight, v, class_sums, sum);
+  return absl::OkStatus();
+}
+
+void LabelGraph::AddLaplacian(double weight, const Matrix& v, const Vector& class_sums,
+                              Matrix* sum) const {
+  const Matrix affine_sum =
+      affinity_ * Eigen::Map<const Matrix>(class_sums.data(), affinity_.rows(), v.cols());
   for (Eigen::Index i = 0; i < size(); ++i) {
     const int32_t c = class_of_row_[i];
     sum->row(i) += weight * (class_degree_[c] * v.row(i) - affine_sum.row(c));

@@ -26,6 +26,10 @@ class Moments {
   void Accumulate(const Matrix& points, const Matrix& weights);
   void Add(const Moments& other);
 
+  // All sums side by side, to be added elsewhere, and back again.
+  Vector Values() const;
+  void SetValues(const Vector& values);
+
   // sum_j w_jc p(x_i.x_j) for every row i of points and every column c. The degree of p is at most
   // that of the moments.
   Matrix Evaluate(const Matrix& points, const ExpPolynomial& p) const;

@@ -120,10 +120,11 @@ std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix 
 
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
-                                               double kernel_denominator) {
+                                               double kernel_denominator,
+                                               std::shared_ptr<const RowShare> share) {
   if (plan.kind == AffinityPlan::Kind::kFactored) {
     return std::make_unique<FactoredAffinity>(std::move(points), kernel_denominator,
-                                              plan.polynomial);
+                                              plan.polynomial, std::move(share));
   }
   return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator);
 }

@@ -8,6 +8,7 @@
 #include "common/numerics/affinity_operator.h"
 #include "common/numerics/exp_polynomial.h"
 #include "common/numerics/point_source.h"
+#include "common/numerics/row_share.h"
 
 namespace privatemail {
 
@@ -49,10 +50,12 @@ AffinityPlan PlanAffinity(const AffinityTask& task);
 // The operator of a plan for points in memory.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
                                                double kernel_denominator, int products);
-// The same for points wherever they are kept, of a plan for such.
+// The same for points wherever they are kept, of a plan for such. share: null for all rows; only a
+// factored operator can do with some of them (`points`).
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
-                                               double kernel_denominator);
+                                               double kernel_denominator,
+                                               std::shared_ptr<const RowShare> share = nullptr);
 
 }  // namespace privatemail
 

@@ -16,24 +16,25 @@ namespace {
 constexpr double kPostProcessingTolerance = 1e-10;
 
 // x becomes the update of x, given the product W x, which is used up.
-void Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph, double alpha,
-            Matrix* x) {
+absl::Status Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph,
+                    double alpha, Matrix* x) {
   // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
   // x and (alpha L_Y x + W x) / degrees.
-  label_graph.AddLaplacian(alpha, *x, &product);
+  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, *x, &product));
   for (Eigen::Index i = 0; i < x->rows(); ++i) {
     if (degrees[i] > 0) x->row(i) = 0.5 * (product.row(i) / degrees[i] + x->row(i));
   }
+  return absl::OkStatus();
 }
 
-absl::Status Scale(int step, int steps, bool normalise, Matrix* x) {
-  const double norm = x->stableNorm();
+absl::Status Scale(int step, int steps, bool normalise, const RowShare& share, Matrix* x) {
+  PM_ASSIGN_OR_RETURN(const double norm, share.Norm(*x));
   if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
     return absl::FailedPreconditionError(
         absl::StrCat("the embedding has norm ", norm, " after step ", step, " of ", steps,
                      ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
   }
-  if (normalise) *x *= std::sqrt(static_cast<double>(x->rows())) / norm;
+  if (normalise) *x *= std::sqrt(static_cast<double>(share.groups().rows())) / norm;
   return absl::OkStatus();
 }
 
@@ -57,7 +58,7 @@ absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& featu
                                   const LabelGraph& label_graph, double alpha) {
   PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x));
   Matrix updated = x;
-  Update(std::move(w.product), w.degrees, label_graph, alpha, &updated);
+  PM_RETURN_IF_ERROR(Update(std::move(w.product), w.degrees, label_graph, alpha, &updated));
   return updated;
 }
 
@@ -78,8 +79,8 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
       PM_ASSIGN_OR_RETURN(product,
                           feature_graph.Multiply(x, *degrees, Within(step, steps, observer)));
     }
-    Update(std::move(product), *degrees, label_graph, alpha, &x);
-    PM_RETURN_IF_ERROR(Scale(step, steps, normalise, &x));
+    PM_RETURN_IF_ERROR(Update(std::move(product), *degrees, label_graph, alpha, &x));
+    PM_RETURN_IF_ERROR(Scale(step, steps, normalise, *label_graph.share(), &x));
     if (observer) PM_RETURN_IF_ERROR(observer(step, steps));
   }
   return x;
@@ -110,12 +111,15 @@ absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& fe
                                      double alpha, const ProductObserver& observer) {
   // L_X z - alpha L_Y z = Diag(degrees) z - (W z + alpha L_Y z).
   PM_ASSIGN_OR_RETURN(Matrix pulled, feature_graph.Multiply(z, degrees, observer));
-  label_graph.AddLaplacian(alpha, z, &pulled);
-  double objective = 0;
-  for (Eigen::Index i = 0; i < z.rows(); ++i) {
-    objective += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
-  }
-  return objective;
+  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, z, &pulled));
+  PM_ASSIGN_OR_RETURN(
+      const Vector objective,
+      label_graph.share()->Sum(1, [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
+        for (Eigen::Index i = first; i < first + count; ++i) {
+          (*sum)[0] += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
+        }
+      }));
+  return objective[0];
 }
 
 }  // namespace privatemail

@@ -56,9 +56,11 @@ absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& featu
 using StepObserver = std::function<absl::Status(double done, int steps)>;
 
 // `steps` updates from `start` (n x k) over graphs that stay the same, each followed by the scaling
-// to Frobenius norm sqrt(n) if `normalise`. FAILED_PRECONDITION when the iterate is not finite, or
-// zero and so cannot be scaled. Memory: 2 n k doubles beside `start` and what the graph takes. The
-// graph's degrees are computed with the first product and returned in `degrees` unless it is null.
+// to Frobenius norm sqrt(n) if `normalise`. Where processes share the rows of the graphs, `start`
+// and what comes out are of the rows here, and n counts all. FAILED_PRECONDITION when the iterate
+// is not finite, or zero and so cannot be scaled. Memory: 2 n k doubles beside `start` and what the
+// graph takes. The graph's degrees are computed with the first product and returned in `degrees`
+// unless it is null.
 absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature_graph,
                                    const LabelGraph& label_graph, double alpha, int steps,
                                    bool normalise, const StepObserver& observer = nullptr,
@@ -72,8 +74,9 @@ absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& labe
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer = nullptr);
 
-// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper. z: n x k; degrees: those of
-// the feature graph. Returns what the product with it returned when it failed.
+// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper, over all rows. z: n x k, or
+// the rows here; degrees: those of the feature graph. Returns what the product with it returned
+// when it failed.
 absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
                                      const Vector& degrees, const LabelGraph& label_graph,
                                      double alpha, const ProductObserver& observer = nullptr);

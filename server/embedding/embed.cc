@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/alignment.h"
@@ -25,51 +26,91 @@ std::vector<int32_t> Concatenate(const std::vector<int32_t>& first,
   return all;
 }
 
+absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const AffinityPlan& plan,
+                                     std::shared_ptr<const PointSource> rows,
+                                     const LabelGraph& label_graph, const StepObserver& observer) {
+  const EmbeddingSettings& settings = parameters.settings;
+  const RowShare& share = *label_graph.share();
+  EmbeddedRows result;
+  result.plan = plan;
+  const auto feature_graph =
+      MakeAffinity(plan, std::move(rows), settings.KernelDenominator(), label_graph.share());
+  Vector degrees;
+  PM_ASSIGN_OR_RETURN(
+      result.coordinates,
+      SmlqIterate(DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
+                                     settings.start_stddev, share.first_row()),
+                  *feature_graph, label_graph, settings.alpha, settings.steps, settings.normalise,
+                  observer, &degrees));
+  const ProductObserver watch = [&](double) { return observer(settings.steps, settings.steps); };
+  PM_ASSIGN_OR_RETURN(result.objective,
+                      SmlqObjective(result.coordinates, *feature_graph, degrees, label_graph,
+                                    settings.alpha, observer ? OncePerSecond(watch) : nullptr));
+  return result;
+}
+
 }  // namespace
 
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
-                          double stddev) {
+                          double stddev, Eigen::Index first) {
   // Bytes as they are, whatever the sign of char.
   const std::vector<unsigned char> seed_bytes(fingerprint.begin(), fingerprint.end());
   std::seed_seq seed(seed_bytes.begin(), seed_bytes.end());
   std::mt19937_64 bits(seed);
   Matrix start(n, k);
+  const auto set = [&, begin = first * k](Eigen::Index place, double value) {
+    if (place >= begin && place < begin + start.size()) start.data()[place - begin] = value;
+  };
+  // Two values are made of two draws.
+  const Eigen::Index first_pair = first * k / 2;
+  bits.discard(static_cast<unsigned long long>(2 * first_pair));
   // std::normal_distribution differs between libraries; this is the same everywhere.
-  for (Eigen::Index i = 0; i < start.size(); i += 2) {
+  for (Eigen::Index i = 2 * first_pair; i < (first + n) * k; i += 2) {
     const double radius = stddev * std::sqrt(-2 * std::log(Uniform(bits)));
     const double angle = 2 * std::numbers::pi * Uniform(bits);
-    start.data()[i] = radius * std::cos(angle);
-    if (i + 1 < start.size()) start.data()[i + 1] = radius * std::sin(angle);
+    set(i, radius * std::cos(angle));
+    set(i + 1, radius * std::sin(angle));
   }
   return start;
+}
+
+AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows) {
+  return PlanAffinity({.rows = rows,
+                       .cols = parameters.feature_dim,
+                       .kernel_denominator = parameters.settings.KernelDenominator(),
+                       .columns = parameters.settings.embedding_dim,
+                       .most_squared_length = kUnitSquaredLength,
+                       .tolerance = kEmbeddingTolerance});
+}
+
+absl::Status CheckShareable(const AffinityPlan& plan) {
+  if (plan.kind == AffinityPlan::Kind::kFactored) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("processes cannot share these rows, expected a plan with a polynomial, got ",
+                   plan.why, "; a daemon's build embeds them"));
 }
 
 absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
                                        const StepObserver& observer) {
-  const EmbeddingSettings& settings = parameters.settings;
-  const double denominator = settings.KernelDenominator();
-  EmbeddedRows result;
-  result.plan = PlanAffinity({.rows = rows->rows(),
-                              .cols = rows->cols(),
-                              .kernel_denominator = denominator,
-                              .columns = settings.embedding_dim,
-                              .most_squared_length = kUnitSquaredLength,
-                              .tolerance = kEmbeddingTolerance});
-  const auto feature_graph = MakeAffinity(result.plan, std::move(rows), denominator);
-  const LabelGraph label_graph(labels, settings.label_graph, denominator);
-  Vector degrees;
-  PM_ASSIGN_OR_RETURN(result.coordinates,
-                      SmlqIterate(DeterministicStart(Fingerprint(parameters), feature_graph->size(),
-                                                     settings.embedding_dim, settings.start_stddev),
-                                  *feature_graph, label_graph, settings.alpha, settings.steps,
-                                  settings.normalise, observer, &degrees));
-  const ProductObserver watch = [&](double) { return observer(settings.steps, settings.steps); };
-  PM_ASSIGN_OR_RETURN(result.objective,
-                      SmlqObjective(result.coordinates, *feature_graph, degrees, label_graph,
-                                    settings.alpha, observer ? OncePerSecond(watch) : nullptr));
-  return result;
+  const AffinityPlan plan = PlanEmbedding(parameters, rows->rows());
+  const LabelGraph label_graph(labels, parameters.settings.label_graph,
+                               parameters.settings.KernelDenominator());
+  return Iterate(parameters, plan, std::move(rows), label_graph, observer);
+}
+
+absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
+                                        const std::shared_ptr<const RowShare>& share,
+                                        std::shared_ptr<const PointSource> rows,
+                                        const std::vector<int32_t>& labels,
+                                        const std::map<int32_t, int64_t>& rows_of_label,
+                                        const StepObserver& observer) {
+  const AffinityPlan plan = PlanEmbedding(parameters, share->groups().rows());
+  PM_RETURN_IF_ERROR(CheckShareable(plan));
+  const LabelGraph label_graph(labels, rows_of_label, share, parameters.settings.label_graph,
+                               parameters.settings.KernelDenominator());
+  return Iterate(parameters, plan, std::move(rows), label_graph, observer);
 }
 
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
@@ -102,12 +143,14 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
   embedding.payloads = std::move(gallery.payloads);
   embedding.coordinates = rows.coordinates.topRows(items);
   embedding.anchor_coordinates = rows.coordinates.bottomRows(rows.coordinates.rows() - items);
-  // Nothing can be aligned with anchors on a line, and each query would learn so only after it has
-  // spent its budget.
-  PM_RETURN_IF_ERROR(KabschUmeyama(embedding.anchor_coordinates, embedding.anchor_coordinates,
-                                   /*with_scale=*/true)
-                         .status());
+  PM_RETURN_IF_ERROR(CheckAnchorCoordinates(embedding.anchor_coordinates));
   return embedding;
+}
+
+// Nothing can be aligned with anchors on a line, and each query would learn so only after it has
+// spent its budget.
+absl::Status CheckAnchorCoordinates(const Matrix& anchors) {
+  return KabschUmeyama(anchors, anchors, /*with_scale=*/true).status();
 }
 
 }  // namespace privatemail

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_EMBEDDING_EMBED_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "common/base/matrix.h"
 #include "common/numerics/plan_affinity.h"
 #include "common/numerics/point_source.h"
+#include "common/numerics/row_share.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
 #include "server/store/types.h"
@@ -18,11 +20,12 @@
 namespace privatemail {
 
 // n x k draws of N(0, stddev^2), the same for the same fingerprint on every run: mt19937_64 seeded
-// with the fingerprint, Box-Muller over 53-bit uniforms, row after row. The server's start of the
-// iteration hides nothing and protects nobody: it is a public value and no noise, which is why an
-// ordinary generator may make it. Equal data therefore get equal coordinates.
+// with the fingerprint, Box-Muller over 53-bit uniforms, row after row from row `first` on. The
+// server's start of the iteration hides nothing and protects nobody: it is a public value and no
+// noise, which is why an ordinary generator may make it. Equal data therefore get equal
+// coordinates.
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
-                          double stddev);
+                          double stddev, Eigen::Index first = 0);
 
 // Relative error of an affinity that the server allows itself: a part in a million moves no
 // neighbour, and lets a million rows be embedded in linear time. What is small is exact anyway.
@@ -34,9 +37,16 @@ struct EmbeddedRows {
   AffinityPlan plan;     // how the feature graph was multiplied, how exactly, and why so
 };
 
+// How rows in this number are embedded: within kEmbeddingTolerance.
+AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows);
+// OK when processes can share the rows; FAILED_PRECONDITION: no polynomial was found, so that every
+// row needs every other.
+absl::Status CheckShareable(const AffinityPlan& plan);
+
 // Embeds rows of length 1 (PRIVACY.md section 1 step 5), wherever they are kept: settings.steps
-// iterations from DeterministicStart, without noise. labels: one a row. Rows in memory, in a file
-// or in another number of blocks give the same bits. Pure, so any number may run at once.
+// iterations from DeterministicStart, without noise. labels: one a row. Rows in memory, in a file,
+// in another number of blocks or in several processes give the same bits. Pure, so any number may
+// run at once.
 //
 // `observer` as in SmlqIterate; it is also called, with all steps done, while the objective is
 // computed. A status of its own that is not OK stops the work within moments and is returned, as is
@@ -48,6 +58,16 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
                                        const StepObserver& observer);
+
+// The same for the rows of `share`, in each of the processes that share them: `rows`, `labels` and
+// the coordinates are of the rows here, rows_of_label counts all, the objective is of all.
+// Errors of CheckShareable and of the share, too.
+absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
+                                        const std::shared_ptr<const RowShare>& share,
+                                        std::shared_ptr<const PointSource> rows,
+                                        const std::vector<int32_t>& labels,
+                                        const std::map<int32_t, int64_t>& rows_of_label,
+                                        const StepObserver& observer);
 
 // Embeds gallery and anchors together: rows are the gallery in its order, then the anchors in the
 // published order, each scaled to length 1. The result takes ids, labels, payloads and (as
@@ -62,6 +82,10 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
                                 const StepObserver& observer);
+
+// OK when releases can be aligned with these coordinates of the anchors; otherwise
+// FAILED_PRECONDITION.
+absl::Status CheckAnchorCoordinates(const Matrix& anchors);
 
 }  // namespace privatemail
 

@@ -10,4 +10,6 @@ build="${1:-$here/../../build/dev}"
 /usr/bin/python3 "$here/compare_release.py" "$build"
 "$build/tests/benchmarks/index_benchmark" 1000000 2
 "$build/tests/benchmarks/serving_benchmark" 1000000
+# Where the build has privatemaild-embed (-DPRIVATEMAIL_MPI=ON).
+if [ -x "$build/tests/benchmarks/embed_ranks_benchmark" ]; then "$build/tests/benchmarks/embed_ranks_benchmark" 100000 128; fi
 /usr/bin/python3 "$here/instruction_budget.py" "$build/tests/benchmarks/counted_work"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the build graph: nothing of client/ goes into the daemon, neither an object nor a library nor a header,
-# and only the rooms that speak gRPC include it.
+# only the rooms that speak gRPC include it, and MPI is privatemaild-embed's alone.
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
 inputs=$(ninja -C "$2" -t inputs server/privatemaild)
@@ -13,9 +13,17 @@ if found=$(cd "$1" && grep -rnE '#include [<"]client/' common server); then
   printf 'these include the client and must not:\n%s\n' "$found"
   exit 1
 fi
-allowed='^(common/rpc|server/services|server/daemon)/|^client/(transport|transport_snapshot|credentials)\.'
+allowed='^(common/rpc|server/services|server/daemon)/|^client/(transport|transport_snapshot|channel|credentials)\.'
 if found=$(cd "$1" && grep -rlE '#include [<"]grpcpp' common client server | grep -vE "$allowed"); then
   printf 'these include grpcpp and must not:\n%s\n' "$found"
+  exit 1
+fi
+if found=$(cd "$1" && grep -rlE '#include [<"]mpi' common client server | grep -v '^server/mpi/ranks.cc$'); then
+  printf 'these include MPI and must not:\n%s\n' "$found"
+  exit 1
+fi
+if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi'); then
+  printf 'privatemaild links MPI:\n%s\n' "$found"
   exit 1
 fi
 echo "the daemon links nothing of client/; gRPC is included where it may be"

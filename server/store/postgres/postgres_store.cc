@@ -85,7 +85,24 @@ absl::Status PostgresStore::ReadGallery(const PublicParameters& parameters, Gall
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
                                                                 RowLock::kNone));
   auto& [transaction, collection] = begun;
-  return postgres::ReadItems(&transaction, collection, parameters.feature_dim, visit);
+  return postgres::ReadItems(&transaction, collection, {0, collection.items},
+                             parameters.feature_dim, visit);
+}
+
+absl::Status PostgresStore::ReadRange(const StoredCollection& collection, int64_t first,
+                                      int64_t count, GalleryVisitor visit) {
+  PM_ASSIGN_OR_RETURN(
+      auto begun,
+      postgres::BeginWithCollection(&pool_, collection.parameters.collection_uuid, RowLock::kNone));
+  auto& [transaction, found] = begun;
+  if (found.key != collection.key ||
+      static_cast<uint64_t>(found.latest_version) != collection.latest_version) {
+    return absl::AbortedError(absl::StrCat(
+        "the items of collection ", collection.name, " were changed, expected version ",
+        collection.latest_version, " of them, found version ", found.latest_version));
+  }
+  return postgres::ReadItems(&transaction, found, {first, count}, collection.parameters.feature_dim,
+                             visit);
 }
 
 }  // namespace privatemail

@@ -53,6 +53,12 @@ class PostgresStore final : public Store {
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
                                      std::function<void(const absl::Status&)> report) override;
 
+  // ReadGallery for `count` items from number `first` on, all of which exist, in the order of ids.
+  // Finding the first takes time that grows with its number. ABORTED: items were changed since
+  // `collection` was loaded.
+  absl::Status ReadRange(const StoredCollection& collection, int64_t first, int64_t count,
+                         GalleryVisitor visit);
+
  protected:
   absl::Status ImportParts(const StoredCollection& collection, GallerySource source) override;
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,

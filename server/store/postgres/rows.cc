@@ -10,7 +10,8 @@
 namespace privatemail::postgres {
 namespace {
 
-// Rows that are read or written at once: few enough to bound memory and the time of a statement.
+// Rows that are read, written or passed over at once: few enough to bound memory and the time of a
+// statement.
 constexpr int64_t kChunkRows = 5000;
 constexpr size_t kChunkBytes = 8 << 20;
 
@@ -26,6 +27,29 @@ const char* SqlOf(RowLock lock) {
       return " FOR UPDATE";
   }
   return "";
+}
+
+absl::Status CountsWrong() {
+  return Place(absl::DataLossError("a collection counts other items than it has"));
+}
+
+// The id of the item before number `first`; before number 0 there is none. In hops, of which each
+// ends within the time of a statement however many there are.
+absl::StatusOr<std::string> IdBefore(Transaction* transaction, const CollectionRow& collection,
+                                     int64_t first) {
+  std::string id;
+  for (int64_t left = first; left > 0;) {
+    const int64_t hop = std::min(left, kChunkRows);
+    PM_ASSIGN_OR_RETURN(
+        const Result found,
+        transaction->Query("SELECT id FROM items WHERE collection = $1 AND id > $2 "
+                           "ORDER BY id OFFSET $3 LIMIT 1",
+                           Parameters().Int(collection.key).Bytes(id).Int(hop - 1)));
+    if (found.rows() == 0) return CountsWrong();
+    id = std::string(found.Bytes(0, 0));
+    left -= hop;
+  }
+  return id;
 }
 
 absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& embedding,
@@ -121,23 +145,22 @@ absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim
 }
 
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
-                       int64_t feature_dim, Store::GalleryVisitor visit) {
+                       const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit) {
   const int64_t part_rows = GalleryPartRows(feature_dim);
-  int64_t rows_read = 0;
-  std::string after;
-  bool full = false;
+  PM_ASSIGN_OR_RETURN(std::string after, IdBefore(transaction, collection, range.first));
+  int64_t left = range.count;
   do {
+    const int64_t wanted = std::min(part_rows, left);
+    // Behind the last item of all another one is asked for, which must not be there.
+    const bool ends = wanted == left && range.first + range.count == collection.items;
     PM_ASSIGN_OR_RETURN(
         const Result chunk,
-        transaction->Query("SELECT id, label, features, payload FROM items "
-                           "WHERE collection = $1 AND id > $2 ORDER BY id LIMIT $3",
-                           Parameters().Int(collection.key).Bytes(after).Int(part_rows)));
-    rows_read += chunk.rows();
-    full = chunk.rows() == part_rows;
-    if (rows_read > collection.items || (!full && rows_read < collection.items)) {
-      return Place(absl::DataLossError("a collection counts other items than it has"));
-    }
-    if (chunk.rows() == 0 && collection.items > 0) break;  // the one before was the last
+        transaction->Query(
+            "SELECT id, label, features, payload FROM items "
+            "WHERE collection = $1 AND id > $2 ORDER BY id LIMIT $3",
+            Parameters().Int(collection.key).Bytes(after).Int(wanted + (ends ? 1 : 0))));
+    if (chunk.rows() != wanted) return CountsWrong();
+    left -= chunk.rows();
     Gallery part;
     part.version = static_cast<uint64_t>(collection.latest_version);
     part.collection = collection.key;
@@ -150,8 +173,8 @@ absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection
       part.payloads.emplace_back(chunk.Bytes(row, 3));
     }
     if (!part.ids.empty()) after = part.ids.back();
-    PM_RETURN_IF_ERROR(visit(collection.items, std::move(part)));
-  } while (full);
+    PM_RETURN_IF_ERROR(visit(range.count, std::move(part)));
+  } while (left > 0);
   return absl::OkStatus();
 }
 

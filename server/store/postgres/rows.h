@@ -59,9 +59,15 @@ absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim,
                               bool with_features);
 
-// All items of the collection, as Store::ReadGallery hands them over.
+// Items in the order of ids: `count` of them from number `first` on.
+struct ItemRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+// Items of the collection, as Store::ReadGallery hands them over; how many there are in all is
+// range.count.
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
-                       int64_t feature_dim, Store::GalleryVisitor visit);
+                       const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit);
 
 // Ids, labels, payloads and coordinates of the embedding with this key.
 absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/daemon/certificate.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -26,7 +27,30 @@ class Listener final : public v1::CollectionsService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status DeleteCollection(grpc::ServerContext* /*context*/,
+                                const v1::DeleteCollectionRequest* /*request*/,
+                                v1::DeleteCollectionResponse* /*response*/) override {
+    ++deletions;
+    return {ending, "leaving"};
+  }
+
   std::vector<std::string> authorization;
+  grpc::StatusCode ending = grpc::StatusCode::OK;
+  int deletions = 0;
+};
+
+// Ends calls with a status before it answers one, and keeps what it was sent.
+class Leaving final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status Retrieve(grpc::ServerContext* /*context*/, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse* /*response*/) override {
+    requests.push_back(request->SerializeAsString());
+    return requests.size() <= endings.size() ? grpc::Status(endings[requests.size() - 1], "leaving")
+                                             : grpc::Status::OK;
+  }
+
+  std::vector<grpc::StatusCode> endings;
+  std::vector<std::string> requests;
 };
 
 class TransportTest : public ::testing::Test {
@@ -39,6 +63,7 @@ class TransportTest : public ::testing::Test {
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
     builder.RegisterService(&listener_);
+    builder.RegisterService(&leaving_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     options_.server = absl::StrCat("127.0.0.1:", port);
@@ -54,6 +79,7 @@ class TransportTest : public ::testing::Test {
   TemporaryFolder folder_;
   TlsIdentity identity_;
   Listener listener_;
+  Leaving leaving_;
   std::unique_ptr<grpc::Server> server_;
   ConnectionOptions options_;
 };
@@ -114,6 +140,57 @@ TEST_F(TransportTest, RefusesAtOnceWhatIsNoRegularFile) {
     authority.trust_fingerprint.clear();
     authority.ca_file = path;
     EXPECT_THAT(Transport::Create(authority), FailsWith(code, "cannot read --ca " + path));
+  }
+}
+
+TEST_F(TransportTest, SendsTheSameBytesAgainToAServerThatLeaves) {
+  using grpc::StatusCode;
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  // More than what gRPC keeps of a request unless it is told to.
+  request.mutable_release()->set_rows(1 << 20);
+  for (int i = 0; i < 1 << 18; ++i) request.mutable_release()->add_values(static_cast<float>(i));
+  leaving_.endings = {StatusCode::UNAVAILABLE, StatusCode::CANCELLED, StatusCode::UNAVAILABLE};
+  EXPECT_THAT(transport.Retrieve(request), IsOk());
+  EXPECT_EQ(leaving_.requests, std::vector<std::string>(4, request.SerializeAsString()));
+
+  leaving_.requests.clear();
+  leaving_.endings.assign(10, StatusCode::CANCELLED);
+  EXPECT_THAT(transport.Retrieve(request),
+              FailsWith(absl::StatusCode::kUnavailable, "ended the call, as one does that is"));
+  EXPECT_EQ(leaving_.requests.size(), 4u);
+
+  leaving_.requests.clear();
+  leaving_.endings.assign(10, StatusCode::INTERNAL);
+  EXPECT_THAT(transport.Retrieve(request), FailsWith(absl::StatusCode::kInternal, "leaving"));
+  EXPECT_EQ(leaving_.requests.size(), 1u);
+}
+
+// It may have been done.
+TEST_F(TransportTest, SendsAChangeOnlyOnce) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
+    listener_.ending = ending;
+    listener_.deletions = 0;
+    EXPECT_THAT(transport.DeleteCollection("birds"),
+                FailsWith(absl::StatusCode::kUnavailable, "server 127.0.0.1:"));
+    EXPECT_EQ(listener_.deletions, 1);
+  }
+}
+
+TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
+  const std::string port = options_.server.substr(options_.server.rfind(':'));
+  for (const std::string& server :
+       {"ipv4:127.0.0.1:1,127.0.0.1" + port, "dns:///localhost" + port, "localhost" + port}) {
+    options_.server = server;
+    ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+    EXPECT_THAT(transport.ListCollections(), IsOk()) << server;
+  }
+  for (const std::string server : {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket"}) {
+    options_.server = server;
+    EXPECT_THAT(Transport::Create(options_),
+                FailsWith(absl::StatusCode::kInvalidArgument, "--server must be HOST:PORT"));
   }
 }
 

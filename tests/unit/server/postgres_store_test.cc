@@ -70,6 +70,60 @@ TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {
   EXPECT_EQ(one_->ListStates()->front().items, 121u);
 }
 
+// Parts of some rows each: GalleryPartRows(4) is 5000.
+TEST_F(TwoDaemons, RangesOfItemsAreThePartsOfTheGallery) {
+  constexpr int kItems = 5003;
+  const auto store = OpenStore(conninfo_);
+  ASSERT_THAT(store->Create(birds_), IsOk());
+  std::vector<Item> items = MakeItems(kItems, 1);
+  for (int i = 0; i < kItems; ++i) items[i].id = absl::StrFormat("%06d", i);
+  ASSERT_THAT(store->Upsert(birds_.parameters, items), IsOk());
+  const StoredCollection now = *store->LoadCollection(birds_.parameters.collection_uuid);
+  for (const auto& [first, count] : std::vector<std::pair<int, int>>{
+           {0, 0}, {0, 1}, {0, 5000}, {0, kItems}, {1, 5001}, {3, 5000}, {5002, 1}, {kItems, 0}}) {
+    Gallery range;
+    FloatMatrix features(count, kDim);
+    ASSERT_THAT(store->ReadRange(now, first, count,
+                                 [&](int64_t all, Gallery part) {
+                                   EXPECT_EQ(all, count);
+                                   const auto at = static_cast<Eigen::Index>(range.ids.size());
+                                   features.middleRows(at, part.features.rows()) = part.features;
+                                   AppendRows(std::move(part), &range);
+                                   return absl::OkStatus();
+                                 }),
+                IsOk());
+    ASSERT_THAT(range.ids, SizeIs(count)) << first;
+    for (int i = 0; i < count; ++i) {
+      const Item& expected = items[static_cast<size_t>(first + i)];
+      EXPECT_EQ(range.ids[i], expected.id);
+      EXPECT_EQ(range.labels[i], expected.label);
+      EXPECT_EQ(features.row(i),
+                Eigen::Map<const Eigen::RowVectorXf>(expected.features.data(), kDim));
+    }
+  }
+  const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
+  ASSERT_THAT(store->DeleteItems(birds_.parameters, {"000001"}), IsOk());
+  EXPECT_THAT(
+      store->ReadRange(now, 0, 1, ignore),
+      FailsWith(absl::StatusCode::kAborted, "expected version 5003 of them, found version 5004"));
+}
+
+TEST_F(TwoDaemons, ACountThatIsWrongIsDataLossInARangeToo) {
+  const auto store = OpenStore(conninfo_);
+  ASSERT_THAT(store->Create(birds_), IsOk());
+  ASSERT_THAT(store->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  const auto read = [&](const char* count, int64_t first, int64_t items) {
+    PostgresServer::Ask(conninfo_,
+                        absl::StrCat("UPDATE privatemail.collections SET items = ", count));
+    return store->ReadRange(*store->LoadCollection(birds_.parameters.collection_uuid), first, items,
+                            [](int64_t, Gallery) { return absl::OkStatus(); });
+  };
+  EXPECT_THAT(read("10", 5, 5), IsOk());
+  EXPECT_THAT(read("11", 5, 6), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+  EXPECT_THAT(read("9", 5, 4), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+  EXPECT_THAT(read("13", 12, 1), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+}
+
 TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());

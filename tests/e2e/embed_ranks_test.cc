@@ -1,0 +1,198 @@
+// privatemaild-embed under mpirun, on a real PostgreSQL server.
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/transport.h"
+#include "server/embedding/embed.h"
+#include "server/store/postgres/postgres_store.h"
+#include "tests/e2e/mpirun.h"
+#include "tests/e2e/programs.h"
+#include "tests/testing/postgres_server.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace privatemail::testing;  // NOLINT: the small collection
+
+constexpr int kItems = 4001;  // with 12 anchors 16 blocks, the last of 173 rows
+constexpr int kManySteps = 10000;
+
+// In the order of MakeItems, which is that of ids.
+std::vector<Item> Items(int count) {
+  std::vector<Item> items = MakeItems(count, 1);
+  for (int i = 0; i < count; ++i) {
+    items[i].id = absl::StrFormat("item-%06d", i);
+    items[i].payload = absl::StrCat(i);
+  }
+  return items;
+}
+
+class EmbedRanks : public ::testing::Test {
+ protected:
+  EmbedRanks() {
+    conninfo_file_ = folder_.Write("conninfo", conninfo_ + "\n");
+    ::chmod(conninfo_file_.c_str(), 0600);
+    store_ = *PostgresStore::Open(conninfo_);
+  }
+
+  // A collection with `items` items that a polynomial does for.
+  StoredCollection Make(const std::string& name, int items, int steps = 3,
+                        double kernel_bandwidth = 6) {
+    StoredCollection collection = SmallCollection(name);
+    collection.parameters.settings.kernel_bandwidth = kernel_bandwidth;
+    collection.parameters.settings.steps = steps;
+    EXPECT_THAT(store_->Create(collection), IsOk());
+    EXPECT_THAT(store_->Upsert(collection.parameters, Items(items)), IsOk());
+    return collection;
+  }
+
+  std::vector<std::string> Embed(const std::string& name, int ranks) const {
+    return Mpirun(ranks, {"--collection", name, "--postgres-file", conninfo_file_, "--data-dir",
+                          folder_.path()});
+  }
+
+  // Of the ranks that mpirun has started.
+  static std::vector<pid_t> Children(pid_t parent) {
+    std::ifstream list(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+    std::vector<pid_t> children;
+    for (pid_t one = 0; list >> one;) children.push_back(one);
+    return children;
+  }
+
+  void ExpectRefused(const std::vector<std::string>& command, const std::string& part) const {
+    const Outcome outcome = Program(command).Wait();
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("privatemaild-embed: rank 0 of "), HasSubstr(part)));
+    EXPECT_THAT(outcome.err, Not(HasSubstr(PostgresServer::kPassword)));
+  }
+
+  PostgresServer server_;
+  const TemporaryFolder folder_;
+  const std::string conninfo_ = server_.NewDatabase();
+  std::string conninfo_file_;
+  std::unique_ptr<PostgresStore> store_;
+};
+
+TEST_F(EmbedRanks, GiveTheBitsOfASingleProcessInAnyNumber) {
+  const StoredCollection things = Make("things", kItems);
+  const auto gallery = store_->LoadGallery(things.parameters);
+  ASSERT_THAT(gallery, IsOk());
+  const auto expected = privatemail::Embed(things.parameters, things.anchors, *gallery, nullptr);
+  ASSERT_THAT(expected, IsOk());
+  ASSERT_THAT(expected->plan, HasSubstr("factored"));
+  for (const int ranks : {1, 2, 3}) {
+    const Outcome outcome = Program(Embed("things", ranks)).Wait();
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("step 3 of 3\n"),
+                                   HasSubstr(absl::StrCat("embedded things: version ", ranks, ", ",
+                                                          kItems, " items, ", ranks, " ranks"))));
+    const auto saved = store_->LoadEmbedding(things.parameters);
+    ASSERT_TRUE(saved.ok() && saved->has_value()) << saved.status();
+    const Embedding& embedding = **saved;
+    EXPECT_EQ(embedding.version, static_cast<uint64_t>(ranks));
+    EXPECT_EQ(embedding.items_version, static_cast<uint64_t>(kItems));
+    EXPECT_EQ(embedding.coordinates, expected->coordinates) << ranks;
+    EXPECT_EQ(embedding.anchor_coordinates, expected->anchor_coordinates) << ranks;
+    EXPECT_EQ(embedding.objective, expected->objective) << ranks;
+    EXPECT_EQ(embedding.ids, expected->ids);
+    EXPECT_EQ(embedding.labels, expected->labels);
+    EXPECT_EQ(embedding.payloads, expected->payloads);
+  }
+}
+
+TEST_F(EmbedRanks, ADaemonThatRunsTakesTheEmbeddingOver) {
+  Make("things", kItems);
+  Daemon daemon(folder_ / "data",
+                {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
+  ASSERT_TRUE(daemon.listening()) << daemon.program().Wait().err;
+  ConnectionOptions connection;
+  connection.server = daemon.address();
+  connection.insecure = true;
+  const Transport transport = *Transport::Create(connection);
+  EXPECT_EQ(transport.GetCollection("things")->embedding_version(), 0u);
+  // Out of the daemon's own settings.
+  const std::string config = folder_.Write(
+      "privatemaild.toml", absl::StrCat("store = \"postgres\"\npostgres_file = \"", conninfo_file_,
+                                        "\"\ndata_dir = \"", folder_ / "data", "\"\n"));
+  const Outcome outcome = Program(Mpirun(2, {"--collection", "things", "--config", config})).Wait();
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  uint64_t seen = 0;
+  for (const absl::Time start = absl::Now();
+       seen == 0 && absl::Now() - start < absl::Seconds(30);) {
+    absl::SleepFor(absl::Milliseconds(20));
+    seen = transport.GetCollection("things")->embedding_version();
+  }
+  EXPECT_EQ(seen, 1u);
+}
+
+TEST_F(EmbedRanks, ARankThatIsKilledLeavesTheStoredVersionAsItWas) {
+  const StoredCollection things = Make("things", kItems, kManySteps);
+  Embedding former = SomeEmbedding(3);
+  former.items_version = kItems;
+  ASSERT_THAT(store_->SaveEmbedding(things.parameters, former), IsOk());
+  Program ranks(Embed("things", 2));
+  ASSERT_EQ(ranks.ReadLine(), "step 1 of 10000");
+  const std::vector<pid_t> children = Children(ranks.pid());
+  ASSERT_EQ(children.size(), 2u);
+  ::kill(children.back(), SIGKILL);
+  EXPECT_NE(ranks.Wait().exit_code, 0);
+  const auto saved = store_->LoadEmbedding(things.parameters);
+  ASSERT_TRUE(saved.ok() && saved->has_value());
+  EXPECT_EQ((*saved)->version, 1u);
+  EXPECT_EQ((*saved)->coordinates, former.coordinates);
+}
+
+TEST_F(EmbedRanks, EndWhenTheCollectionIsDeleted) {
+  const StoredCollection things = Make("things", kItems, kManySteps);
+  Program ranks(Embed("things", 2));
+  ASSERT_EQ(ranks.ReadLine(), "step 1 of 10000");
+  ASSERT_THAT(store_->Delete(things.parameters.collection_uuid), IsOk());
+  const Outcome outcome = ranks.Wait();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("collection things was deleted while it was being embedded"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("step 9999")));
+}
+
+// What changes once the ranks have read it shows after the next build, as with a daemon.
+TEST_F(EmbedRanks, ItemsMayChangeWhileTheyEmbed) {
+  const StoredCollection things = Make("things", 10 * kItems, 15);
+  Program ranks(Embed("things", 2));
+  ASSERT_EQ(ranks.ReadLine(), "step 1 of 15");
+  ASSERT_THAT(store_->DeleteItems(things.parameters, {"item-000000"}), IsOk());
+  const Outcome outcome = ranks.Wait();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto changes = store_->CountChanges(things.parameters);
+  ASSERT_THAT(changes, IsOk());
+  EXPECT_EQ(changes->deleted, 1u);
+}
+
+TEST_F(EmbedRanks, SayWhyTheyCannot) {
+  Make("narrow", kItems, 3, .1);
+  Make("small", 20);
+  Make("empty", 0);
+  Make("things", kItems);
+  ExpectRefused(Embed("absent", 2), "collection absent does not exist in this PostgreSQL database");
+  ExpectRefused(Embed("narrow", 2), "expected a plan with a polynomial, got tiled: the exponent");
+  ExpectRefused(Embed("small", 2), "got tiled: for 32 rows exact affinities cost next to nothing");
+  ExpectRefused(Embed("empty", 2), "collection empty has no items to embed");
+  ExpectRefused(Embed("things", 17), "mpirun -n must be at most 16 for 4013 rows, but is 17");
+  ExpectRefused(Mpirun(2, {"--collection", "things", "--data-dir", folder_.path()}),
+                "must be in PostgreSQL");
+  ExpectRefused(Mpirun(2, {"--collection", "things", "--postgres-file", conninfo_file_,
+                           "--data-dir", folder_ / "none"}),
+                "cannot make a file of features in");
+  server_.Kill();
+  ExpectRefused(Embed("things", 2), "the store is unavailable");
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

@@ -1,0 +1,174 @@
+// Two daemons on one PostgreSQL database behind one DNS name, restarted in turn under load.
+#include <sys/stat.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/e2e/service.h"
+#include "tests/e2e/writers.h"
+#include "tests/testing/dns_server.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/postgres_server.h"
+
+namespace privatemail::e2e {
+namespace {
+
+constexpr int kCallers = 4;
+constexpr int kRounds = 2;
+// How long a daemon is away, so that calls try to reach it.
+constexpr absl::Duration kWithout = absl::Seconds(1);
+// What deploy/README.md asks of a rolling restart: clients try a lost address again within a
+// second.
+constexpr absl::Duration kAfterReady = absl::Seconds(2);
+
+class RollingRestart : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    conninfo_file_ = folder_.Write("conninfo", server_.NewDatabase() + "\n");
+    ::chmod(conninfo_file_.c_str(), 0600);
+    Start(0, "127.0.0.1:0");
+    // Keys and certificate are each daemon's own until their files are copied.
+    for (const char* part : {"tls", "keys", "admin.key"}) {
+      std::filesystem::create_directories(folder_ / "1");
+      std::filesystem::copy(folder_ / "0" + "/" + part, folder_ / "1" + "/" + part,
+                            std::filesystem::copy_options::recursive);
+    }
+    ::chmod((folder_ / "1").c_str(), 0700);
+    const std::string port = daemons_[0]->address().substr(daemons_[0]->address().rfind(':'));
+    Start(1, "127.0.0.2" + port);
+    name_ = absl::StrCat("dns://", dns_.address(), "/search.test", port);
+    ASSERT_EQ(daemons_[0]->fingerprint(), daemons_[1]->fingerprint());
+    Fill();
+  }
+
+  void Start(int which, const std::string& listen) {
+    const std::string data = folder_ / std::to_string(which);
+    daemons_[which].reset();
+    daemons_[which] = std::make_unique<Daemon>(
+        data, std::vector<std::string>{"--store", "postgres", "--postgres-file", conninfo_file_},
+        listen);
+    ASSERT_TRUE(daemons_[which]->listening()) << daemons_[which]->program().Wait().err;
+  }
+
+  Transport Connect(const std::string& server) const {
+    ConnectionOptions options;
+    options.server = server;
+    options.trust_fingerprint = daemons_[0]->fingerprint();
+    options.key_file = folder_ / "0/admin.key";
+    return *Transport::Create(options);
+  }
+
+  // The collection "things", built through one and loaded by both.
+  void Fill() {
+    const Transport transport = Connect(daemons_[0]->address());
+    ASSERT_THAT(transport.CreateCollection(NewThings()), IsOk());
+    bool sent = false;
+    const auto filled = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
+      if (std::exchange(sent, true)) return false;
+      message->set_collection("things");
+      for (int i = 0; i < kItems; ++i) {
+        *message->add_items() = ItemOf(absl::StrCat(i), /*number=*/static_cast<uint64_t>(i));
+      }
+      return true;
+    });
+    ASSERT_THAT(filled, IsOk());
+    ASSERT_THAT(transport.BuildEmbedding("things", [](const auto& /*progress*/) {}), IsOk());
+    AwaitReady(0);
+    AwaitReady(1);
+  }
+
+  void AwaitReady(int which) const {
+    const Transport transport = Connect(daemons_[which]->address());
+    absl::StatusOr<bool> ready = false;
+    for (const absl::Time start = absl::Now();
+         !(ready.ok() && *ready) && absl::Now() - start < absl::Seconds(60);) {
+      absl::SleepFor(absl::Milliseconds(20));
+      ready = transport.IsServing("things");
+    }
+    ASSERT_TRUE(ready.ok() && *ready);
+  }
+
+  // Calls of every kind that only reads, until told to end.
+  void Call(const Transport& transport) {
+    const auto things = transport.GetCollection("things");
+    Count(things.status());
+    if (!things.ok()) return;
+    v1::RetrieveRequest request = RandomSearch(*things);
+    request.set_k(3);
+    request.set_embedding_version(things->embedding_version());
+    for (int call = 0; !ended_; ++call) {
+      const auto answer = transport.Retrieve(request);
+      Count(answer.status());
+      if (answer.ok() && answer->slots_size() != kClasses) Count(absl::DataLossError("slots"));
+      if (call % 8 != 0) continue;
+      Count(transport.GetCollection("things").status());
+      Count(transport.GetAnchors("things", things->fingerprint()).status());
+      Count(transport.ListCollections().status());
+      Count(transport.IsServing("things").status());
+    }
+  }
+
+  void Count(const absl::Status& status) {
+    ++calls_;
+    if (status.ok()) return;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    failures_.push_back(status.ToString());
+  }
+
+  // Searches that a daemon says it has answered, since it was first started.
+  int AnsweredBy(int which) const {
+    std::ifstream log(folder_ / absl::StrCat(which, "/audit.jsonl"));
+    int answered = 0;
+    for (std::string line; std::getline(log, line);) {
+      answered += absl::StrContains(line, "\"Retrieve\"") && absl::StrContains(line, "\"OK\"");
+    }
+    return answered;
+  }
+
+  PostgresServer server_;
+  const TemporaryFolder folder_;
+  const DnsServer dns_{{"127.0.0.1", "127.0.0.2"}};
+  std::string conninfo_file_;
+  std::unique_ptr<Daemon> daemons_[2];
+  std::string name_;  // of both
+  std::atomic<bool> ended_ = false;
+  std::atomic<int> calls_ = 0;
+  std::mutex mutex_;
+  std::vector<std::string> failures_;
+};
+
+TEST_F(RollingRestart, FailsNoRequest) {
+  const Transport transport = Connect(name_);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { Call(transport); });
+  for (int round = 0; round < kRounds; ++round) {
+    for (const int which : {0, 1}) {
+      const int before = calls_;
+      daemons_[which]->program().Signal(SIGTERM);
+      EXPECT_EQ(daemons_[which]->program().Wait().exit_code, 0);
+      absl::SleepFor(kWithout);
+      Start(which, daemons_[which]->address());
+      AwaitReady(which);
+      absl::SleepFor(kAfterReady);
+      EXPECT_GT(calls_ - before, 10) << "there was no load";
+    }
+  }
+  ended_ = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_THAT(failures_, ::testing::IsEmpty()) << "of " << calls_ << " calls";
+  // Both took their turn.
+  const int answered[] = {AnsweredBy(0), AnsweredBy(1)};
+  EXPECT_GT(answered[0], calls_ / 10);
+  EXPECT_GT(answered[1], calls_ / 10);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
