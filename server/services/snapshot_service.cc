@@ -21,11 +21,18 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> FileOf(const Catalog& catalog) {
   return ScratchFile::Create(catalog.directory(), "a snapshot");
 }
 
-absl::Status Append(absl::string_view bytes, const Limits& limits, ScratchFile* file) {
-  PM_RETURN_IF_ERROR(CheckLimit("number of bytes of the snapshot",
-                                file->size() + static_cast<int64_t>(bytes.size()),
-                                limits.max_snapshot_bytes, "max_snapshot_bytes"));
+absl::Status Append(absl::string_view bytes, const Limits& limits, ByteBudget::Share* disk,
+                    ScratchFile* file) {
+  PM_RETURN_IF_ERROR(disk->Take(static_cast<int64_t>(bytes.size()), limits.max_snapshot_bytes));
   return file->Append(bytes);
+}
+
+// Before anything is written of what cannot be written whole.
+absl::Status CheckFeatures(const CollectionView& collection, const Limits& limits,
+                           const ByteBudget::Share& disk) {
+  const int64_t row_bytes =
+      collection.published->parameters.feature_dim * static_cast<int64_t>(sizeof(float));
+  return disk.Check(static_cast<int64_t>(collection.items) * row_bytes, limits.max_snapshot_bytes);
 }
 
 absl::Status Send(const ScratchFile& file, Call& call,
@@ -43,13 +50,16 @@ absl::Status Send(const ScratchFile& file, Call& call,
   return absl::OkStatus();
 }
 
-absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& name,
+absl::Status Snapshot(const Catalog& catalog, ByteBudget* budget, Call& call,
+                      const std::string& name,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
+  ByteBudget::Share disk(budget);
+  PM_RETURN_IF_ERROR(CheckFeatures(view, call.limits(), disk));
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(catalog));
   const auto write = [&](absl::string_view block) -> absl::Status {
     PM_RETURN_IF_ERROR(call.StreamStatus());
-    return Append(block, call.limits(), file.get());
+    return Append(block, call.limits(), &disk, file.get());
   };
   PM_ASSIGN_OR_RETURN(const uint64_t items, WriteSnapshot(catalog, view, write));
   PM_RETURN_IF_ERROR(Send(*file, call, writer));
@@ -65,8 +75,11 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
   PM_RETURN_IF_ERROR(CheckLimit("number of anchors of the snapshot",
                                 head.parameters().anchor_count(), limits.max_anchors,
                                 "max_anchors"));
-  return CheckLimit("number of dimensions of the snapshot", head.parameters().feature_dim(),
-                    limits.max_dims, "max_dims");
+  PM_RETURN_IF_ERROR(CheckLimit("number of dimensions of the snapshot",
+                                head.parameters().feature_dim(), limits.max_dims, "max_dims"));
+  return CheckAnchorMemory("memory of the anchors of the snapshot",
+                           head.parameters().anchor_count(), head.parameters().feature_dim(),
+                           limits);
 }
 
 absl::Status CheckCollections(const Catalog& catalog, const Limits& limits) {
@@ -78,7 +91,7 @@ absl::Status CheckCollections(const Catalog& catalog, const Limits& limits) {
 // Reads and checks the whole stream; the collection gets the name that the messages say.
 absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
                                          MessageReader<v1::RestoreCollectionRequest>& reader,
-                                         ScratchFile* file) {
+                                         ByteBudget::Share* disk, ScratchFile* file) {
   SnapshotParser snapshot(
       {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
        [](const Gallery&) { return absl::OkStatus(); }});
@@ -98,7 +111,7 @@ absl::StatusOr<StoredCollection> Receive(const Catalog& catalog, Call& call,
                        "' in message ", number, " (from 0); nothing is stored"));
     }
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
-    PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), file));
+    PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), disk, file));
   }
   // A stream that broke ends like one that is complete.
   PM_RETURN_IF_ERROR(call.StreamStatus());
@@ -115,7 +128,7 @@ grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::Sn
   return gate_->ServeWriting<v1::SnapshotCollectionResponse>(
       context, "SnapshotCollection", *request,
       [this, request](Call& call, MessageWriter<v1::SnapshotCollectionResponse>& writer) {
-        return Snapshot(*catalog_, call, request->collection(), writer);
+        return Snapshot(*catalog_, &snapshot_bytes_, call, request->collection(), writer);
       });
 }
 
@@ -125,9 +138,10 @@ grpc::ServerReadReactor<v1::RestoreCollectionRequest>* CollectionsService::Resto
       context, "RestoreCollection",
       [this, response](Call& call,
                        MessageReader<v1::RestoreCollectionRequest>& reader) -> absl::Status {
+        ByteBudget::Share disk(&snapshot_bytes_);
         PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
         PM_ASSIGN_OR_RETURN(StoredCollection collection,
-                            Receive(*catalog_, call, reader, file.get()));
+                            Receive(*catalog_, call, reader, &disk, file.get()));
         const std::lock_guard<std::mutex> guard(create_mutex_);
         PM_RETURN_IF_ERROR(CheckCollections(*catalog_, call.limits()));
         PM_ASSIGN_OR_RETURN(
