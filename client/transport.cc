@@ -35,6 +35,15 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
                                                    " bytes, expected at most ", kMaxMessageBytes));
 }
 
+// A message that a server cannot read may end its stream as the last one does.
+absl::Status CheckAnswered(uint64_t sent, const v1::UpsertItemsResponse& response) {
+  const uint64_t answered =
+      response.inserted() + response.updated() + response.unchanged() + response.rejected();
+  if (answered == sent) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the server answered for ", answered, " of ", sent,
+                                          " items: the others may not be stored"));
+}
+
 // The last words of the verifier of pinned certificates, out of what gRPC wraps around them.
 std::string FingerprintMismatchIn(absl::string_view reason) {
   constexpr size_t kHexDigits = 64;
@@ -212,17 +221,20 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
   const auto stub = v1::CollectionsService::NewStub(channel_);
   const auto writer = stub->UpsertItems(&context, &response);
   v1::UpsertItemsRequest request;
+  uint64_t sent = 0;
   while (next(&request)) {
     if (const absl::Status status = CheckSize("items", request); !status.ok()) {
       context.TryCancel();
       writer->Finish();
       return status;
     }
+    sent += static_cast<uint64_t>(request.items_size());
     if (!writer->Write(request)) break;  // the server has ended the call: Finish says why
     request.Clear();
   }
   writer->WritesDone();
   PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
+  PM_RETURN_IF_ERROR(CheckAnswered(sent, response));
   return response;
 }
 

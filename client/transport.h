@@ -74,7 +74,8 @@ class Transport {
   absl::StatusOr<v1::ScrollItemsResponse> ScrollItems(const v1::ScrollItemsRequest& request) const;
   absl::StatusOr<v1::CountItemsResponse> CountItems(const v1::CountItemsRequest& request) const;
   // `next` fills a message and returns true, or returns false at the end. No deadline.
-  // RESOURCE_EXHAUSTED as above; messages before it are stored.
+  // RESOURCE_EXHAUSTED as above; messages before it are stored. DATA_LOSS: the server answers for
+  // more or fewer items than were sent.
   absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(
       const std::function<bool(v1::UpsertItemsRequest*)>& next) const;
   // `progress` sees every message; returns the last. No deadline.

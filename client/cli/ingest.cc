@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
+#include "common/protocol/item_text.h"
 
 namespace privatemail::cli {
 namespace {
@@ -49,6 +50,17 @@ absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows
   if (static_cast<Eigen::Index>(count) == rows) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
+}
+
+// A message with other bytes is one that no server can read.
+absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts) {
+  for (size_t row = 0; row < texts.size(); ++row) {
+    if (IsUtf8(texts[row])) continue;
+    return absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", field,
+                                                   " must be UTF-8, but its ", texts[row].size(),
+                                                   " bytes are not; nothing was sent"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
@@ -167,6 +179,8 @@ absl::Status Ingest(Context& context, const IngestOptions& options) {
   absl::StatusOr<Rows> rows =
       options.images.empty() ? ReadRows(options, parameters) : DescribeRows(options, parameters);
   PM_RETURN_IF_ERROR(rows.status());
+  PM_RETURN_IF_ERROR(CheckTexts("id", rows->ids));
+  PM_RETURN_IF_ERROR(CheckTexts("payload", rows->payloads));
   PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
   const uint64_t rejected = response.rejected() + rows->rejected.size();

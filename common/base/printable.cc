@@ -1,6 +1,7 @@
 #include "common/base/printable.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 
 namespace privatemail {
 namespace {
@@ -32,6 +33,20 @@ std::string Printable(absl::string_view text) {
     }
   }
   return safe;
+}
+
+std::string Shortened(absl::string_view text, size_t most) {
+  constexpr absl::string_view kMore = "...";
+  if (text.size() <= most) return std::string(text);
+  size_t kept = most - kMore.size();
+  // Back to where a character begins; text that is not UTF-8 has no such place near.
+  constexpr size_t kLongestCharacter = 4;
+  for (size_t back = 0; back < kLongestCharacter && back <= kept; ++back) {
+    if ((ByteAt(text, kept - back) & 0xc0) == 0x80) continue;
+    kept -= back;
+    break;
+  }
+  return absl::StrCat(text.substr(0, kept), kMore);
 }
 
 }  // namespace privatemail

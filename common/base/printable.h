@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
 #define PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -12,6 +13,10 @@ namespace privatemail {
 // "\x1b" or "\n": whoever chose the text can neither steer a terminal nor begin a line of its own.
 // All else stays as it is, quotes too, which would only make messages hard to read.
 std::string Printable(absl::string_view text);
+
+// `text`, or where it is longer its beginning and "...": `most` bytes at most, three or more. No
+// character of UTF-8 is cut in two.
+std::string Shortened(absl::string_view text, size_t most);
 
 }  // namespace privatemail
 

@@ -109,6 +109,21 @@ absl::Status CheckClassNames(const std::vector<std::string>& names, size_t class
   return absl::OkStatus();
 }
 
+absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t most) {
+  if (text.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
+}
+
+absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::string>& class_names) {
+  PM_RETURN_IF_ERROR(CheckLength("extractor", extractor, kMaxExtractorBytes));
+  for (size_t i = 0; i < class_names.size(); ++i) {
+    PM_RETURN_IF_ERROR(
+        CheckLength(absl::StrCat("class_names[", i, "]"), class_names[i], kMaxClassNameBytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
   if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("slot_labels must hold at most ", kMaxSlots,
@@ -133,6 +148,8 @@ absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
 
 std::string DigestOf(const Anchors& anchors) {
   std::string bytes;
+  bytes.reserve(static_cast<size_t>(anchors.features.size()) * sizeof(float) +
+                anchors.labels.size() * sizeof(int32_t));
   for (Eigen::Index i = 0; i < anchors.features.rows(); ++i) {
     bytes.append(reinterpret_cast<const char*>(anchors.features.row(i).data()),
                  static_cast<size_t>(anchors.features.cols()) * sizeof(float));
@@ -168,6 +185,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uui
         "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
   }
   PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
+  PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
   parameters.feature_dim = anchors.features.cols();
@@ -241,6 +259,12 @@ absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) 
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
+  PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
+  return parameters;
+}
+
+absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
   PublicParameters parameters;
   parameters.collection_uuid = proto.collection_uuid();
   PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
@@ -263,6 +287,12 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
   if (ours == theirs) return absl::OkStatus();
+  // A peer may send any length, and a message would repeat it.
+  if (!theirs.empty() && theirs.size() != SHA256_DIGEST_LENGTH) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("fingerprint mismatch: expected ", SHA256_DIGEST_LENGTH, " bytes, got ",
+                     theirs.size(), "; fetch the collection again"));
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("fingerprint mismatch: the collection's public parameters are ", ToHex(ours),
                    ", the request was prepared for ", theirs.empty() ? "none" : ToHex(theirs),

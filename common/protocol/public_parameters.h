@@ -18,6 +18,10 @@ namespace privatemail {
 // Most classes of a collection. Either side keeps a table of them by themselves.
 inline constexpr int64_t kMaxSlots = 10000;
 
+// Longest text of a kind, in bytes. Every answer that tells of a collection repeats them.
+inline constexpr size_t kMaxExtractorBytes = 1024;
+inline constexpr size_t kMaxClassNameBytes = 256;
+
 // Public feature vectors that client and server share. Public.
 struct Anchors {
   FloatMatrix features;  // n x d, as the operator gave them; both sides scale rows to length 1
@@ -47,7 +51,7 @@ std::string DigestOf(const Anchors& anchors);
 // Parameters of a new collection. INVALID_ARGUMENT naming the field: bad settings, a label count
 // other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
 // fewer than two classes or more than kMaxSlots, class names that are neither none nor one for each
-// distinct label, an empty extractor.
+// distinct label, an empty extractor, a text that is too long.
 absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
                                                       const EmbeddingSettings& settings,
                                                       const Anchors& anchors,
@@ -67,12 +71,14 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);
 
 // INVALID_ARGUMENT naming the field when a value is missing, out of range or an enum is
-// unspecified.
+// unspecified, or a text is too long.
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
+// The same for what a store holds: texts of any length, since it may be older than their limits.
+absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
 
 // OK when `theirs` (from a request) is the fingerprint `ours`; otherwise FAILED_PRECONDITION naming
-// both.
+// both, or the length of one that is none.
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs);
 
 }  // namespace privatemail

@@ -1,15 +1,14 @@
 #include "common/rpc/status.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
 
 namespace privatemail {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
-                      std::string(status.message()));
+                      Shortened(status.message(), kMaxStatusMessageBytes));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

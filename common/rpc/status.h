@@ -4,9 +4,15 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 
 namespace privatemail {
+
+// A message travels in a header, where a byte takes up to three: whatever a peer has sent that it
+// repeats, it is cut here.
+inline constexpr size_t kMaxStatusMessageBytes = 1000;
 
 grpc::Status ToGrpc(const absl::Status& status);
 // A code that gRPC does not define becomes UNKNOWN, its number in the message.

@@ -51,6 +51,8 @@ struct AccessKey {
   bool Has(Scopes any_of) const { return (grant.scopes & any_of) != 0; }
   bool Covers(absl::string_view collection) const;
   bool CoversAll() const { return grant.collections.empty(); }
+  // The daemon as a whole, its keys and its disks included.
+  bool Operates() const { return Has(kAdminScope) && CoversAll(); }
   // Since when it has not opened anything, revoked or expired; 0: it is valid at `now`.
   int64_t EndedAt(int64_t now) const;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskEvery(100);
 
-// Places that only administrators get.
+// Places that only administrators of all collections get.
 int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace privatemail {
 
 // A number of places, and a queue of bounded length and patience before them. First come, first
 // served, but for who may not have one more: no key can take all places, and some are kept for
-// administrators, who must get in when all others are taken to revoke the key that took them.
+// who administers all collections, and must get in when all others are taken to revoke the key that
+// took them.
 // Thread-safe.
 class Admission {
   struct Entry;

@@ -19,8 +19,7 @@ constexpr size_t kEndedKeys = 1000;
 int64_t Now() { return absl::ToUnixSeconds(absl::Now()); }
 
 bool IsLastResort(const AccessKey& key) {
-  return key.revoked_at == 0 && key.grant.expires_at == 0 && key.Has(kAdminScope) &&
-         key.CoversAll();
+  return key.revoked_at == 0 && key.grant.expires_at == 0 && key.Operates();
 }
 
 // Takes out what is beyond kEndedKeys, that which ended first.
@@ -52,7 +51,7 @@ absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(KeyFile file,
                                                        const std::string& admin_key_path) {
   auto ring = std::unique_ptr<KeyRing>(new KeyRing(std::move(file)));
   if (ring->file_.Exists()) {
-    PM_RETURN_IF_ERROR(ring->Reload());
+    PM_RETURN_IF_ERROR(ring->Reload().status());
     return ring;
   }
   KeyGrant everything;
@@ -101,6 +100,7 @@ absl::Status KeyRing::CheckValid(absl::string_view id, absl::Time now) const {
 absl::Status KeyRing::Replace(std::vector<AccessKey> keys) {
   Compact(&keys, Now());
   PM_RETURN_IF_ERROR(file_.Save(keys));
+  unwritten_.clear();
   Serve(std::move(keys));
   return absl::OkStatus();
 }
@@ -159,24 +159,38 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
     }
     return absl::NotFoundError(absl::StrCat("key ", id, " does not exist"));
   }
-  if (found->revoked_at != 0) return *found;
+  const bool again = unwritten_.count(found->id) > 0;
+  if (found->revoked_at != 0 && !again) return *found;
   if (IsLastResort(*found) && std::count_if(keys.begin(), keys.end(), IsLastResort) == 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("key ", found->id,
                      " is the last one with the scope admin for all collections that does not "
                      "expire: create another first, or nobody could make keys any more"));
   }
-  found->revoked_at = Now();
+  if (!again) found->revoked_at = Now();
   const AccessKey revoked = *found;
-  PM_RETURN_IF_ERROR(Replace(std::move(keys)));
-  return revoked;
+  const absl::Status written = Replace(keys);
+  if (written.ok()) return revoked;
+  // Whoever holds the key is kept out at once: a full disk must not keep it valid.
+  Serve(std::move(keys));
+  unwritten_.insert(revoked.id);
+  return absl::Status(written.code(),
+                      absl::StrCat("key ", revoked.id,
+                                   " is revoked until the next start or reload, but that is "
+                                   "not written: ",
+                                   written.message(), "; revoke it once more when it can be"));
 }
 
-absl::Status KeyRing::Reload() {
+absl::StatusOr<std::vector<std::string>> KeyRing::Reload() {
   const std::lock_guard<std::mutex> change(change_mutex_);
   PM_ASSIGN_OR_RETURN(std::vector<AccessKey> keys, file_.Load());
+  std::vector<std::string> valid_again;
+  for (const AccessKey& key : keys) {
+    if (key.revoked_at == 0 && unwritten_.count(key.id) > 0) valid_again.push_back(key.id);
+  }
+  unwritten_.clear();
   Serve(std::move(keys));
-  return absl::OkStatus();
+  return valid_again;
 }
 
 }  // namespace privatemail

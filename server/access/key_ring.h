@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@
 namespace privatemail {
 
 // Thread-safe. In memory for calls, in the key file for good: a change is on disk before it takes
-// effect, and takes effect with the next call.
+// effect, and takes effect with the next call. Only a key that is revoked is so even if that cannot
+// be written.
 class KeyRing {
  public:
   // Reads the file. When there is none, makes an admin key of all collections, whose text is
@@ -49,11 +51,14 @@ class KeyRing {
   std::vector<AccessKey> List() const;
 
   // Returns the key; one that is revoked already stays as it is. NOT_FOUND; FAILED_PRECONDITION: it
-  // is the last admin key of all collections that does not expire; errors of the file.
+  // is the last admin key of all collections that does not expire. Errors of the file: it is
+  // revoked until the next start or reload, which the message says; revoking it again tries to
+  // write again.
   absl::StatusOr<AccessKey> Revoke(absl::string_view id);
 
-  // Reads the file again. On an error the keys stay as they were.
-  absl::Status Reload();
+  // Reads the file again. Returns the ids of keys that are valid again because it was not written
+  // that they were revoked. On an error the keys stay as they were.
+  absl::StatusOr<std::vector<std::string>> Reload();
 
  private:
   using Keys = std::map<std::string, std::shared_ptr<const AccessKey>, std::less<>>;
@@ -66,9 +71,10 @@ class KeyRing {
 
   const KeyFile file_;
   bool made_admin_key_ = false;
-  std::mutex change_mutex_;   // one change at a time; taken before mutex_
-  mutable std::mutex mutex_;  // guards keys_; never held over the disk
-  Keys keys_;                 // by id
+  std::mutex change_mutex_;                       // one change at a time; taken before mutex_
+  std::set<std::string, std::less<>> unwritten_;  // revoked in memory alone; under change_mutex_
+  mutable std::mutex mutex_;                      // guards keys_; never held over the disk
+  Keys keys_;                                     // by id
 };
 
 }  // namespace privatemail

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/problems.h"
 #include "server/daemon/settings.h"
@@ -66,6 +68,56 @@ absl::Status AssignAll(const toml::table& table, absl::string_view file, DaemonO
   return problems.status();
 }
 
+// The library parses, keeps and frees nested tables by calling itself, and has no limit for those
+// that a dotted key makes: a long one would end the process. No setting needs any of what is
+// refused here, which leaves it dots outside of texts and comments to count.
+class LineCheck {
+ public:
+  explicit LineCheck(absl::string_view line) : line_(line) {}
+
+  // Why the line is refused; empty: it is not.
+  absl::string_view Problem() {
+    if (line_.size() > kMaxBytes) return "a line must have at most 65536 bytes, but has more";
+    for (; at_ < line_.size() && line_[at_] != '#'; ++at_) {
+      if (line_[at_] == '.' && ++dots_ > kMaxDots) {
+        return "a line must have at most 16 dots outside of quotes, but has more";
+      }
+      if (absl::StartsWith(line_.substr(at_), "\"\"\"") ||
+          absl::StartsWith(line_.substr(at_), "'''")) {
+        return "a text must be on one line, but this one is of several";
+      }
+      if (line_[at_] == '"' || line_[at_] == '\'') SkipText(line_[at_]);
+    }
+    return "";
+  }
+
+ private:
+  static constexpr size_t kMaxBytes = 65536;
+  static constexpr int kMaxDots = 16;
+
+  // To its closing quote.
+  void SkipText(char quote) {
+    while (++at_ < line_.size() && line_[at_] != quote) {
+      if (line_[at_] == '\\' && quote == '"') ++at_;
+    }
+  }
+
+  const absl::string_view line_;
+  size_t at_ = 0;
+  int dots_ = 0;
+};
+
+absl::Status CheckLines(absl::string_view text, absl::string_view file) {
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view problem = LineCheck(line).Problem();
+    if (problem.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(file, " line ", number, ": ", problem));
+  }
+  return absl::OkStatus();
+}
+
 std::string Quoted(const std::string& text) {
   std::ostringstream out;
   out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::none);
@@ -86,6 +138,7 @@ std::string Printed(const SettingValue& value) {
 }  // namespace
 
 absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonOptions* options) {
+  PM_RETURN_IF_ERROR(CheckLines(text, file));
   DaemonOptions updated = *options;
   try {
     const toml::table table = toml::parse(std::string_view(text.data(), text.size()));

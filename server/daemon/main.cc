@@ -1,4 +1,5 @@
 // privatemaild: serves the collections of one store.
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <sys/stat.h>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/printable.h"
 #include "server/daemon/command_line.h"
 #include "server/daemon/config.h"
 #include "server/daemon/file_check.h"
@@ -33,6 +35,15 @@ void LogFromGrpc(gpr_log_func_args* line) {
   // in the daemon's own lines.
   Log(line->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kInfo,
       absl::StrCat("grpc: ", line->message));
+}
+
+// So does what protobuf has to say, mostly of what a peer has sent, at any length and rate: its
+// reasons are for its developers, too.
+void LogFromProtobuf(google::protobuf::LogLevel level, const char* /*file*/, int /*line*/,
+                     const std::string& message) {
+  constexpr size_t kMostBytes = 300;
+  Log(level == google::protobuf::LOGLEVEL_FATAL ? LogLevel::kError : LogLevel::kDebug,
+      absl::StrCat("protobuf: ", Shortened(message, kMostBytes)));
 }
 
 std::string Date(absl::Time time) {
@@ -169,6 +180,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   gpr_set_log_function(LogFromGrpc);
+  google::protobuf::SetLogHandler(LogFromProtobuf);
   absl::StatusOr<DaemonOptions> options = command_line.Effective();
   const absl::Status status = options.ok() ? Validate(*options) : options.status();
   if (!status.ok()) {

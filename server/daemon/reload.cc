@@ -43,6 +43,17 @@ void LogOutcome(const absl::Status& status, absl::string_view what, absl::string
   }
 }
 
+void ReloadKeys(KeyRing* keys) {
+  const absl::StatusOr<std::vector<std::string>> valid_again = keys->Reload();
+  LogOutcome(valid_again.status(), "keys read", "the former keys stay valid");
+  if (!valid_again.ok()) return;
+  for (const std::string& id : *valid_again) {
+    Log(LogLevel::kError, absl::StrCat("reload: key ", id,
+                                       " was revoked, but that could not be "
+                                       "written, so that it is valid again: revoke it once more"));
+  }
+}
+
 }  // namespace
 
 void ApplyLogSettings(const DaemonOptions& options) {
@@ -62,7 +73,7 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     builds_.SetOptions(AutomaticBuildsOf(options_));
     if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
-  if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
+  if (keys_ != nullptr) ReloadKeys(keys_.get());
   if (audit_ != nullptr) {
     LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
     Audit("reload");

@@ -140,8 +140,9 @@ std::vector<Setting> LimitSettings() {
        "in a file without a name in data_dir meanwhile.",
        65536, kManyBytes},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
-       "Bytes of a snapshot that is taken or restored; it is in a file without a name in data_dir "
-       "meanwhile.",
+       "Bytes of all snapshots that are being taken or restored; they are in files without names "
+       "in "
+       "data_dir meanwhile.",
        65536, kManyBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
        "Connections at once, about; those beyond are closed. The process needs as many open files "
@@ -151,7 +152,7 @@ std::vector<Setting> LimitSettings() {
        "Time without a call after which a connection is closed.", 1, 86400},
       {"max_concurrent", Limit<&Limits::max_concurrent>, kLive,
        "Calls that are worked on at once, until their answers are taken. Of every 8, up to 4, one "
-       "is kept for keys with the scope admin.",
+       "is kept for keys with the scope admin for all collections.",
        1, 10000},
       {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
        "Calls of one key that are worked on at once, and that wait; calls beyond are refused at "

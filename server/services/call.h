@@ -75,7 +75,7 @@ class Call {
   // For the logs: how many items, anchors or matches went in or out, or were counted. Never which.
   void AddRows(uint64_t count) { rows_ += count; }
 
-  // For the audit log: the id of the key that was made or revoked.
+  // For the audit log: the id of the key that was made, or revoked if there is one.
   void SetSubject(std::string id) { subject_ = std::move(id); }
 
   // For the metrics: the share of a build that is done, 0 to 1.

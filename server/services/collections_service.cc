@@ -144,11 +144,32 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   return absl::OkStatus();
 }
 
+// An answer that is too large is refused before all of it is in memory.
+absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsResponse* response) {
+  constexpr size_t kCollectionOverhead = 16;  // tag and length, at most
+  const int64_t most = call.limits().max_message_bytes;
+  size_t bytes = 0;
+  for (const CollectionView& view : catalog.List()) {
+    if (!call.Covers(view.published->name)) continue;
+    v1::GetCollectionResponse& listed = *response->add_collections();
+    ToProto(view, &listed);
+    bytes += listed.ByteSizeLong() + kCollectionOverhead;
+    if (bytes > static_cast<size_t>(most)) {
+      response->Clear();
+      return AnswerTooLarge(most, "raise it, or get collections one by one");
+    }
+  }
+  call.AddRows(static_cast<uint64_t>(response->collections_size()));
+  return absl::OkStatus();
+}
+
 absl::Status CheckLimits(const v1::CreateCollectionRequest& request, const Limits& limits) {
   PM_RETURN_IF_ERROR(
       CheckLimit("number of anchors", request.anchors().rows(), limits.max_anchors, "max_anchors"));
-  return CheckLimit("number of dimensions of the anchors", request.anchors().cols(),
-                    limits.max_dims, "max_dims");
+  PM_RETURN_IF_ERROR(CheckLimit("number of dimensions of the anchors", request.anchors().cols(),
+                                limits.max_dims, "max_dims"));
+  return CheckAnchorMemory("memory of the anchors", request.anchors().rows(),
+                           request.anchors().cols(), limits);
 }
 
 absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request) {
@@ -182,14 +203,8 @@ grpc::ServerUnaryReactor* CollectionsService::CreateCollection(
 grpc::ServerUnaryReactor* CollectionsService::ListCollections(
     grpc::CallbackServerContext* context, const v1::ListCollectionsRequest* request,
     v1::ListCollectionsResponse* response) {
-  return gate_->Serve(context, "ListCollections", *request, [this, response](Call& call) {
-    for (const CollectionView& view : catalog_->List()) {
-      if (!call.Covers(view.published->name)) continue;
-      call.AddRows(1);
-      ToProto(view, response->add_collections());
-    }
-    return absl::OkStatus();
-  });
+  return gate_->Serve(context, "ListCollections", *request,
+                      [this, response](Call& call) { return List(*catalog_, call, response); });
 }
 
 grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "privatemail/v1/collections.grpc.pb.h"
+#include "server/access/byte_budget.h"
 #include "server/engine/catalog.h"
 #include "server/services/gate.h"
 
@@ -66,6 +67,8 @@ class CollectionsService final
   Gate* const gate_;
   std::mutex create_mutex_;  // so that two calls cannot both take the last place
   std::atomic<int64_t> restoring_ = 0;
+  // Of snapshots that are taken or restored, in the file system of the data directory.
+  ByteBudget snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};
 };
 
 }  // namespace privatemail

@@ -145,7 +145,7 @@ absl::Status Gate::CheckScopes(const Call& call) const {
 absl::Status Gate::Enter(Call* call) {
   const AccessKey& key = *call->key_;
   absl::StatusOr<Admission::Ticket> ticket =
-      parts_.admission->Enter({key.id, /*administers=*/key.Has(kAdminScope)});
+      parts_.admission->Enter({key.id, /*administers=*/key.Operates()});
   if (!ticket.ok()) parts_.metrics->CountRejection("concurrency");
   PM_RETURN_IF_ERROR(ticket.status());
   call->ticket_.emplace(*std::move(ticket));
@@ -170,7 +170,7 @@ void Gate::Conclude(Call* call, const absl::Status& status) {
   if (call->builds_) parts_.metrics->EndBuild(call->collection_);
   Record(*call, status);
   call->untaken_.emplace(&idle_, call->parts_.context, call->limits().stream_idle_seconds);
-  const bool operates = call->key_ != nullptr && call->key_->Has(kAdminScope);
+  const bool operates = call->key_ != nullptr && call->key_->Operates();
   call->Answer(ToGrpc(operates ? status : WithoutPlace(status)));
 }
 
@@ -202,7 +202,8 @@ void Gate::Record(const Call& call, const absl::Status& status) {
 
 void Gate::WriteDown(const Call& call, const AuditEntry& entry, const absl::Status& status) {
   const bool probe = IsProbe(call);
-  const bool faulty = absl::IsInternal(status) || absl::IsDataLoss(status);
+  // Who is not told of a place is told that the log says why.
+  const bool faulty = IsPlaceError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
   const LogLevel usual = probe ? LogLevel::kDebug : LogLevel::kInfo;
   Log(faulty ? LogLevel::kError : usual,
       status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),

@@ -17,12 +17,6 @@ namespace {
 constexpr int64_t kMaxDeletedIds = 10000;
 constexpr int64_t kMaxFetchedItems = 1000;
 
-absl::Status TooLarge(int64_t max_bytes, absl::string_view remedy) {
-  return absl::ResourceExhaustedError(absl::StrCat("the response would exceed the limit of ",
-                                                   max_bytes,
-                                                   " bytes (max_message_bytes): ", remedy));
-}
-
 absl::Status CheckCount(int64_t ids, int64_t most) {
   if (ids >= 1 && ids <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -55,7 +49,7 @@ absl::Status Fetch(const Catalog& catalog, const CollectionView& view,
     for (Item& item : items) ToProto(std::move(item), response->add_items());
     if (response->ByteSizeLong() > static_cast<size_t>(max_bytes)) {
       response->Clear();
-      return TooLarge(max_bytes, "ask for fewer ids at once");
+      return AnswerTooLarge(max_bytes, "ask for fewer ids at once");
     }
   }
   return absl::OkStatus();
@@ -73,7 +67,7 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
     ToProto(std::move(item), &message);
     bytes += message.ByteSizeLong() + kItemOverhead;
     if (bytes > static_cast<size_t>(max_bytes)) {
-      if (last.empty()) return TooLarge(max_bytes, "one item alone does; raise the limit");
+      if (last.empty()) return AnswerTooLarge(max_bytes, "one item alone does; raise the limit");
       response->set_next_cursor(last);
       return absl::OkStatus();
     }

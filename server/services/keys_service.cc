@@ -85,9 +85,10 @@ grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* co
                       [this, request, response](Call& call) -> absl::Status {
                         PM_RETURN_IF_ERROR(CheckKeysAreOn());
                         PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
+                        // Also of one that is revoked, but whose file cannot be written.
+                        if (IsKeyId(request->id())) call.SetSubject(request->id());
                         PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
                         call.AddRows(1);
-                        call.SetSubject(key.id);
                         ToProto(key, response->mutable_key());
                         return absl::OkStatus();
                       });

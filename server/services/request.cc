@@ -10,6 +10,20 @@ absl::Status CheckGiven(absl::string_view field, absl::string_view value) {
   return absl::InvalidArgumentError(absl::StrCat(field, " must be named, but is empty"));
 }
 
+absl::Status AnswerTooLarge(int64_t max_bytes, absl::string_view remedy) {
+  return absl::ResourceExhaustedError(absl::StrCat("the response would exceed the limit of ",
+                                                   max_bytes,
+                                                   " bytes (max_message_bytes): ", remedy));
+}
+
+absl::Status CheckAnchorMemory(absl::string_view whose, int64_t anchors, int64_t dims,
+                               const Limits& limits) {
+  // As they come, and scaled to length 1 while they are checked; growing takes twice the former.
+  constexpr int64_t kValueBytes = sizeof(float) + sizeof(double);
+  return CheckLimit(absl::StrCat(whose, " in bytes"), anchors * dims * kValueBytes,
+                    limits.max_request_memory, "max_request_memory");
+}
+
 void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   ToProto(view.published->parameters, proto->mutable_parameters());
   proto->set_fingerprint(view.published->fingerprint);

@@ -23,11 +23,18 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> FileOf(const Catalog& catalog) {
   return ScratchFile::Create(catalog.directory(), "a snapshot");
 }
 
-absl::Status Append(absl::string_view bytes, const Limits& limits, ScratchFile* file) {
-  PM_RETURN_IF_ERROR(CheckLimit("number of bytes of the snapshot",
-                                file->size() + static_cast<int64_t>(bytes.size()),
-                                limits.max_snapshot_bytes, "max_snapshot_bytes"));
+absl::Status Append(absl::string_view bytes, const Limits& limits, ByteBudget::Share* disk,
+                    ScratchFile* file) {
+  PM_RETURN_IF_ERROR(disk->Take(static_cast<int64_t>(bytes.size()), limits.max_snapshot_bytes));
   return file->Append(bytes);
+}
+
+// Before anything is written of what cannot be written whole.
+absl::Status CheckFeatures(const CollectionView& collection, const Limits& limits,
+                           const ByteBudget::Share& disk) {
+  const int64_t row_bytes =
+      collection.published->parameters.feature_dim * static_cast<int64_t>(sizeof(float));
+  return disk.Check(static_cast<int64_t>(collection.items) * row_bytes, limits.max_snapshot_bytes);
 }
 
 absl::Status Send(const ScratchFile& file, Call& call,
@@ -45,13 +52,16 @@ absl::Status Send(const ScratchFile& file, Call& call,
   return absl::OkStatus();
 }
 
-absl::Status Snapshot(const Catalog& catalog, Call& call, const std::string& name,
+absl::Status Snapshot(const Catalog& catalog, ByteBudget* budget, Call& call,
+                      const std::string& name,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
+  ByteBudget::Share disk(budget);
+  PM_RETURN_IF_ERROR(CheckFeatures(view, call.limits(), disk));
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(catalog));
   const auto write = [&](absl::string_view block) -> absl::Status {
     PM_RETURN_IF_ERROR(call.StreamStatus());
-    return Append(block, call.limits(), file.get());
+    return Append(block, call.limits(), &disk, file.get());
   };
   PM_ASSIGN_OR_RETURN(const uint64_t items, WriteSnapshot(catalog, view, write));
   PM_RETURN_IF_ERROR(Send(*file, call, writer));
@@ -67,14 +77,18 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
   PM_RETURN_IF_ERROR(CheckLimit("number of anchors of the snapshot",
                                 head.parameters().anchor_count(), limits.max_anchors,
                                 "max_anchors"));
-  return CheckLimit("number of dimensions of the snapshot", head.parameters().feature_dim(),
-                    limits.max_dims, "max_dims");
+  PM_RETURN_IF_ERROR(CheckLimit("number of dimensions of the snapshot",
+                                head.parameters().feature_dim(), limits.max_dims, "max_dims"));
+  return CheckAnchorMemory("memory of the anchors of the snapshot",
+                           head.parameters().anchor_count(), head.parameters().feature_dim(),
+                           limits);
 }
 
 // Reads and checks the whole stream; the collection gets the name that the messages say.
 absl::StatusOr<StoredCollection> Receive(
     Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
-    const std::function<absl::Status(const std::string&)>& check_name, ScratchFile* file) {
+    const std::function<absl::Status(const std::string&)>& check_name, ByteBudget::Share* disk,
+    ScratchFile* file) {
   SnapshotParser snapshot(
       {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
        [](const Gallery&) { return absl::OkStatus(); }});
@@ -93,7 +107,7 @@ absl::StatusOr<StoredCollection> Receive(
                        "' in message ", number, " (from 0); nothing is stored"));
     }
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
-    PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), file));
+    PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), disk, file));
   }
   // A stream that broke ends like one that is complete.
   PM_RETURN_IF_ERROR(call.StreamStatus());
@@ -121,12 +135,14 @@ absl::Status CollectionsService::BeginRestore(const Limits& limits) {
 absl::Status CollectionsService::Restore(Call& call,
                                          MessageReader<v1::RestoreCollectionRequest>& reader,
                                          v1::RestoreCollectionResponse* response) {
+  ByteBudget::Share disk(&snapshot_bytes_);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
   const auto check_name = [&](const std::string& name) -> absl::Status {
     PM_RETURN_IF_ERROR(catalog_->CheckNewName(name));
     return CheckOneMore(call.limits());
   };
-  PM_ASSIGN_OR_RETURN(StoredCollection collection, Receive(call, reader, check_name, file.get()));
+  PM_ASSIGN_OR_RETURN(StoredCollection collection,
+                      Receive(call, reader, check_name, &disk, file.get()));
   PM_RETURN_IF_ERROR(BeginRestore(call.limits()));
   const auto end = absl::MakeCleanup([this] { EndRestore(); });
   const auto items = [&](Store::GalleryPartVisitor visit) {
@@ -146,7 +162,7 @@ grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::Sn
   return gate_->ServeWriting<v1::SnapshotCollectionResponse>(
       context, "SnapshotCollection", *request,
       [this, request](Call& call, MessageWriter<v1::SnapshotCollectionResponse>& writer) {
-        return Snapshot(*catalog_, call, request->collection(), writer);
+        return Snapshot(*catalog_, &snapshot_bytes_, call, request->collection(), writer);
       });
 }
 

@@ -37,7 +37,7 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
   if (!proto.ParseFromArray(parameters.data(), static_cast<int>(parameters.size()))) {
     return absl::DataLossError(absl::StrCat(what, ": its parameters cannot be parsed"));
   }
-  auto checked = FromProto(proto);
+  auto checked = FromStoredProto(proto);
   if (!checked.ok()) {
     return absl::DataLossError(absl::StrCat(what, ": ", checked.status().message()));
   }

@@ -12,16 +12,33 @@
 
 namespace privatemail {
 
+namespace {
+
+bool IsFull(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
+
+// A file that never has a name is not left behind by a process that is killed.
+int OpenNameless(const std::string& directory) {
+  const int file = ::open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  // Not every file system has such files; kernels without them take it for opening the directory.
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
+  std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
+  const int named = ::mkostemp(path.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(path.c_str());
+  return named;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::string& directory,
                                                                  absl::string_view holds) {
-  std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
-  const int file = ::mkostemp(path.data(), O_CLOEXEC);
-  if (file < 0) {
-    return PlaceError(absl::FailedPreconditionError(absl::StrCat(
-        "cannot make a file for ", holds, " in ", directory, ": ", std::strerror(errno))));
-  }
-  ::unlink(path.c_str());
-  return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
+  const int file = OpenNameless(directory);
+  if (file >= 0) return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
+  const int error = errno;
+  const std::string message =
+      absl::StrCat("cannot make a file for ", holds, " in ", directory, ": ", std::strerror(error));
+  const bool full = IsFull(error) || error == EMFILE || error == ENFILE;
+  return PlaceError(full ? absl::ResourceExhaustedError(message)
+                         : absl::FailedPreconditionError(message));
 }
 
 ScratchFile::~ScratchFile() { ::close(file_); }
@@ -29,8 +46,8 @@ ScratchFile::~ScratchFile() { ::close(file_); }
 absl::Status ScratchFile::Unusable(absl::string_view doing) const {
   const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
                                            ": ", std::strerror(errno));
-  const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
-  return PlaceError(full ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message));
+  return PlaceError(IsFull(errno) ? absl::ResourceExhaustedError(message)
+                                  : absl::UnavailableError(message));
 }
 
 absl::Status ScratchFile::Append(absl::string_view bytes) {

@@ -13,12 +13,14 @@
 
 namespace privatemail {
 
-// A file of mode 0600 without a name: it is gone with this object, or with the process. Bytes are
-// appended first and read afterwards. Reading is thread-safe; appending is not.
+// A file of mode 0600 without a name: it is gone with this object, or with the process (where the
+// file system cannot make one without a name, it has one for a moment). Bytes are appended first
+// and read afterwards. Reading is thread-safe; appending is not.
 class ScratchFile {
  public:
-  // `holds` says in errors what it holds: "the features of a build". FAILED_PRECONDITION with the
-  // reason: no file can be made in `directory`.
+  // `holds` says in errors what it holds: "the features of a build". RESOURCE_EXHAUSTED: no space
+  // is left for a file, or too many are open. FAILED_PRECONDITION with the reason: none can be made
+  // in `directory`.
   static absl::StatusOr<std::unique_ptr<ScratchFile>> Create(const std::string& directory,
                                                              absl::string_view holds);
   ~ScratchFile();

@@ -202,6 +202,26 @@ TEST_F(Advice, AnUploadSaysHowToMakeItSearchable) {
   EXPECT_THAT(outcome.out, HasSubstr("run `privatemail build things` to make them searchable"));
 }
 
+// No server can read a message with other bytes.
+TEST_F(Advice, IdsAndPayloadsThatAreNotUtf8AreNamedBeforeAnythingIsSent) {
+  std::string ids;
+  std::string payloads;
+  for (int i = 0; i < kItems; ++i) {
+    ids += i == 150 ? "h\xe9ron\n" : "new" + std::to_string(i) + "\n";
+    payloads += i == 151 ? "\"h\xe9ron\"\n" : "\"h\xc3\xa9ron\"\n";
+  }
+  const std::vector<std::string> ingest = {"ingest",           "things",   "--vectors",
+                                           Vectors("gallery"), "--labels", Labels("gallery")};
+  std::vector<std::string> with_ids = ingest;
+  with_ids.insert(with_ids.end(), {"--ids", folder_.Write("ids.txt", ids)});
+  ExpectRefused(with_ids, "INVALID_ARGUMENT",
+                {"row 150: id must be UTF-8, but its 5 bytes are not; nothing was sent"});
+  std::vector<std::string> with_payloads = ingest;
+  with_payloads.insert(with_payloads.end(), {"--payloads", folder_.Write("payloads", payloads)});
+  ExpectRefused(with_payloads, "INVALID_ARGUMENT",
+                {"row 151: payload must be UTF-8, but its 7 bytes are not"});
+}
+
 TEST_F(Advice, PayloadsAreShownToPeopleToo) {
   std::string payloads;
   for (int i = 0; i < kItems; ++i) payloads += "{\"shelf\": " + std::to_string(i) + "}\n";

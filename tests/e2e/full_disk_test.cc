@@ -15,6 +15,7 @@
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
+#include "tests/unit/server/http_client.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -147,12 +148,25 @@ TEST_F(FullDisk, AKeyIsRefusedNamingTheFileAndTheOthersStay) {
   v1::CreateKeyRequest request;
   request.set_name("one");
   request.add_scopes(v1::KEY_SCOPE_SEARCH);
-  ASSERT_THAT(transport.CreateKey(request), IsOk());
+  const auto one = transport.CreateKey(request);
+  ASSERT_THAT(one, IsOk());
   ASSERT_NO_FATAL_FAILURE(AllowFilesOf(100));
   EXPECT_THAT(transport.CreateKey(request),
               FailsWith(kExhausted, "cannot write " + (folder_ / "data/keys.new")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
   EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
+  // Who is kept out is so at once.
+  options.key_file = folder_.Write("one.key", one->text() + "\n");
+  ASSERT_EQ(::chmod(options.key_file.c_str(), 0600), 0);
+  const Transport held = *Transport::Create(options);
+  EXPECT_THAT(held.ListCollections(), IsOk());
+  EXPECT_THAT(transport.RevokeKey(one->key().id()),
+              FailsWith(kExhausted,
+                        "is revoked until the next start or reload, but that is not "
+                        "written: cannot write " +
+                            (folder_ / "data/keys.new")));
+  EXPECT_THAT(held.ListCollections(),
+              FailsWith(absl::StatusCode::kUnauthenticated, "not accepted"));
   AllowAll();
   EXPECT_THAT(transport.CreateKey(request), IsOk());
   EXPECT_EQ(transport.ListKeys()->keys_size(), 3);
@@ -188,34 +202,86 @@ TEST_F(FullDisk, FeaturesOfABuildAndSnapshotsThatFindNoPlaceAreRefused) {
   EXPECT_THAT(Search(), IsOk());
 }
 
-// Which file on which machine is nothing to whom a key for writing was given.
-TEST_F(FullDisk, WhoDoesNotAdministrateIsToldNoPath) {
-  daemon_ = std::make_unique<Daemon>(folder_ / "data");
-  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  ConnectionOptions options;
-  options.server = daemon_->address();
-  options.trust_fingerprint = daemon_->fingerprint();
-  options.key_file = daemon_->admin_key();
-  const Transport admin = *Transport::Create(options);
-  ASSERT_THAT(admin.CreateCollection(NewThings()), IsOk());
-  v1::CreateKeyRequest request;
-  request.set_name("writer");
-  request.add_scopes(v1::KEY_SCOPE_WRITE);
-  options.key_file = folder_.Write("writer.key", admin.CreateKey(request)->text() + "\n");
-  ASSERT_EQ(::chmod(options.key_file.c_str(), 0600), 0);
-  const Transport writer = *Transport::Create(options);
+// Which file on which machine is nothing to whom a key was given that is not for the whole daemon.
+// For whoever operates it, the log has all of it whatever its level.
+class ToldOfAFullDisk : public FullDisk {
+ protected:
+  void SetUp() override {
+    daemon_ = std::make_unique<Daemon>(
+        folder_ / "data", std::vector<std::string>{"--http", "127.0.0.1:0", "--log-level",
+                                                   "warning", "--max-build-memory", "65536"});
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+    ASSERT_THAT(With(daemon_->admin_key()).CreateCollection(NewThings()), IsOk());
+  }
+
+  Transport With(const std::string& key_file) const {
+    ConnectionOptions options;
+    options.server = daemon_->address();
+    options.trust_fingerprint = daemon_->fingerprint();
+    options.key_file = key_file;
+    return *Transport::Create(options);
+  }
+
+  Transport WithNewKey(v1::KeyScope scope, const std::vector<std::string>& collections = {}) const {
+    v1::CreateKeyRequest request;
+    request.set_name("test");
+    request.add_scopes(scope);
+    for (const std::string& collection : collections) request.add_collections(collection);
+    const auto made = With(daemon_->admin_key()).CreateKey(request);
+    EXPECT_THAT(made, IsOk());
+    const std::string file = folder_.Write(made->key().id(), made->text() + "\n");
+    EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
+    return With(file);
+  }
+
+  std::string Log() {
+    daemon_->program().Signal(SIGTERM);
+    return daemon_->program().Wait().err;
+  }
+
+  // As Prometheus sees it.
+  int FullDisksCounted() const {
+    const std::string name = "privatemail_store_errors_total{code=\"RESOURCE_EXHAUSTED\"} ";
+    const std::string metrics = privatemail::testing::HttpGet(daemon_->http(), "/metrics");
+    const size_t at = metrics.find(name);
+    EXPECT_NE(at, std::string::npos) << metrics;
+    return at == std::string::npos ? -1 : std::stoi(metrics.substr(at + name.size()));
+  }
+};
+
+TEST_F(ToldOfAFullDisk, WhoDoesNotAdministrateEverythingIsToldNoPath) {
+  const Transport admin = With(daemon_->admin_key());
+  const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
+  const Transport admin_of_one = WithNewKey(v1::KEY_SCOPE_ADMIN, {"things"});
   Writer items("a", "things", 1);
   ASSERT_THAT(items.Write(writer, 10), IsOk());
+  EXPECT_EQ(FullDisksCounted(), 0);
   ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
   EXPECT_THAT(items.WriteUntilFailure(admin), FailsWith(kExhausted, "no space left for database"));
-  const absl::Status told = items.WriteUntilFailure(writer);
-  EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
-  EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
+  EXPECT_EQ(FullDisksCounted(), 1);
+  for (const Transport* one : {&writer, &admin_of_one}) {
+    const absl::Status told = items.WriteUntilFailure(*one);
+    EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
+    EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
+  }
+  EXPECT_EQ(FullDisksCounted(), 3);
   AllowAll();
   EXPECT_THAT(items.Write(writer, 10), IsOk());
-  daemon_->program().Signal(SIGTERM);
-  EXPECT_THAT(daemon_->program().Wait().err, HasSubstr("no space left for database file " +
-                                                       (folder_ / "data/privatemail.sqlite")));
+  EXPECT_THAT(Log(), HasSubstr("ERROR no space left for database file " +
+                               (folder_ / "data/privatemail.sqlite")));
+}
+
+TEST_F(ToldOfAFullDisk, WhoBuildsIsToldNoPathOfAFileWithoutAName) {
+  const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
+  Writer items("a", "things", 1);
+  ASSERT_THAT(items.Write(writer, 100), IsOk());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
+  const auto built = writer.BuildEmbedding("things", [](const auto& /*progress*/) {});
+  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no room left: the log of the server"));
+  EXPECT_THAT(std::string(built.status().message()), Not(HasSubstr("data_dir")));
+  EXPECT_EQ(FullDisksCounted(), 1);
+  AllowAll();
+  EXPECT_THAT(Log(), HasSubstr("ERROR cannot write the file in data_dir for the features"));
 }
 
 // Started where nothing can be written, it says which file and leaves nothing that would be in the

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "common/rpc/status.h"
+#include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/e2e/service.h"
 
@@ -19,12 +20,30 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+// Takes what it is sent and says what it likes.
+class Taker final : public v1::CollectionsService::Service {
+ public:
+  grpc::Status UpsertItems(grpc::ServerContext*, grpc::ServerReader<v1::UpsertItemsRequest>* reader,
+                           v1::UpsertItemsResponse* response) override {
+    v1::UpsertItemsRequest message;
+    for (int left = messages; left > 0 && reader->Read(&message); --left) {
+      response->set_inserted(response->inserted() + static_cast<uint64_t>(message.items_size()));
+    }
+    response->set_rejected(rejected);
+    return grpc::Status::OK;
+  }
+
+  int messages = 1000;  // that it reads
+  uint64_t rejected = 0;
+};
+
 class Relay final : public v1::RetrievalService::Service {
  public:
   explicit Relay(Transport daemon) : daemon_(std::move(daemon)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
+    builder.RegisterService(&taker);
     server_ = builder.BuildAndStart();
   }
 
@@ -56,6 +75,7 @@ class Relay final : public v1::RetrievalService::Service {
 
   std::function<void(v1::GetCollectionResponse*)> tamper_collection = [](auto*) {};
   std::function<void(v1::RetrieveResponse*)> tamper = [](auto*) {};
+  Taker taker;
   grpc::Status collection_status;
   grpc::Status retrieve_status;
   int retrievals = 0;
@@ -110,6 +130,21 @@ TEST_F(HostileServer, GetsEveryQueryOfABatchThatItRefuses) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.json()["error"]["code"], "INTERNAL") << outcome.out;
   EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(HostileServer, CannotPassAPartOfAnUploadForAllOfIt) {
+  Write("many", SeparatedClasses(1000, 1));  // two messages
+  const std::vector<std::string> ingest = {"ingest",        "things",   "--vectors",
+                                           Vectors("many"), "--labels", Labels("many")};
+  EXPECT_EQ(RunWithJson(ingest).exit_code, 0);
+  relay_->taker.messages = 1;
+  const Outcome part = RunWithJson(ingest);
+  EXPECT_EQ(part.exit_code, 1);
+  EXPECT_EQ(part.json()["error"]["code"], "DATA_LOSS");
+  EXPECT_THAT(part.err, HasSubstr("the server answered for 512 of 1000 items"));
+  relay_->taker.messages = 1000;
+  relay_->taker.rejected = 3;
+  EXPECT_THAT(RunWithJson(ingest).err, HasSubstr("the server answered for 1003 of 1000 items"));
 }
 
 TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {

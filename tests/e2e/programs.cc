@@ -134,6 +134,9 @@ Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags
       certificate_ = std::string(rest);
       admin_key_ = data_directory + "/admin.key";
     }
+    if (absl::ConsumePrefix(&rest, "metrics and probes: http://")) {
+      http_ = std::string(rest.substr(0, rest.find('/')));
+    }
     if (absl::ConsumePrefix(&rest, "listening on ")) {
       address_ = std::string(rest);
       return;

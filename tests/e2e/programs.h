@@ -63,6 +63,7 @@ class Daemon {
 
   bool listening() const { return !address_.empty(); }
   const std::string& address() const { return address_; }          // HOST:PORT
+  const std::string& http() const { return http_; }                // IP:PORT; empty without --http
   const std::string& fingerprint() const { return fingerprint_; }  // empty with --insecure
   const std::string& certificate() const { return certificate_; }  // path of a PEM file
   const std::string& admin_key() const { return admin_key_; }      // path; empty with --insecure
@@ -71,6 +72,7 @@ class Daemon {
  private:
   Program program_;
   std::string address_;
+  std::string http_;
   std::string fingerprint_;
   std::string certificate_;
   std::string admin_key_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
@@ -82,8 +83,8 @@ absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& 
 
 absl::Status Place(const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::DataLossError(absl::StrCat("the store's database is damaged (", status.message(),
-                                          "): restore it from a backup"));
+  return PlaceError(absl::DataLossError(absl::StrCat(
+      "the store's database is damaged (", status.message(), "): restore it from a backup")));
 }
 
 absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::string_view uuid,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
@@ -31,8 +32,8 @@ absl::Status Place(const Database& database, const absl::Status& status) {
 }  // namespace
 
 absl::Status Damaged(const Database& database, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("database file ", database.path(), " is damaged (", what,
-                                          "): restore it from a backup"));
+  return PlaceError(absl::DataLossError(absl::StrCat(
+      "database file ", database.path(), " is damaged (", what, "): restore it from a backup")));
 }
 
 absl::StatusOr<StoredCollection> ReadCollection(const Database& database, const Statement& row) {

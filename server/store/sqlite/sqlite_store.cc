@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/log_mark.h"
 #include "server/store/decode.h"
@@ -34,7 +35,8 @@ absl::Status NotThere(absl::string_view uuid) {
 }
 
 absl::Status CannotMake(const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made"));
+  return PlaceError(
+      absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made")));
 }
 
 // A new file gets its name when it has its tables, so that one that is empty has lost what it had.

@@ -20,5 +20,22 @@ TEST(Printable, LeavesTextAsItIs) {
   }
 }
 
+TEST(Shortened, KeepsWhatFitsAndCutsBetweenCharacters) {
+  EXPECT_EQ(Shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(Shortened("abcdefg", 6), "abc...");
+  // Three bytes a character.
+  EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", 9),
+            "\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba");
+  for (size_t most : {6, 7, 8}) {
+    EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", most), "\xe9\xb7\xba...") << most;
+  }
+  EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba", 5), "...");
+}
+
+TEST(Shortened, CutsWhatIsNoUtf8Anywhere) {
+  EXPECT_EQ(Shortened(std::string(100, '\x80'), 10), std::string(7, '\x80') + "...");
+  EXPECT_EQ(Shortened("abcd", 3), "...");
+}
+
 }  // namespace
 }  // namespace privatemail

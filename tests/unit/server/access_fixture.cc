@@ -24,7 +24,7 @@ void AccessTest::SetUp() {
   admin_ = AdminKeyIn(folder_ / "data");
   ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
   ASSERT_THAT(Try("CreateCollection", "fish", admin_), IsOk());
-  ASSERT_THAT(Try("UpsertItems", "birds", admin_), IsOk());
+  Put("birds", MakeItems(6, 1));
   ASSERT_THAT(Try("BuildEmbedding", "birds", admin_), IsOk());
 }
 
@@ -44,6 +44,16 @@ absl::Status AccessTest::Try(const std::string& name, const std::string& collect
   const auto found = std::find_if(methods.begin(), methods.end(),
                                   [&](const auto* method) { return method->name() == name; });
   return CallOnce(ChannelWith(key), **found, *RequestFor(**found, collection));
+}
+
+void AccessTest::Put(const std::string& collection, const std::vector<Item>& items) const {
+  grpc::ClientContext context;
+  v1::UpsertItemsResponse totals;
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith(admin_));
+  const auto writer = stub->UpsertItems(&context, &totals);
+  writer->Write(ServiceTest::Message(collection, items));
+  writer->WritesDone();
+  ASSERT_THAT(FromGrpc(writer->Finish()), IsOk());
 }
 
 v1::CreateKeyResponse AccessTest::MakeKey(Scopes scopes,
@@ -73,7 +83,8 @@ std::unique_ptr<Message> AccessTest::RequestFor(const MethodDescriptor& method,
                                        ->New());
   if (method.name() == "CreateCollection") request->CopyFrom(ServiceTest::Birds());
   if (auto* upsert = dynamic_cast<v1::UpsertItemsRequest*>(request.get())) {
-    for (const Item& item : MakeItems(6, 1)) *upsert->add_items() = ServiceTest::ItemMessage(item);
+    // Changes those that are there, and adds one.
+    for (const Item& item : MakeItems(7, 2)) *upsert->add_items() = ServiceTest::ItemMessage(item);
   }
   if (auto* items = dynamic_cast<v1::DeleteItemsRequest*>(request.get())) {
     items->add_ids(MakeItems(1, 1)[0].id);

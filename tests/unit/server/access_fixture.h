@@ -32,6 +32,8 @@ class AccessTest : public ::testing::Test {
   absl::Status Try(const std::string& name, const std::string& collection,
                    const std::string& key) const;
 
+  void Put(const std::string& collection, const std::vector<Item>& items) const;
+
   v1::CreateKeyResponse MakeKey(Scopes scopes, const std::vector<std::string>& collections,
                                 double requests_per_second = 0) const;
 

@@ -67,6 +67,12 @@ TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
            Case{[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels"},
            Case{[](auto* r) { r->add_class_names("only one"); }, "class_names"},
            Case{[](auto* r) { r->clear_extractor(); }, "extractor"},
+           Case{[](auto* r) { r->set_extractor(std::string(1025, 'x')); },
+                "extractor must have at most 1024 bytes, but has 1025"},
+           Case{[](auto* r) {
+                  for (int i = 0; i < 3; ++i) r->add_class_names(std::string(255 + i, 'x'));
+                },
+                "class_names[2] must have at most 256 bytes, but has 257"},
        }) {
     v1::CreateCollectionRequest request = Birds();
     bad.spoil(&request);

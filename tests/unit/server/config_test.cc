@@ -113,6 +113,49 @@ TEST(Config, SurvivesDamagedText) {
   }
 }
 
+std::string Dotted(int parts) {
+  std::string key = "a";
+  for (int i = 1; i < parts; ++i) key += ".a";
+  return key;
+}
+
+// The library calls itself once for each part, and for what it has made when it frees it.
+TEST(Config, RefusesWhatNestsWithoutEnd) {
+  const std::string dots = "x.toml line 2: a line must have at most 16 dots outside of quotes";
+  for (const std::string& line :
+       {Dotted(100'000 / 4) + " = 1", "[" + Dotted(30'000) + "]", "x = {" + Dotted(18) + " = 1}",
+        "x = ['#', {" + Dotted(18) + " = 1}]", R"(x = ["\"", {)" + Dotted(18) + " = 1}]"}) {
+    EXPECT_EQ(Parsed("max_k = 7\n" + line).substr(0, dots.size()), dots) << line.substr(0, 60);
+  }
+  EXPECT_EQ(Parsed("max_k = 7\n" + Dotted(100'000) + " = 1"),
+            "x.toml line 2: a line must have at most 65536 bytes, but has more");
+  for (const char* quotes : {"\"\"\"", "'''"}) {
+    EXPECT_EQ(Parsed(absl::StrCat("x = [", quotes, "\n'", quotes, ", {", Dotted(18), " = 1}]")),
+              "x.toml line 1: a text must be on one line, but this one is of several");
+  }
+}
+
+// As deep as the library lets inline tables go, each with as many parts as a line may have.
+TEST(Config, SurvivesTheDeepestThatIsLeft) {
+  std::string text = "x = ";
+  for (int depth = 0; depth < 1000; ++depth) text += "[{" + Dotted(16) + " = \n";
+  EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line "));
+  text = "";
+  for (int table = 0; table < 1000; ++table) text += "[[" + Dotted(17) + "]]\n";
+  EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line 1: "));
+}
+
+TEST(Config, LetsDotsStandInTextsAndComments) {
+  DaemonOptions options;
+  const std::string dots(100, '.');
+  EXPECT_THAT(ParseConfig(absl::StrCat("# ", dots, " \"\"\"\ndata_dir = \"\\\"", dots, "\"  # ",
+                                       dots, "\naudit_log = '", dots, "'\n"),
+                          "x.toml", &options),
+              IsOk());
+  EXPECT_EQ(options.data_directory, "\"" + dots);
+  EXPECT_EQ(options.audit_log, dots);
+}
+
 absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
   CLI::App app;
   CommandLine line;

@@ -225,10 +225,58 @@ TEST_F(KeyRingTest, AChangeThatCannotBeSavedDoesNotTakeEffect) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
   // A folder in the place of the draft.
   std::filesystem::create_directories(folder_ / "keys.new/full");
-  EXPECT_FALSE(ring_->Revoke(made->key.id).ok());
-  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
   EXPECT_FALSE(ring_->Create(Grant("n", kSearchScope)).ok());
   EXPECT_EQ(ring_->List().size(), 2u);
+  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+}
+
+class UnwrittenRevocation : public KeyRingTest {
+ protected:
+  void SetUp() override {
+    KeyRingTest::SetUp();
+    made_ = *ring_->Create(Grant("reader", kSearchScope));
+    std::filesystem::create_directories(folder_ / "keys.new/full");  // in the place of the draft
+    RevokeInVain();
+  }
+
+  void RevokeInVain() {
+    EXPECT_THAT(ring_->Revoke(made_.key.id),
+                FailsWith(absl::StatusCode::kFailedPrecondition,
+                          "key " + made_.key.id +
+                              " is revoked until the next start or reload, but "
+                              "that is not written: cannot create " +
+                              (folder_ / "keys.new")));
+    EXPECT_THAT(ring_->Authenticate(made_.text), FailsWith(kUnauthenticated, "revoked"));
+  }
+
+  void MakeRoom() const { std::filesystem::remove_all(folder_ / "keys.new"); }
+
+  NewAccessKey made_;
+};
+
+TEST_F(UnwrittenRevocation, HoldsAtOnceAndIsWrittenWhenItIsAskedForAgain) {
+  RevokeInVain();
+  MakeRoom();
+  EXPECT_THAT(ring_->Revoke(made_.key.id), IsOk());
+  EXPECT_THAT(ring_->Reload(), IsOk());
+  EXPECT_THAT(ring_->Authenticate(made_.text), FailsWith(kUnauthenticated, "revoked"));
+}
+
+TEST_F(UnwrittenRevocation, IsWrittenWithTheNextChange) {
+  MakeRoom();
+  ASSERT_THAT(ring_->Create(Grant("n", kSearchScope)), IsOk());
+  const auto valid_again = ring_->Reload();
+  ASSERT_THAT(valid_again, IsOk());
+  EXPECT_TRUE(valid_again->empty());
+  EXPECT_THAT(ring_->Authenticate(made_.text), FailsWith(kUnauthenticated, "revoked"));
+}
+
+TEST_F(UnwrittenRevocation, EndsWithAReloadWhichTellsOfIt) {
+  const auto valid_again = ring_->Reload();
+  ASSERT_THAT(valid_again, IsOk());
+  EXPECT_EQ(*valid_again, std::vector<std::string>{made_.key.id});
+  EXPECT_THAT(ring_->Authenticate(made_.text), IsOk());
+  EXPECT_TRUE(ring_->Reload()->empty());
 }
 
 TEST_F(KeyRingTest, RefusesToStartOverADamagedFileAndKeepsItsKeysOverADamagedReload) {

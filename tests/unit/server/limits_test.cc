@@ -3,9 +3,11 @@
 #include <mutex>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
 
 namespace privatemail::testing {
@@ -130,7 +132,7 @@ TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
 
 DaemonOptions LittleMemory() {
   DaemonOptions options;
-  options.limits.max_request_memory = 1;
+  options.limits.max_request_memory = 1000;
   options.limits.max_build_memory = 1;
   return options;
 }
@@ -143,10 +145,58 @@ class MemoryLimitsTest : public LimitsTest {
 TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
   const v1::GetCollectionResponse birds = MakeBirds(6, false);
   EXPECT_THAT(Retrieve(birds, 1),
-              FailsWith(kExhausted, "more than the limit of 1 (max_request_memory)"));
+              FailsWith(kExhausted, "more than the limit of 1000 (max_request_memory)"));
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress),
               FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
+}
+
+// 12 anchors of 4 dimensions have 576 bytes as they come and in double.
+TEST_F(MemoryLimitsTest, OfAnchorsOfANewCollectionNameLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  ToProto(FloatMatrix::Random(12, 7).eval(), request.mutable_anchors());
+  EXPECT_THAT(Create(request),
+              FailsWith(kExhausted,
+                        "memory of the anchors in bytes is 1008, more than the limit "
+                        "of 1000 (max_request_memory)"));
+  // What is announced counts, whatever came.
+  request.mutable_anchors()->set_rows(100'000);
+  request.mutable_anchors()->set_cols(65'536);
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, "in bytes is 78643200000, more than"));
+  EXPECT_THAT(Create(Birds()), IsOk());
+}
+
+class AnswerLimitsTest : public LimitsTest {
+ protected:
+  static DaemonOptions Small() {
+    DaemonOptions options;
+    options.limits.max_message_bytes = 65536;
+    return options;
+  }
+  AnswerLimitsTest() : LimitsTest(Small()) {}
+};
+
+// By the daemon, not by gRPC behind its back.
+TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
+  const auto list = [&](v1::ListCollectionsResponse* response) {
+    grpc::ClientContext context;
+    return FromGrpc(collections_->ListCollections(&context, {}, response));
+  };
+  v1::CreateCollectionRequest request = Birds();
+  request.set_extractor(std::string(1024, 'x'));
+  for (int i = 0; i < 55; ++i) {  // each of more than 1,024 + 150 bytes
+    request.set_name(absl::StrCat("birds", i));
+    ASSERT_THAT(Create(request), IsOk());
+    if (i != 40) continue;
+    v1::ListCollectionsResponse response;
+    EXPECT_THAT(list(&response), IsOk());
+    EXPECT_EQ(response.collections_size(), 41);
+  }
+  v1::ListCollectionsResponse response;
+  EXPECT_THAT(list(&response), FailsWith(kExhausted,
+                                         "the response would exceed the limit of 65536 bytes "
+                                         "(max_message_bytes)"));
+  EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
 DaemonOptions OneAtATime() {

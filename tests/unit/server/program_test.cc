@@ -1,5 +1,6 @@
 // privatemaild as its operator meets it: what it prints, what signals do.
 #include <fcntl.h>
+#include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -204,6 +206,30 @@ TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {
   EXPECT_THAT(program.err(), ::testing::ContainsRegex(
                                  "^\\{\"time\":\"[^\"]+Z\",\"level\":\"WARNING\",\"text\":\"TLS"));
   EXPECT_THAT(program.err(), ::testing::Not(::testing::HasSubstr("INFO")));
+}
+
+// A text that is not UTF-8, of which protobuf has much to say.
+TEST(Privatemaild, LogsWhatProtobufHasToSayInItsOwnFormat) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure", "--log-format",
+                                     "json", "--log-level", "debug"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  const std::string out = program.out();
+  const size_t at = out.find("listening on ") + std::string("listening on ").size();
+  const auto stub = v1::RetrievalService::NewStub(grpc::CreateChannel(
+      out.substr(at, out.find('\n', at) - at), grpc::InsecureChannelCredentials()));
+  v1::GetCollectionRequest request;
+  request.set_collection("\xff");
+  grpc::ClientContext context;
+  v1::GetCollectionResponse response;
+  EXPECT_FALSE(stub->GetCollection(&context, request, &response).ok());
+  EXPECT_TRUE(program.WaitUntilLogged("\"level\":\"DEBUG\",\"text\":\"protobuf: String field"))
+      << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  std::istringstream lines(program.err());
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
 }
 
 TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {

@@ -9,6 +9,8 @@
 #include "absl/time/clock.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
+#include "privatemail/v1/keys.grpc.pb.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/service_fixture.h"
 
@@ -170,6 +172,30 @@ TEST_F(ReloadTest, ReopensTheAuditLogAndReadsTheKeys) {
   ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
   EXPECT_THAT(Contents(audit),
               ::testing::AllOf(HasSubstr(R"(Z","event":"reload"})"), HasSubstr("ListCollections")));
+}
+
+TEST_F(ReloadTest, SaysThatAKeyIsValidAgainWhoseRevocationWasNotWritten) {
+  const auto keys = v1::KeysService::NewStub(As("member", "first/server.crt"));
+  v1::CreateKeyRequest create;
+  create.set_name("reader");
+  create.add_scopes(v1::KEY_SCOPE_SEARCH);
+  v1::CreateKeyResponse made;
+  grpc::ClientContext first;
+  ASSERT_THAT(FromGrpc(keys->CreateKey(&first, create, &made)), IsOk());
+  std::filesystem::create_directories(folder_ / "data/keys.new/full");
+  v1::RevokeKeyRequest revoke;
+  revoke.set_id(made.key().id());
+  v1::RevokeKeyResponse revoked;
+  grpc::ClientContext second;
+  EXPECT_THAT(FromGrpc(keys->RevokeKey(&second, revoke, &revoked)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "until the next start or reload"));
+  EXPECT_EQ(CallsIn(folder_ / "data/audit.jsonl").back()["subject"], made.key().id());
+  ::testing::internal::CaptureStderr();
+  daemon_->Reload(options_);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("ERROR reload: key " + made.key().id() +
+                        " was revoked, but that could not "
+                        "be written, so that it is valid again"));
 }
 
 TEST_F(ReloadTest, LimitsTheAuditLogFromNowOn) {

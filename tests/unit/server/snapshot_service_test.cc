@@ -7,6 +7,7 @@
 #include "common/rpc/status.h"
 #include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
+#include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 namespace {
@@ -129,6 +130,15 @@ TEST_F(SnapshotServiceTest, ThatAreDamagedLeaveNothingBehindAndNameTheBlock) {
   EXPECT_THAT(Restore("new", good), IsOk());
 }
 
+TEST_F(SnapshotServiceTest, WithATextThatNoCollectionMayHaveAreRefused) {
+  SnapshotContents contents = {SmallCollection("birds"), Gallery()};
+  contents.collection.parameters.extractor = std::string(1025, 'x');
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kDataLoss, "extractor must have at most 1024 bytes, but has 1025"));
+  contents.collection.parameters.extractor = std::string(1024, 'x');
+  EXPECT_THAT(Restore("new", BytesOf(contents)), IsOk());
+}
+
 // Its stream ends as one that is complete does.
 TEST_F(SnapshotServiceTest, OfACallerWhoGoesAwayAreNotStored) {
   grpc::ClientContext context;
@@ -223,6 +233,7 @@ class OfBytes : public SnapshotLimitsTest {
   static DaemonOptions Small() {
     DaemonOptions options = Tight();
     options.limits.max_items = 1000;
+    options.limits.max_collections = 10;
     options.limits.max_snapshot_bytes = 3000;
     return options;
   }
@@ -234,12 +245,68 @@ TEST_F(OfBytes, TakenAndRestoredOnesAreLimitedToo) {
   ASSERT_GT(bytes.size(), 3000u);
   EXPECT_THAT(Restore("new", bytes, 1000),
               FailsWith(kExhausted,
-                        "number of bytes of the snapshot is 3709, more than the limit "
+                        "number of bytes of all snapshots under way is 3709, more than the limit "
                         "of 3000 (max_snapshot_bytes)"));
   EXPECT_EQ(Collections(), 0);
   MakeBirds(100, false);
   EXPECT_THAT(Snapshot("birds"),
               FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
+}
+
+TEST_F(OfBytes, ASnapshotWhoseFeaturesAloneAreTooManyIsNotBegun) {
+  MakeBirds(200, false);
+  EXPECT_THAT(Snapshot("birds"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
+      << "200 items of 4 dimensions and 4 bytes";
+}
+
+// Each alone has room.
+TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
+  const std::string bytes = SnapshotBytes(10);
+  ASSERT_GT(bytes.size(), 600u);
+  ASSERT_LT(bytes.size(), 1500u);
+  {
+    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+    std::vector<v1::RestoreCollectionResponse> responses(6);
+    std::vector<std::unique_ptr<grpc::ClientWriter<v1::RestoreCollectionRequest>>> writers;
+    for (size_t i = 0; i < responses.size(); ++i) {
+      contexts.push_back(std::make_unique<grpc::ClientContext>());
+      writers.push_back(collections_->RestoreCollection(contexts.back().get(), &responses[i]));
+      v1::RestoreCollectionRequest request;
+      request.set_collection("new" + std::to_string(i));
+      request.set_data(bytes);
+      writers.back()->Write(request);  // the stream does not end
+    }
+    absl::Status status;
+    // Until those have come so far as to hold what there is.
+    for (int i = 0; i < 100 && status.ok(); ++i) {
+      status = Restore("late", bytes).status();
+      if (status.ok()) Delete("late");
+    }
+    EXPECT_THAT(status, FailsWith(kExhausted, "(max_snapshot_bytes)"));
+    for (const auto& context : contexts) context->TryCancel();
+    for (const auto& writer : writers) writer->Finish();
+  }
+  absl::Status status = absl::UnknownError("not tried");
+  for (int i = 0; i < 100 && !status.ok(); ++i) status = Restore("late", bytes).status();
+  EXPECT_THAT(status, IsOk()) << "what was taken was not given back";
+}
+
+class OfMemory : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Little() {
+    DaemonOptions options = Tight();
+    options.limits.max_request_memory = 575;
+    return options;
+  }
+  OfMemory() : SnapshotLimitsTest(Little()) {}
+};
+
+TEST_F(OfMemory, AnchorsAreLimitedToo) {
+  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+              FailsWith(kExhausted,
+                        "memory of the anchors of the snapshot in bytes is 576, more "
+                        "than the limit of 575 (max_request_memory)"));
+  EXPECT_EQ(Collections(), 0);
 }
 
 // Blocks are larger than the smallest message; pieces are not.

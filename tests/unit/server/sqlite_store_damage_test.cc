@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -38,6 +39,9 @@ absl::StatusOr<std::string> ReadAll(const std::string& directory) {
     PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, store->CountChanges(parameters));
     absl::StrAppend(&all, collection.name, collection.items, " ", collection.latest_version, " ",
                     changes.inserted, changes.updated, changes.deleted, gallery.version);
+    absl::StrAppend(&all, Fingerprint(parameters));
+    Append(collection.anchors.features, &all);
+    Append(collection.anchors.labels, &all);
     for (const std::string& id : gallery.ids) absl::StrAppend(&all, id);
     for (const std::string& payload : gallery.payloads) absl::StrAppend(&all, payload);
     Append(gallery.labels, &all);
@@ -47,7 +51,10 @@ absl::StatusOr<std::string> ReadAll(const std::string& directory) {
     Append(embedding->labels, &all);
     Append(embedding->coordinates, &all);
     Append(embedding->anchor_coordinates, &all);
-    absl::StrAppend(&all, embedding->version, " ", embedding->items_version);
+    for (const std::string& id : embedding->deleted) absl::StrAppend(&all, id);
+    for (const std::string& payload : embedding->payloads) absl::StrAppend(&all, payload);
+    absl::StrAppend(&all, embedding->version, " ", embedding->items_version, " ",
+                    embedding->objective);
   }
   return all;
 }
@@ -59,7 +66,9 @@ class StoreDamage : public ::testing::Test {
     const auto store = SqliteStore::Open(directory_.path());
     EXPECT_THAT((*store)->Create(collection), IsOk());
     EXPECT_THAT((*store)->Upsert(collection.parameters, MakeItems(200, 1)), IsOk());
-    EXPECT_THAT((*store)->SaveEmbedding(collection.parameters, SomeEmbedding(200)), IsOk());
+    Embedding embedding = SomeEmbedding(200);
+    embedding.items_version = 200;
+    EXPECT_THAT((*store)->SaveEmbedding(collection.parameters, embedding), IsOk());
     EXPECT_THAT((*store)->DeleteItems(collection.parameters, {"item-003"}), IsOk());
   }
 
@@ -73,6 +82,7 @@ class StoreDamage : public ::testing::Test {
     }
     EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status();
     EXPECT_THAT(std::string(read.status().message()), HasSubstr(file_));
+    EXPECT_TRUE(IsPlaceError(read.status()) || bytes.empty()) << read.status();
     return true;
   }
 

@@ -128,6 +128,8 @@ TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
               FailsWith(absl::StatusCode::kDataLoss, "the file is damaged"));
   EXPECT_THAT(import({first, GalleryOf({MakeItems(5, 7).back()})}, absl::OkStatus()),
               FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+  EXPECT_THAT(import({first, GalleryOf({MakeItems(4, 7).back()})}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
   EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());

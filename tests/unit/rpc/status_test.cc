@@ -1,0 +1,32 @@
+#include "common/rpc/status.h"
+
+#include <string>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail {
+namespace {
+
+TEST(Status, GoesToGrpcAndBackWithCodeAndMessage) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "why");
+    const grpc::Status sent = ToGrpc(status);
+    EXPECT_EQ(static_cast<int>(sent.error_code()), code);
+    EXPECT_EQ(FromGrpc(sent), status);
+  }
+  EXPECT_THAT(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(17), "why")),
+              FailsWith(absl::StatusCode::kUnknown, "status code 17: why"));
+}
+
+TEST(Status, OfAnyLengthIsCutBetweenCharacters) {
+  EXPECT_EQ(ToGrpc(absl::InternalError(std::string(1000, 'x'))).error_message(),
+            std::string(1000, 'x'));
+  EXPECT_EQ(ToGrpc(absl::InternalError(std::string(60'000'000, 'x'))).error_message(),
+            std::string(997, 'x') + "...");
+  std::string herons = "xx";
+  for (int i = 0; i < 500; ++i) herons += "h\xc3\xa9";
+  EXPECT_EQ(ToGrpc(absl::InternalError(herons)).error_message(), herons.substr(0, 996) + "...");
+}
+
+}  // namespace
+}  // namespace privatemail

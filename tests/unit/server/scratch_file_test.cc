@@ -1,0 +1,70 @@
+#include "server/store/scratch_file.h"
+
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+// No descriptor beyond those that are open now.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(ScratchFile, HoldsWhatIsAppendedForItsOwnerAlone) {
+  const TemporaryFolder folder;
+  const auto file = ScratchFile::Create(folder.path(), "a test");
+  ASSERT_THAT(file, IsOk());
+  ASSERT_THAT((*file)->Append("first "), IsOk());
+  ASSERT_THAT((*file)->Append("second"), IsOk());
+  EXPECT_EQ((*file)->size(), 12);
+  std::string read(8, ' ');
+  ASSERT_THAT((*file)->Read(4, read.size(), read.data()), IsOk());
+  EXPECT_EQ(read, "t second");
+  EXPECT_THAT((*file)->Read(5, read.size(), read.data()),
+              FailsWith(absl::StatusCode::kDataLoss, "shorter than was written"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// A process that is killed while it makes one would leave it behind. In a file system in memory,
+// which always has such files.
+TEST(ScratchFile, NeverHasAName) {
+  std::string folder = "/dev/shm/privatemail-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const int watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(::inotify_add_watch(watch, folder.c_str(), IN_CREATE), 0);
+  EXPECT_THAT(ScratchFile::Create(folder, "a test"), IsOk());
+  char events[4096];
+  EXPECT_LT(::read(watch, events, sizeof(events)), 0) << "a name was made";
+  ::close(watch);
+  ::rmdir(folder.c_str());
+}
+
+TEST(ScratchFile, ThatCannotBeMadeSaysWhyAndWhetherThereIsNoRoom) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(ScratchFile::Create(folder / "none", "a test"),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "cannot make a file for a test in " + (folder / "none")));
+  EXPECT_THAT(ScratchFile::Create("/proc", "a test"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "in /proc"));
+  const NoMoreFiles none;
+  EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"),
+              FailsWith(absl::StatusCode::kResourceExhausted, "Too many open files"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
