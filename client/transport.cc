@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/credentials.h"
+#include "client/paced_call.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
@@ -98,30 +99,31 @@ absl::Status Transport::Explain(const absl::Status& status) const {
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
                                                                    bool with_changes) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::GetCollectionRequest request;
   request.set_collection(name);
   request.set_with_changes(with_changes);
   v1::GetCollectionResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::RetrievalService::NewStub(channel_)->GetCollection(&context, request, &response))));
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    return FromGrpc(stub->GetCollection(context, request, &response));
+  })));
   return response;
 }
 
 absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
     const std::string& name, const std::string& fingerprint) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::GetAnchorsRequest request;
   request.set_collection(name);
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  const auto reader = stub->GetAnchors(&context, request);
   std::vector<v1::GetAnchorsResponse> chunks;
-  v1::GetAnchorsResponse chunk;
-  while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    chunks.clear();
+    const auto reader = stub->GetAnchors(context, request);
+    v1::GetAnchorsResponse chunk;
+    while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
+    return FromGrpc(reader->Finish());
+  })));
   return chunks;
 }
 
@@ -129,10 +131,10 @@ absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveReque
   constexpr int kTries = 3;
   const auto stub = v1::RetrievalService::NewStub(channel_);
   for (int attempt = 1;; ++attempt) {
-    grpc::ClientContext context;
-    SetDeadline(options_, &context);
     v1::RetrieveResponse response;
-    const absl::Status status = FromGrpc(stub->Retrieve(&context, request, &response));
+    const absl::Status status = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+      return FromGrpc(stub->Retrieve(context, request, &response));
+    });
     if (status.ok()) return response;
     if (status.code() != absl::StatusCode::kUnavailable || attempt == kTries)
       return Explain(status);
