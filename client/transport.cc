@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "client/channel.h"
 #include "client/credentials.h"
+#include "client/paced_call.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -107,39 +108,40 @@ absl::Status Transport::Explain(const absl::Status& status) const {
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
                                                                    bool with_changes) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::GetCollectionRequest request;
   request.set_collection(name);
   request.set_with_changes(with_changes);
   v1::GetCollectionResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::RetrievalService::NewStub(channel_)->GetCollection(&context, request, &response))));
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    return FromGrpc(stub->GetCollection(context, request, &response));
+  })));
   return response;
 }
 
 absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
     const std::string& name, const std::string& fingerprint) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::GetAnchorsRequest request;
   request.set_collection(name);
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  const auto reader = stub->GetAnchors(&context, request);
   std::vector<v1::GetAnchorsResponse> chunks;
-  v1::GetAnchorsResponse chunk;
-  while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    chunks.clear();
+    const auto reader = stub->GetAnchors(context, request);
+    v1::GetAnchorsResponse chunk;
+    while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
+    return FromGrpc(reader->Finish());
+  })));
   return chunks;
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
+  const auto stub = v1::RetrievalService::NewStub(channel_);
   v1::RetrieveResponse response;
-  PM_RETURN_IF_ERROR(Explain(
-      FromGrpc(v1::RetrievalService::NewStub(channel_)->Retrieve(&context, request, &response))));
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    return FromGrpc(stub->Retrieve(context, request, &response));
+  })));
   return response;
 }
 

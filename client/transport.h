@@ -54,6 +54,8 @@ class Transport {
   // PERMISSION_DENIED: others may read a key.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
+  // What a search takes, these two and Retrieve, is sent again when the server says that the key
+  // calls too often and may come back before the deadline.
   // with_changes: counted by kind, for operators.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           bool with_changes = false) const;

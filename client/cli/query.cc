@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "client/cli/last_release.h"
 #include "client/cli/local_gallery.h"
 #include "client/cli/private_file.h"
+#include "client/cli/query_failure.h"
 #include "client/cli/query_outcome.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
@@ -142,20 +142,6 @@ std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
   return warnings;
 }
 
-// The first failure, which stands for all that failed or were not sent any more.
-absl::Status FailureOf(const std::vector<QueryOutcome>& outcomes, size_t queries) {
-  const auto failed = [](const QueryOutcome& outcome) { return !outcome.status.ok(); };
-  const auto first = std::find_if(outcomes.begin(), outcomes.end(), failed);
-  if (first == outcomes.end()) return absl::OkStatus();
-  if (queries == 1) return first->status;
-  const auto answered =
-      static_cast<size_t>(std::count_if(outcomes.begin(), outcomes.end(), std::not_fn(failed)));
-  return absl::Status(
-      first->status.code(),
-      absl::StrCat(queries - answered, " of ", queries, " queries failed; the first, ",
-                   first->target.name, ": ", first->status.message()));
-}
-
 absl::Status Tell(const Context& context, const RetrievalClient& client,
                   const std::optional<LocalGallery>& gallery,
                   const std::vector<std::string>& warnings,
@@ -201,12 +187,13 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
 
   // What is about to leave is kept first, so that `explain` shows it even when the answer never
   // comes.
-  const SendFn send =
-      [&](const v1::RetrieveRequest& request) -> absl::StatusOr<v1::RetrieveResponse> {
-    PM_RETURN_IF_ERROR(SaveLastRelease(context.state_folder, {request, collection}));
+  const KeepFn keep = [&](const v1::RetrieveRequest& request) {
+    return SaveLastRelease(context.state_folder, {request, collection});
+  };
+  const SendFn send = [&](const v1::RetrieveRequest& request) {
     return transport.Retrieve(request);
   };
-  std::vector<QueryOutcome> outcomes = SendAll(client, send, *ledger, targets, options.query);
+  std::vector<QueryOutcome> outcomes = SendAll(client, keep, send, *ledger, targets, options.query);
   for (QueryOutcome& outcome : outcomes) Finish(client, &outcome);
   PM_RETURN_IF_ERROR(Tell(context, client, gallery, warnings, outcomes, report_file));
   return FailureOf(outcomes, targets.size());

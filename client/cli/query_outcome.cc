@@ -32,7 +32,16 @@ absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryO
   return absl::OkStatus();
 }
 
-absl::Status Send(const SendFn& send, QueryOutcome* outcome) {
+// It would meet the next query as well.
+bool EndsBatch(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
+         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status);
+}
+
+absl::Status Send(const KeepFn& keep, const SendFn& send, QueryOutcome* outcome) {
+  PM_RETURN_IF_ERROR(keep(outcome->prepared.request));
+  outcome->kept = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, send(outcome->prepared.request));
   outcome->round_trip_ms = MillisecondsSince(start);
@@ -87,7 +96,8 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
 
 double QueryOutcome::network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
 
-std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& send, Ledger& ledger,
+std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const KeepFn& keep,
+                                  const SendFn& send, Ledger& ledger,
                                   const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options) {
   std::vector<QueryOutcome> outcomes;
@@ -98,8 +108,8 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const SendFn& s
         client.parameters().ClassName(*client.parameters().SlotOf(target.target.label));
     outcome.status = Release(client, ledger, options, &outcome);
     if (!outcome.status.ok()) break;
-    outcome.status = Send(send, &outcome);
-    if (absl::IsUnavailable(outcome.status) || absl::IsDeadlineExceeded(outcome.status)) break;
+    outcome.status = Send(keep, send, &outcome);
+    if (EndsBatch(outcome.status)) break;
   }
   return outcomes;
 }

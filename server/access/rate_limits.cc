@@ -27,7 +27,7 @@ void RateLimits::Forget(Clock::time_point now) {
   }
 }
 
-absl::Status RateLimits::Take(const AccessKey& key, Clock::time_point now) {
+absl::Status RateLimits::Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait) {
   const double rate = key.grant.requests_per_second;
   if (!(rate > 0)) return absl::OkStatus();
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -40,9 +40,11 @@ absl::Status RateLimits::Take(const AccessKey& key, Clock::time_point now) {
     bucket.tokens -= 1;
     return absl::OkStatus();
   }
+  const double seconds = (1 - bucket.tokens) / rate;
+  if (wait != nullptr) *wait = absl::Seconds(seconds);
   return absl::ResourceExhaustedError(
       absl::StrFormat("key %s may make %g calls a second (%g at once): try again in %.2g s", key.id,
-                      rate, capacity, (1 - bucket.tokens) / rate));
+                      rate, capacity, seconds));
 }
 
 size_t RateLimits::size() const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/access/access_key.h"
 
 namespace privatemail {
@@ -19,9 +20,9 @@ class RateLimits {
   // Steady: whoever sets the machine's clock neither stops nor opens the door.
   using Clock = std::chrono::steady_clock;
 
-  // RESOURCE_EXHAUSTED naming the limit and when to try again. Threads that read the clock in one
-  // order and come in another fill nothing twice.
-  absl::Status Take(const AccessKey& key, Clock::time_point now);
+  // RESOURCE_EXHAUSTED naming the limit and when to try again, which `wait`, if given, is set to.
+  // Threads that read the clock in one order and come in another fill nothing twice.
+  absl::Status Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait = nullptr);
 
   // Keys that have called lately, and perhaps some that have not.
   size_t size() const;

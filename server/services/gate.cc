@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "common/base/place_error.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/retry_after.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
 
@@ -54,6 +55,12 @@ bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 std::string CertificateOf(const grpc::CallbackServerContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
+}
+
+// Rounded up: who comes back a moment too early is refused once more.
+void TellWhenToRetry(absl::Duration wait, grpc::CallbackServerContext* context) {
+  const int64_t milliseconds = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
+  context->AddTrailingMetadata(kRetryAfterMetadata, absl::StrCat(milliseconds));
 }
 
 void ReportFailure(const GateParts& parts, const absl::Status& written) {
@@ -123,9 +130,12 @@ absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* reques
   if (key.ok()) call->key_ = *std::move(key);
   // Calls that are refused below count, too: each costs work and a line in the audit log.
   if (call->key_ != nullptr) {
-    if (absl::Status status = rates_.Take(*call->key_, RateLimits::Clock::now()); !status.ok()) {
+    absl::Duration wait;
+    const absl::Status taken = rates_.Take(*call->key_, RateLimits::Clock::now(), &wait);
+    if (!taken.ok()) {
+      TellWhenToRetry(wait, call->parts_.context);
       parts_.metrics->CountRejection("rate");
-      return status;
+      return taken;
     }
   }
   PM_RETURN_IF_ERROR(CheckScopes(*call));

@@ -147,6 +147,48 @@ TEST_F(HostileServer, CannotPassAPartOfAnUploadForAllOfIt) {
   EXPECT_THAT(RunWithJson(ingest).err, HasSubstr("the server answered for 1003 of 1000 items"));
 }
 
+// Whoever has to pay for a query that was refused is told so, and how to ask again for nothing;
+// what would be refused, too, is not paid for.
+TEST_F(HostileServer, EndsABatchByRefusingWhatItWouldRefuseOfEveryQuery) {
+  const int before = Budget()["releases"];
+  int sent = 0;
+  for (const auto code :
+       {grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::UNAUTHENTICATED,
+        grpc::StatusCode::PERMISSION_DENIED, grpc::StatusCode::FAILED_PRECONDITION}) {
+    relay_->retrieve_status = grpc::Status(code, "not you");
+    const Outcome outcome = RunWithJson(Batch());
+    EXPECT_EQ(relay_->retrievals, ++sent);
+    EXPECT_EQ(Budget()["releases"], before + sent);
+    EXPECT_EQ(outcome.exit_code, 1);
+    const std::string message =
+        "1 of 3 queries failed; the first, " + Vectors("queries") +
+        " row 0: not you; epsilon 1 was spent for it; `privatemail resend --label CLASS` sends the "
+        "last of these releases again at no cost; 2 more were not sent and cost nothing";
+    EXPECT_EQ(outcome.json()["error"]["message"], message);
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  }
+}
+
+TEST_F(HostileServer, RefusingAQueryLeavesItToBeSentAgainAtNoCost) {
+  relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "not now");
+  const Outcome refused =
+      RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", ".5", "--delta", "1e-5"}));
+  EXPECT_EQ(refused.json()["error"]["message"],
+            "not now; epsilon 0.5 was spent for it; `privatemail resend --label CLASS` sends the "
+            "same release again at no cost");
+  const json spent = Budget();
+  relay_->retrieve_status = grpc::Status::OK;
+  EXPECT_THAT(Answer({"resend", "--label", "0"})["matches"], SizeIs(10));
+  EXPECT_EQ(Budget(), spent);
+}
+
+TEST_F(HostileServer, AQueryThatWasNotPaidForSaysNothingOfCosts) {
+  const Outcome outcome =
+      RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", "1000", "--delta", "1e-5"}));
+  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED");
+  EXPECT_THAT(outcome.err, Not(HasSubstr("was spent for")));
+}
+
 TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {
   relay_->tamper = [&](v1::RetrieveResponse* response) {
     if (relay_->retrievals == 2) response->clear_slots();

@@ -115,6 +115,34 @@ TEST_F(Keys, ThatExpireSaySoAndAreRefusedAfterwards) {
               HasSubstr(", expired 2023-11-14 22:13"));
 }
 
+// A query is three calls, of which such a key may make two at once.
+TEST_F(Keys, OfOneCallASecondAreGoodForAQueryWhichWaits) {
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  Write("gallery", SeparatedClasses(kItems, 2));
+  ASSERT_EQ(Admin({"collection", "create", "things", "--anchors", Vectors("anchors"),
+                   "--anchor-labels", Labels("anchors"), "--steps", "5"})
+                .exit_code,
+            0);
+  ASSERT_EQ(
+      Admin({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")})
+          .exit_code,
+      0);
+  ASSERT_EQ(Admin({"build", "things"}).exit_code, 0);
+  ASSERT_EQ(Admin({"budget", "set", "things", "--epsilon", "1", "--delta", "1e-4"}).exit_code, 0);
+  const std::string file = folder_ / "slow.key";
+  ASSERT_EQ(
+      Admin({"key", "create", "slow", "--scope", "search", "--rate", "1", "--out", file}).exit_code,
+      0);
+  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
+                                          "--row",     "0",      "--label",   "0",
+                                          "--epsilon", ".25",    "--delta",   "1e-5"};
+  for (const double spent : {.25, .5}) {
+    const Outcome outcome = With(file, query);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.json()["ledger"]["spent"]["epsilon"], spent);
+  }
+}
+
 TEST_F(Keys, RefuseAnExpiryThatIsNoneOrPast) {
   for (const char* expires : {"yesterday", "30", "2020-01-01"}) {
     const json error = Admin({"key", "create", "n", "--scope", "search", "--expires", expires,

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <functional>
+
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/daemon/certificate.h"
@@ -53,6 +56,37 @@ class Leaving final : public v1::RetrievalService::Service {
   std::vector<std::string> requests;
 };
 
+// Refuses a number of calls as a server does whose caller calls too often, and then answers.
+class Busy final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
+                             v1::GetCollectionResponse*) override {
+    return Answer(context, *request);
+  }
+  grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    writer->Write({});
+    return Answer(context, *request);
+  }
+  grpc::Status Retrieve(grpc::ServerContext* context, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse*) override {
+    return Answer(context, *request);
+  }
+
+  int refusals = 0;
+  std::string retry_after;  // empty: not said
+  std::vector<std::string> calls;
+
+ private:
+  grpc::Status Answer(grpc::ServerContext* context, const google::protobuf::Message& request) {
+    calls.push_back(request.SerializeAsString());
+    if (refusals == 0) return grpc::Status::OK;
+    --refusals;
+    if (!retry_after.empty()) context->AddTrailingMetadata("retry-after-ms", retry_after);
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often");
+  }
+};
+
 class TransportTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -63,7 +97,7 @@ class TransportTest : public ::testing::Test {
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
     builder.RegisterService(&listener_);
-    builder.RegisterService(&leaving_);
+    builder.RegisterService(Searches());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     options_.server = absl::StrCat("127.0.0.1:", port);
@@ -78,10 +112,21 @@ class TransportTest : public ::testing::Test {
 
   TemporaryFolder folder_;
   TlsIdentity identity_;
+  // Who answers searches.
+  virtual grpc::Service* Searches() { return &leaving_; }
+
   Listener listener_;
   Leaving leaving_;
   std::unique_ptr<grpc::Server> server_;
   ConnectionOptions options_;
+};
+
+class BusyServerTest : public TransportTest {
+ protected:
+  ~BusyServerTest() override { server_->Shutdown(); }
+  grpc::Service* Searches() override { return &busy_; }
+
+  Busy busy_;
 };
 
 TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
@@ -192,6 +237,53 @@ TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
     EXPECT_THAT(Transport::Create(options_),
                 FailsWith(absl::StatusCode::kInvalidArgument, "--server must be HOST:PORT"));
   }
+}
+
+TEST_F(BusyServerTest, WaitsOutTheRateOfItsKeyAndSendsTheSameBytesAgain) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  const std::vector<std::function<absl::Status()>> calls = {
+      [&] { return transport.GetCollection("birds").status(); },
+      [&] {
+        const auto chunks = transport.GetAnchors("birds", "digest");
+        EXPECT_EQ(chunks.ok() ? chunks->size() : 0, 1u) << "what came before a refusal is kept";
+        return chunks.status();
+      },
+      [&] { return transport.Retrieve(request).status(); }};
+  for (const auto& call : calls) {
+    busy_.calls.clear();
+    busy_.refusals = 2;
+    busy_.retry_after = "60";
+    const absl::Time start = absl::Now();
+    EXPECT_THAT(call(), IsOk());
+    EXPECT_GE(absl::Now() - start, absl::Milliseconds(120));
+    ASSERT_EQ(busy_.calls.size(), 3u);
+    EXPECT_THAT(busy_.calls, ::testing::Each(busy_.calls.front()));
+  }
+}
+
+TEST_F(BusyServerTest, DoesNotWaitLongerThanItsDeadlineNorWithoutBeingAsked) {
+  options_.deadline = absl::Seconds(20);
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  for (const char* retry_after : {"20001", "9223372036854775807", "", "soon", "-1"}) {
+    busy_.calls.clear();
+    busy_.refusals = 1;
+    busy_.retry_after = retry_after;
+    EXPECT_THAT(transport.Retrieve({}),
+                FailsWith(absl::StatusCode::kResourceExhausted, "too often"))
+        << retry_after;
+    EXPECT_EQ(busy_.calls.size(), 1u) << retry_after;
+  }
+}
+
+TEST_F(BusyServerTest, IsNotKeptBusyByAServerThatAsksForNoWait) {
+  options_.deadline = absl::Milliseconds(300);
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  busy_.refusals = 1 << 20;
+  busy_.retry_after = "0";
+  EXPECT_FALSE(transport.Retrieve({}).ok());
+  EXPECT_LE(busy_.calls.size(), 31u);
 }
 
 }  // namespace

@@ -61,6 +61,23 @@ TEST_F(KeyCalls, AreHeldToItsRateWhateverTheyAskFor) {
   EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kExhausted, "0.001 calls a second"));
 }
 
+TEST_F(KeyCalls, AreToldWhenToCallAgainSoThatAProgramCanReadIt) {
+  const auto stub =
+      v1::CollectionsService::NewStub(ChannelWith(MakeKey(kSearchScope, {}, .01).text()));
+  for (const bool first : {true, false}) {
+    grpc::ClientContext context;
+    v1::ListCollectionsResponse response;
+    EXPECT_EQ(stub->ListCollections(&context, {}, &response).ok(), first);
+    const auto& metadata = context.GetServerTrailingMetadata();
+    ASSERT_EQ(metadata.count("retry-after-ms"), first ? 0u : 1u);
+    if (first) continue;
+    const grpc::string_ref text = metadata.find("retry-after-ms")->second;
+    const int milliseconds = std::stoi(std::string(text.data(), text.size()));
+    EXPECT_GT(milliseconds, 60'000);
+    EXPECT_LE(milliseconds, 100'000);
+  }
+}
+
 TEST_F(KeyCalls, CannotTakeAllPlaces) {
   const v1::CreateKeyResponse greedy = MakeKey(kWriteScope, {});
   std::vector<std::unique_ptr<Upload>> uploads;

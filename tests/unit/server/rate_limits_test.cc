@@ -50,10 +50,12 @@ TEST(RateLimits, AreEachKeysOwnAndOfNoneWithoutOne) {
 TEST(RateLimits, SayTheLimitAndWhenToTryAgain) {
   RateLimits limits;
   Taken(&limits, KeyOf("0123456789ab", 2), kStart, 4);
+  absl::Duration wait;
   EXPECT_THAT(
-      limits.Take(KeyOf("0123456789ab", 2), kStart),
+      limits.Take(KeyOf("0123456789ab", 2), kStart, &wait),
       FailsWith(absl::StatusCode::kResourceExhausted,
                 "key 0123456789ab may make 2 calls a second (4 at once): try again in 0.5 s"));
+  EXPECT_EQ(wait, absl::Milliseconds(500));
 }
 
 TEST(RateLimits, ForgetKeysThatHaveNotCalledForLongAndNoOthers) {
