@@ -61,6 +61,19 @@ TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
   }
 }
 
+// A sensitivity takes the one and a release the other: they must be one value.
+TEST(LabelGraph, AddsTheSameBitsThatItMultipliesOverSeveralGroupsOfRows) {
+  const std::vector<int32_t> labels = Labels(700, 7);
+  const Matrix v = Normal(700, 2, 9);
+  const LabelGraph graph(labels, LabelGraphKind::kDistance, 4.5);
+  const Matrix product = graph.MultiplyLaplacian(v);
+  Matrix sum = Matrix::Zero(700, 2);
+  ASSERT_TRUE(graph.AddLaplacian(1, v, &sum).ok());
+  EXPECT_EQ(sum, product);
+  const Matrix dense = DenseLaplacian(DenseLabelAffinity(labels, LabelGraphKind::kDistance, 4.5));
+  EXPECT_LT((product - dense * v).norm(), 1e-12 * product.norm());
+}
+
 TEST(LabelGraph, AcceptsLabelsFarApart) {
   const std::vector<int32_t> labels = {INT32_MIN, INT32_MAX, 0};
   EXPECT_TRUE(LabelGraph(labels, LabelGraphKind::kKernel, 72)
