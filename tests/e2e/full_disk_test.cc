@@ -257,10 +257,10 @@ TEST_F(ToldOfAFullDisk, WhoDoesNotAdministrateEverythingIsToldNoPath) {
   ASSERT_THAT(items.Write(writer, 10), IsOk());
   EXPECT_EQ(FullDisksCounted(), 0);
   ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
-  EXPECT_THAT(items.WriteUntilFailure(admin), FailsWith(kExhausted, "no space left for database"));
-  EXPECT_EQ(FullDisksCounted(), 1);
+  EXPECT_THAT(Writer("b", "things", 2).WriteUntilFailure(admin),
+              FailsWith(kExhausted, "no space left for database"));
   for (const Transport* one : {&writer, &admin_of_one}) {
-    const absl::Status told = items.WriteUntilFailure(*one);
+    const absl::Status told = Writer("c", "things", 3).WriteUntilFailure(*one);
     EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
     EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
   }
@@ -273,8 +273,7 @@ TEST_F(ToldOfAFullDisk, WhoDoesNotAdministrateEverythingIsToldNoPath) {
 
 TEST_F(ToldOfAFullDisk, WhoBuildsIsToldNoPathOfAFileWithoutAName) {
   const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
-  Writer items("a", "things", 1);
-  ASSERT_THAT(items.Write(writer, 100), IsOk());
+  Fill(writer);
   ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
   const auto built = writer.BuildEmbedding("things", [](const auto& /*progress*/) {});
   EXPECT_THAT(built, FailsWith(kExhausted, "the store has no room left: the log of the server"));

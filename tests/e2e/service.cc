@@ -85,11 +85,11 @@ void Service::CreateCollection(double alpha, int steps) const {
   ASSERT_THAT(Connect().CreateCollection(NewThings(alpha, steps)), IsOk());
 }
 
-void Service::Fill() const {
+void Service::Fill(const Transport& transport) const {
   const Labelled rows = SeparatedClasses(kItems, 2);
   Write("gallery", rows);
   bool sent = false;
-  const auto response = Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+  const auto response = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (std::exchange(sent, true)) return false;
     message->set_collection("things");
     for (int i = 0; i < kItems; ++i) {

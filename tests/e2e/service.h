@@ -58,7 +58,8 @@ class Service : public ::testing::Test {
   // The parts of the usual story, each expected to succeed. Through the SDK, because a program
   // takes long to start; happy_path_test.cc tells the story through the programs.
   void CreateCollection(double alpha = 12, int steps = 5) const;
-  void Fill() const;  // with the rows of the file "gallery"
+  void Fill() const { Fill(Connect()); }
+  void Fill(const Transport& transport) const;  // with the rows of the file "gallery"
   void Build() const;
   void Grant(double epsilon, double delta) const;
 
