@@ -62,6 +62,10 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     builds_.SetOptions(AutomaticBuildsOf(options_));
     if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
+  ReloadFiles();
+}
+
+void DaemonServer::ReloadFiles() {
   if (keys_ != nullptr) LogOutcome(keys_->Reload(), "keys read", "the former keys stay valid");
   if (audit_ != nullptr) {
     LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
