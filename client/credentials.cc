@@ -126,10 +126,10 @@ absl::StatusOr<std::string> ReadKey(const std::string& path) {
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
   absl::StatusOr<std::string> pem = ReadFile(flag, path);
-  if (pem.ok() && !CertificateFingerprint(*pem).empty()) return pem;
+  if (!pem.ok()) return absl::InvalidArgumentError(pem.status().message());
+  if (!CertificateFingerprint(*pem).empty()) return pem;
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " must be a readable PEM file with certificates, but is ", path,
-                   pem.ok() ? "" : absl::StrCat(": ", pem.status().message())));
+      absl::StrCat(flag, " ", path, " must be a PEM file with certificates, but holds none"));
 }
 
 absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {

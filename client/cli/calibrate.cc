@@ -8,6 +8,7 @@
 #include "client/cli/command.h"
 #include "client/cli/numbers.h"
 #include "client/privacy/make_mechanism.h"
+#include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 

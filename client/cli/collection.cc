@@ -233,8 +233,9 @@ void AddCreate(CLI::App& parent, Context& context) {
       ->capture_default_str();
   AddChoice(create, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
   AddChoice(create, "--kernel", &s.kernel, kKernelNames, "Denominator of the feature kernel");
-  create->add_flag("!--no-normalise", s.normalise,
-                   "Do not scale the iterates to Frobenius norm sqrt(n)");
+  create->add_flag_callback(
+      "--no-normalise", [&s] { s.normalise = false; },
+      "Do not scale the iterates to Frobenius norm sqrt(n)");
   create->callback([&context, options, alpha] {
     options->alpha_given = alpha->count() > 0;
     context.run = [&context, options] { return Create(context, *options); };

@@ -4,6 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/filter_json.h"
 #include "client/cli/last_release.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -30,8 +31,7 @@ void Print(const v1::RetrieveRequest& request, const PublicParameters& parameter
             << absl::BytesToHexString(request.fingerprint()) << "\n  matches      " << request.k()
             << " for every slot\n  payloads     "
             << (request.with_payloads() ? "for every slot" : "for none") << "\n  filter       "
-            << (request.has_filter() ? Printable(request.filter().ShortDebugString()) + ", in clear"
-                                     : "none")
+            << (request.has_filter() ? Line(FilterToJson(request.filter())) + ", in clear" : "none")
             << "\n  release      " << release.rows() << " x " << release.cols() << ", " << form
             << ":\n";
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
@@ -56,7 +56,7 @@ absl::Status Explain(const Context& context) {
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},
-          {"filter", last.request.has_filter() ? last.request.filter().ShortDebugString() : ""},
+          {"filter", last.request.has_filter() ? FilterToJson(last.request.filter()) : nullptr},
           {"bytes", last.request.ByteSizeLong()},
           {"rows", rows}},
          [&] { Print(last.request, parameters, release); });

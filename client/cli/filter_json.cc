@@ -1,8 +1,8 @@
 #include "client/cli/filter_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -92,7 +92,7 @@ absl::Status ReadLeaf(const std::string& field, const json& filter,
     return absl::OkStatus();
   }
   const std::set<std::string> known = {"path", "gt", "gte", "lt", "lte"};
-  if (!std::includes(known.begin(), known.end(), names.begin(), names.end())) {
+  if (names.size() == 1 || !std::includes(known.begin(), known.end(), names.begin(), names.end())) {
     return Wrong(field, "a path with equals, in, or bounds (gt, gte, lt, lte)", filter);
   }
   proto->mutable_range()->set_path(path.get<std::string>());
@@ -116,7 +116,69 @@ absl::Status ReadFilter(const std::string& field, const json& filter, v1::Payloa
   return Wrong(field, kFilterForm, filter);
 }
 
+json ToJson(const v1::PayloadValue& value) {
+  switch (value.kind_case()) {
+    case v1::PayloadValue::kStringValue:
+      return value.string_value();
+    case v1::PayloadValue::kIntegerValue:
+      return value.integer_value();
+    case v1::PayloadValue::kNumberValue:
+      return value.number_value();
+    case v1::PayloadValue::kBoolValue:
+      return value.bool_value();
+    default:
+      return nullptr;
+  }
+}
+
+// 50 and not 50.0, as it was probably written.
+json Bound(double bound) {
+  constexpr double kExactIntegers = 9007199254740992;  // 2^53
+  const bool whole = std::trunc(bound) == bound && std::abs(bound) < kExactIntegers;
+  return whole ? json(static_cast<int64_t>(bound)) : json(bound);
+}
+
+json ToJson(const v1::PayloadRange& range) {
+  json filter = {{"path", range.path()}};
+  if (range.has_gt()) filter["gt"] = Bound(range.gt());
+  if (range.has_gte()) filter["gte"] = Bound(range.gte());
+  if (range.has_lt()) filter["lt"] = Bound(range.lt());
+  if (range.has_lte()) filter["lte"] = Bound(range.lte());
+  return filter;
+}
+
+json ToJson(const v1::PayloadFilters& filters) {
+  json list = json::array();
+  for (const v1::PayloadFilter& filter : filters.filters()) list.push_back(FilterToJson(filter));
+  return list;
+}
+
 }  // namespace
+
+json FilterToJson(const v1::PayloadFilter& filter) {
+  switch (filter.condition_case()) {
+    case v1::PayloadFilter::kEquals:
+      return {{"path", filter.equals().path()}, {"equals", ToJson(filter.equals().value())}};
+    case v1::PayloadFilter::kIn: {
+      json values = json::array();
+      for (const v1::PayloadValue& value : filter.in().values()) values.push_back(ToJson(value));
+      return {{"path", filter.in().path()}, {"in", values}};
+    }
+    case v1::PayloadFilter::kRange:
+      return ToJson(filter.range());
+    case v1::PayloadFilter::kAllOf:
+      return {{"and", ToJson(filter.all_of())}};
+    case v1::PayloadFilter::kAnyOf:
+      return {{"or", ToJson(filter.any_of())}};
+    case v1::PayloadFilter::kNoneOf:
+      if (filter.none_of().filters_size() == 1) {
+        return {{"not", FilterToJson(filter.none_of().filters(0))}};
+      }
+      return {{"not", {{"or", ToJson(filter.none_of())}}}};
+    default:
+      return nullptr;
+  }
+}
 
 absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::string& text) {
   if (text.empty()) return std::nullopt;

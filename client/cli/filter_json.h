@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 #define PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,9 @@ inline constexpr char kFilterForm[] =
 // Nothing for an empty text. INVALID_ARGUMENT naming the part that is wrong, what was expected and
 // what came.
 absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::string& text);
+
+// The same form again.
+nlohmann::json FilterToJson(const v1::PayloadFilter& filter);
 
 }  // namespace privatemail::cli
 

@@ -117,6 +117,7 @@ absl::Status List(const Context& context, const ItemsOptions& options) {
   for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
   Answer(context, {{"items", all}, {"next_cursor", request.cursor()}}, [&] {
     for (const v1::Item& item : items) Print(item, options.features);
+    if (items.empty()) std::cout << "no items\n";
     if (!request.cursor().empty()) {
       std::cout << "more with --cursor '" << Printable(request.cursor()) << "'\n";
     }

@@ -98,6 +98,16 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
   return request;
 }
 
+// A key may well be made first; more often the name is mistyped. Who asks may see every collection,
+// and what cannot be asked is no reason to fail: the key is made.
+void WarnOfMissing(const std::vector<std::string>& collections, const Transport& transport) {
+  for (const std::string& name : collections) {
+    if (!absl::IsNotFound(transport.GetCollection(name).status())) continue;
+    Warn(absl::StrCat("collection ", name,
+                      " is not there: the key is for it as soon as one of this name is made"));
+  }
+}
+
 absl::Status Create(const Context& context, const CreateOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -116,6 +126,7 @@ absl::Status Create(const Context& context, const CreateOptions& options) {
                                                  ", which nobody holds"));
     }
   }
+  WarnOfMissing(options.collections, transport);
   nlohmann::json answer = ToJson(response.key());
   answer[to_screen ? "key" : "file"] = to_screen ? response.text() : options.out;
   Answer(context, answer, [&] {

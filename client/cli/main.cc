@@ -117,11 +117,11 @@ int main(int argc, char** argv) {
       "of "
       "an upload were rejected.");
   AddCommands(app, context);
-  RefuseEmptyNumbers(app);
+  RefuseWhatIsNoNumber(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
   const absl::Status status = Run(context, deadline_seconds);
   if (status.ok()) return context.exit_code;
-  TellError(context, status);
+  TellError(context, NamingItsFlag(status, ChosenCommand(app)));
   return kExitFailure;
 }

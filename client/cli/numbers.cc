@@ -1,7 +1,5 @@
 #include "client/cli/numbers.h"
 
-#include <charconv>
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,16 +8,34 @@
 namespace privatemail::cli {
 namespace {
 
-bool TakesANumber(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  for (const char* number : {"FLOAT", "INT", "UINT"}) {
-    if (absl::StartsWith(type, number)) return true;
-  }
-  return false;
+// Whether CLI11 reads the text as this type, whose range may be narrower than its option's.
+template <typename Number>
+bool Reads(std::string text) {
+  Number number = 0;
+  return CLI::detail::lexical_cast(text, number);
+}
+
+struct Kind {
+  const char* type;  // as CLI11 calls it, up to what may follow
+  const char* expected;
+  bool (*reads)(std::string text);
+};
+
+constexpr Kind kKinds[] = {{"FLOAT", "a number", &Reads<double>},
+                           {"INT", "a whole number", &Reads<int64_t>},
+                           {"UINT", "a whole number that is not negative", &Reads<uint64_t>}};
+
+// What is wrong with the text; empty: nothing.
+std::string WrongNumber(const Kind& kind, const std::string& text) {
+  if (text.empty()) return absl::StrCat("must be ", kind.expected, ", but is empty");
+  if (kind.reads(text)) return "";
+  return absl::StrCat("must be ", kind.expected, ", but is \"", text, "\"");
 }
 
 bool Read(const std::string& text, double* number) { return absl::SimpleAtod(text, number); }
 bool Read(const std::string& text, int64_t* number) { return absl::SimpleAtoi(text, number); }
+const char* Expected(double) { return "numbers"; }
+const char* Expected(int64_t) { return "whole numbers"; }
 
 template <typename Number>
 std::vector<Number> NumbersOf(const std::string& flags, const std::vector<std::string>& words) {
@@ -27,8 +43,8 @@ std::vector<Number> NumbersOf(const std::string& flags, const std::vector<std::s
   for (const std::string& word : words) {
     for (const std::string& text : std::vector<std::string>(absl::StrSplit(word, ','))) {
       if (!Read(text, &numbers.emplace_back())) {
-        throw CLI::ConversionError(
-            absl::StrCat(flags, " must be numbers separated by commas, but has \"", text, "\""));
+        throw CLI::ConversionError(absl::StrCat(flags, " must be ", Expected(Number()),
+                                                " separated by commas, but has \"", text, "\""));
       }
     }
   }
@@ -45,22 +61,21 @@ CLI::Option* Add(CLI::App* command, const std::string& flags, std::vector<Number
   return command->add_option_function<std::vector<std::string>>(flags, read, description)
       ->expected(1, kMostWords)
       ->allow_extra_args(false)  // nor lists in brackets, which drop what is empty
-      ->type_name("NUMBER ...");
+      ->type_name("NUMBER[,NUMBER]...");
 }
 
 }  // namespace
 
-void RefuseEmptyNumbers(CLI::App& app) {
-  const CLI::Validator is_there(
-      [](const std::string& text) {
-        return text.empty() ? std::string("must be a number, but is empty") : std::string();
-      },
-      "");
+void RefuseWhatIsNoNumber(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (TakesANumber(*option)) option->check(is_there);
+    for (const Kind& kind : kKinds) {
+      if (!absl::StartsWith(option->get_type_name(), kind.type)) continue;
+      option->check(
+          CLI::Validator([&kind](const std::string& text) { return WrongNumber(kind, text); }, ""));
+    }
   }
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    RefuseEmptyNumbers(*command);
+    RefuseWhatIsNoNumber(*command);
   }
 }
 
@@ -72,11 +87,6 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description) {
   return Add(command, flags, numbers, description);
-}
-
-std::string Exactly(double number) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
 }
 
 }  // namespace privatemail::cli

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
 namespace privatemail::cli {
@@ -27,12 +28,6 @@ size_t EditDistance(absl::string_view from, absl::string_view to) {
   return row.back();
 }
 
-// The innermost command that was recognised.
-const CLI::App& Innermost(const CLI::App& app) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  return chosen.empty() ? app : Innermost(*chosen.front());
-}
-
 // What is wrong when `command` was given a word where it needs one of its subcommands.
 std::string WrongSubcommand(const CLI::App& app, const CLI::App& command) {
   const std::vector<const CLI::App*> known =
@@ -48,7 +43,33 @@ std::string WrongSubcommand(const CLI::App& app, const CLI::App& command) {
                       nearest->get_name(), "\"?");
 }
 
+// The flag of a parameter: its name, but for two that are shorter on the command line.
+std::string FlagOf(absl::string_view parameter) {
+  if (parameter == "kernel_bandwidth") return "--bandwidth";
+  if (parameter == "embedding_dim") return "--dim";
+  return absl::StrCat(parameter.size() == 1 ? "-" : "--",
+                      absl::StrReplaceAll(parameter, {{"_", "-"}}));
+}
+
 }  // namespace
+
+const CLI::App& ChosenCommand(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? app : ChosenCommand(*chosen.front());
+}
+
+absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command) {
+  const absl::string_view message = status.message();
+  const absl::string_view parameter = message.substr(0, message.find(' '));
+  const absl::string_view rest = message.substr(parameter.size());
+  const bool says = absl::StartsWith(rest, " must ") || absl::StartsWith(rest, " is of no use ");
+  if (!absl::IsInvalidArgument(status) || parameter.empty() || parameter[0] == '-' || !says) {
+    return status;
+  }
+  const std::string flag = FlagOf(parameter);
+  if (command.get_option_no_throw(flag) == nullptr) return status;
+  return absl::InvalidArgumentError(absl::StrCat(flag, rest));
+}
 
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv) {
   // Known also where the parser gives up before it comes to the flag.
@@ -60,7 +81,7 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const std::string wrong = WrongSubcommand(app, Innermost(app));
+    const std::string wrong = WrongSubcommand(app, ChosenCommand(app));
     TellError(context, absl::InvalidArgumentError(wrong.empty() ? error.what() : wrong));
     std::cerr << "Run with --help for more information.\n";
     return kExitUsage;

@@ -14,6 +14,13 @@ namespace privatemail::cli {
 // subcommand that was probably meant.
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
 
+// The innermost command that was recognised.
+const CLI::App& ChosenCommand(const CLI::App& app);
+
+// Errors of the SDK and of the server begin with the name of a parameter, "delta must be given":
+// those of a command that takes it as a flag begin with the flag, "--delta must be given".
+absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command);
+
 }  // namespace privatemail::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_PARSE_H_

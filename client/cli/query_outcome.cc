@@ -210,8 +210,11 @@ void Print(const QueryOutcome& outcome, const ReportQuery& report) {
             << (outcome.target.guessed ? "guessed for the query, not a known one)\n"
                                        : "given for the query)\n");
   for (const std::string& fact : report.facts) std::cout << "  " << fact << "\n";
-  if (outcome.result.truncated)
-    std::cout << "  the gallery holds fewer items than asked for: all are shown\n";
+  if (outcome.result.truncated) {
+    std::cout << (outcome.prepared.request.has_filter()
+                      ? "  fewer items than asked for fit the filter: all are shown\n"
+                      : "  the gallery holds fewer items than asked for: all are shown\n");
+  }
 }
 
 }  // namespace privatemail::cli

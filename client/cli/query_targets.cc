@@ -42,7 +42,7 @@ absl::Status CheckOptions(const TargetOptions& options) {
   if (images != vectors && vectors == rows) return absl::OkStatus();
   if (vectors && !images) {
     return absl::InvalidArgumentError(
-        "--vectors needs the rows to ask for: give --row I, --rows I J ..., or --image instead");
+        "--vectors needs the rows to ask for: give --row I, --rows I,J,..., or --image instead");
   }
   if (rows && !images) return absl::InvalidArgumentError("--row needs the file of --vectors");
   return absl::InvalidArgumentError("give either --vectors with --row, or --image");

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/privacy/rounding.h"
+#include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -37,7 +37,7 @@ Guarantee WithinBall(double epsilon, double delta, const HiddenBall& ball, bool 
           .delta = delta,
           .neighbours = "any two inputs at most the radius apart",
           .radius = ball.radius,
-          .metric = absl::StrFormat("l%.17g", ball.p),
+          .metric = absl::StrCat("l", Exactly(ball.p)),
           .proven = proven,
           .source = std::move(source)};
 }

@@ -2,12 +2,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "common/base/exactly.h"
 
 namespace privatemail {
 namespace {
-
-std::string Exactly(double number) { return absl::StrFormat("%.17g", number); }
 
 // "A^3 x B"
 std::string Product(size_t sides, absl::FunctionRef<bool(size_t, size_t)> are_equal,

@@ -5,7 +5,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/iteration_rounding.h"
 #include "client/privacy/known_anchors_sensitivity.h"
@@ -13,6 +12,7 @@
 #include "client/privacy/make_mechanism.h"
 #include "client/privacy/published_release_sensitivity.h"
 #include "client/privacy/rounding.h"
+#include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -72,6 +72,9 @@ absl::Status CheckRadius(const PrivacyCost& cost, const MechanismTraits& traits)
     return absl::InvalidArgumentError(
         absl::StrCat("radius is of no use to ", traits.name, ": expected none"));
   }
+  if (std::isnan(cost.radius)) {
+    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
+  }
   PM_RETURN_IF_ERROR(CheckFinitePositive("radius", cost.radius));
   if (cost.radius <= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -110,10 +113,9 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
 // With the radius, so that a ledger does not take two radii for one kind of neighbours.
 std::string Neighbours(const MechanismTraits& traits, double radius) {
   if (traits.protects != Protects::kValue) {
-    return absl::StrFormat(
-        "the target's features, scaled to length 1, replaced by any others at most %.17g away; the "
-        "class is not hidden",
-        radius);
+    return absl::StrCat(
+        "the target's features, scaled to length 1, replaced by any others at most ",
+        Exactly(radius), " away; the class is not hidden");
   }
   return SensitivityIsPrinted(traits) ? "as published: a row added"
                                       : "the target, feature and class, replaced by any other "

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,31 +15,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/daemon/open_files.h"
 #include "server/services/log.h"
 
 namespace privatemail {
-namespace {
-
-// Open files that are not connections: those of the store (a pool of PostgreSQL connections among
-// them), of monitors, logs and gRPC itself.
-constexpr int64_t kOwnFiles = 256;
-
-absl::Status AllowOpenFiles(int64_t max_connections) {
-  const auto wanted = static_cast<rlim_t>(max_connections + kOwnFiles);
-  rlimit files = {};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  if (files.rlim_cur >= wanted) return absl::OkStatus();
-  const rlim_t possible = files.rlim_max;
-  files.rlim_cur = std::min(wanted, possible);
-  if (possible >= wanted && ::setrlimit(RLIMIT_NOFILE, &files) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("max_connections is ", max_connections, ", which takes ", wanted,
-                   " open files, but this process may have ", possible,
-                   ": lower it, or raise the limit (ulimit -n, LimitNOFILE= of systemd)"));
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
     ListeningSockets sockets, int64_t max_connections,
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
@@ -99,7 +77,7 @@ void Acceptor::Accept(int socket) {
     return;
   }
   // The lowest free number is given, so that this one tells how many files are open.
-  if (connection >= max_connections_ + kOwnFiles) {
+  if (connection >= max_connections_ + kOwnOpenFiles) {
     ::close(connection);
     Refused();
     return;

@@ -1,5 +1,6 @@
 #include "server/daemon/command_line.h"
 
+#include <utility>
 #include <variant>
 
 #include "absl/strings/ascii.h"
@@ -8,7 +9,6 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/config.h"
-#include "server/daemon/problems.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {
@@ -17,12 +17,14 @@ namespace {
 std::string Description(const Setting& setting) {
   std::string text(absl::StripSuffix(setting.help, "."));
   const SettingValue usual = setting.ValueIn({});
-  if (setting.choices.empty() && !std::holds_alternative<int64_t>(usual)) return text;
+  const bool number =
+      std::holds_alternative<int64_t>(usual) || std::holds_alternative<double>(usual);
+  if (setting.choices.empty() && !number) return text;
   return absl::StrCat(text, "; ", setting.Range());
 }
 
-absl::Status ApplyFile(const std::string& path, DaemonOptions* options) {
-  if (path.empty()) return absl::OkStatus();
+absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* options) {
+  if (path.empty()) return Problems();
   PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", path));
   return ParseConfig(text, path, options);
 }
@@ -54,17 +56,28 @@ void CommandLine::AddFlags(CLI::App* app) {
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
 }
 
-absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
-  DaemonOptions options;
-  Problems problems;
-  problems.Add(ApplyFile(config_file, &options));
+CommandLine::Reading CommandLine::Read() const {
+  Reading reading;
+  const absl::StatusOr<Problems> file = ApplyFile(config_file, &reading.options);
+  reading.file_is_read = file.ok();
+  if (file.ok()) {
+    reading.problems.Add(*file);
+  } else {
+    reading.problems.Add(file.status());
+  }
   for (const Setting& setting : Settings()) {
     const auto given = values.find(setting.key);
     if (given == values.end()) continue;
-    problems.Add(AssignText(setting, setting.Flag(), given->second, &options));
+    reading.problems.Add(AssignText(setting, setting.Flag(), given->second, &reading.options));
   }
-  PM_RETURN_IF_ERROR(problems.status());
-  return options;
+  return reading;
+}
+
+absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
+  Reading reading = Read();
+  if (reading.file_is_read) reading.problems.Add(Contradictions(reading.options));
+  PM_RETURN_IF_ERROR(reading.problems.status());
+  return std::move(reading.options);
 }
 
 }  // namespace privatemail

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/daemon/options.h"
+#include "server/daemon/problems.h"
 
 namespace privatemail {
 
@@ -20,9 +21,17 @@ struct CommandLine {
   // Adds one flag a setting. The command line must outlive the parser.
   void AddFlags(CLI::App* app);
 
-  // Defaults, then the file, then the flags; not yet checked as a whole (Validate). Names every
-  // problem at once: INVALID_ARGUMENT naming flag or file, line and key; FAILED_PRECONDITION: no
-  // readable file.
+  // Defaults, then the file, then the flags, as far as they can be read; not yet checked as a whole
+  // (Contradictions).
+  struct Reading {
+    DaemonOptions options;
+    Problems problems;         // INVALID_ARGUMENT naming flag or file, line and key
+    bool file_is_read = true;  // or there is none; else FAILED_PRECONDITION, or it is no TOML
+  };
+  Reading Read() const;
+
+  // The same where nothing is wrong with them, nor with all of them together; otherwise every
+  // problem at once.
   absl::StatusOr<DaemonOptions> Effective() const;
 };
 

@@ -14,7 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/problems.h"
 #include "server/daemon/settings.h"
 
 namespace privatemail {
@@ -53,7 +52,7 @@ absl::Status AssignEntry(absl::string_view key, const toml::node& node, DaemonOp
 }
 
 // By line; a table has them by name.
-absl::Status AssignAll(const toml::table& table, absl::string_view file, DaemonOptions* options) {
+Problems AssignAll(const toml::table& table, absl::string_view file, DaemonOptions* options) {
   std::multimap<toml::source_index, absl::Status> wrong;
   for (const auto& [key, node] : table) {
     const absl::Status assigned =
@@ -65,7 +64,7 @@ absl::Status AssignAll(const toml::table& table, absl::string_view file, DaemonO
   }
   Problems problems;
   for (const auto& [line, problem] : wrong) problems.Add(problem);
-  return problems.status();
+  return problems;
 }
 
 // The library parses, keeps and frees nested tables by calling itself, and has no limit for those
@@ -137,20 +136,18 @@ std::string Printed(const SettingValue& value) {
 
 }  // namespace
 
-absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonOptions* options) {
+absl::StatusOr<Problems> ParseConfig(absl::string_view text, absl::string_view file,
+                                     DaemonOptions* options) {
   PM_RETURN_IF_ERROR(CheckLines(text, file));
-  DaemonOptions updated = *options;
   try {
     const toml::table table = toml::parse(std::string_view(text.data(), text.size()));
-    PM_RETURN_IF_ERROR(AssignAll(table, file, &updated));
+    return AssignAll(table, file, options);
   } catch (const toml::parse_error& error) {
     const std::string_view reason = error.description();
     return absl::InvalidArgumentError(
         absl::StrCat(Place(file, error.source()),
                      ": this is no TOML: ", absl::string_view(reason.data(), reason.size())));
   }
-  *options = std::move(updated);
-  return absl::OkStatus();
 }
 
 std::string PrintConfig(const DaemonOptions& options) {

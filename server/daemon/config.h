@@ -4,17 +4,19 @@
 
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/daemon/options.h"
+#include "server/daemon/problems.h"
 
 namespace privatemail {
 
 // Changes what the text names and leaves the rest. Pure: any bytes may come in. `file` is what
-// messages call the text. INVALID_ARGUMENT, with `options` unchanged: no TOML, or every line that
-// is wrong, "daemon.toml line 3: max_k must be an integer between 1 and 10000, but is 'many';
-// daemon.toml line 5: 'max_kk' is no setting; ...".
-absl::Status ParseConfig(absl::string_view text, absl::string_view file, DaemonOptions* options);
+// messages call the text. Returns every line that is wrong, "daemon.toml line 3: max_k must be an
+// integer between 1 and 10000, but is 'many'", "daemon.toml line 5: 'max_kk' is no setting"; the
+// others are taken over. INVALID_ARGUMENT, with `options` unchanged: no TOML.
+absl::StatusOr<Problems> ParseConfig(absl::string_view text, absl::string_view file,
+                                     DaemonOptions* options);
 
 // A configuration file that yields these options, every setting documented. What
 // deploy/privatemaild.toml is made of, and what --check-config prints.

@@ -14,6 +14,7 @@
 #include "server/access/key_file.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
+#include "server/daemon/open_files.h"
 #include "server/store/postgres/connection.h"
 
 namespace privatemail {
@@ -30,16 +31,27 @@ absl::Status CheckAccess(const std::string& what, const std::string& path, int m
       absl::StrCat(what, " ", path, " must be writable, but is not: ", std::strerror(errno)));
 }
 
-absl::Status CheckDataDirectory(const std::string& path) {
-  if (!Exists(path)) return absl::OkStatus();  // the start makes it
+absl::Status CheckDirectory(const std::string& what, const std::string& path, int mode) {
   if (!std::filesystem::is_directory(path)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--data-dir ", path, " must be a directory, but is none"));
+        absl::StrCat(what, " ", path, " must be a directory, but is none"));
   }
-  return CheckAccess("--data-dir", path, R_OK | W_OK | X_OK);
+  return CheckAccess(what, path, mode);
+}
+
+// What is missing of it the start makes, in the part that is there.
+absl::Status CheckDataDirectory(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();  // that it is not given is told already
+  if (Exists(path)) return CheckDirectory("--data-dir", path, R_OK | W_OK | X_OK);
+  std::filesystem::path there = std::filesystem::absolute(path).lexically_normal();
+  while (!Exists(there.string()) && there.has_relative_path()) there = there.parent_path();
+  return CheckDirectory(absl::StrCat("--data-dir ", path, " cannot be made:"), there.string(),
+                        W_OK | X_OK);
 }
 
 absl::Status CheckIdentity(const DaemonOptions& options) {
+  // That one is missing is told already.
+  if (options.tls_certificate.empty() != options.tls_key.empty()) return absl::OkStatus();
   if (!options.tls_certificate.empty()) {
     return LoadIdentity(options.tls_certificate, options.tls_key).status();
   }
@@ -49,6 +61,7 @@ absl::Status CheckIdentity(const DaemonOptions& options) {
 }
 
 absl::Status CheckKeys(const std::string& data_directory) {
+  if (data_directory.empty()) return absl::OkStatus();
   const KeyFile keys(absl::StrCat(data_directory, "/keys"));
   return keys.Exists() ? keys.Load().status() : absl::OkStatus();
 }
@@ -76,6 +89,7 @@ absl::Status CheckAuditLog(const std::string& path) {
 Problems CheckFiles(const DaemonOptions& options) {
   Problems problems;
   problems.Add(CheckDataDirectory(options.data_directory));
+  problems.Add(CheckOpenFiles(options.limits.max_connections));
   if (!options.insecure) {
     problems.Add(CheckIdentity(options));
     if (!options.client_ca.empty()) {

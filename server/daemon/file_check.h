@@ -8,8 +8,9 @@
 namespace privatemail {
 
 // Reads certificates, keys and the file of store postgres as a start would, and looks at addresses,
-// data directory and audit log; makes nothing, binds nothing and connects to nothing, so that a
-// daemon may run over the same files meanwhile.
+// data directory (or the part of its path that is there), audit log and the limit of open files;
+// makes nothing, binds nothing and connects to nothing, so that a daemon may run over the same
+// files meanwhile. What Contradictions tells is not told again.
 Problems CheckFiles(const DaemonOptions& options);
 
 }  // namespace privatemail

@@ -61,8 +61,9 @@ void Announce(const DaemonServer& server) {
   } else {
     std::printf("no TLS: reach this server with --insecure\n");
   }
-  if (const std::string& path = server.new_admin_key_path(); !path.empty()) {
-    std::printf("admin key, made now: %s\n", path.c_str());
+  if (const std::string path = server.admin_key_path(); !path.empty()) {
+    std::printf("admin key, made %s: %s\n", server.made_admin_key() ? "now" : "by the first start",
+                path.c_str());
     std::printf("show it to this server with: --key-file %s\n", path.c_str());
   }
   if (const std::string address = server.http_address(); !address.empty()) {
@@ -107,13 +108,16 @@ sigset_t BlockSignals() {
 
 void Reload(const CommandLine& command_line, DaemonServer* server) {
   const absl::StatusOr<DaemonOptions> updated = command_line.Effective();
-  const absl::Status status = updated.ok() ? Validate(*updated) : updated.status();
-  if (status.ok()) {
+  if (updated.ok()) {
     Log(LogLevel::kInfo, "reload: SIGHUP");
-    server->Reload(*updated);
-  } else {
-    Log(LogLevel::kError, absl::StrCat("reload: ", status.message(), "; nothing is changed"));
+    return server->Reload(*updated);
   }
+  // Whoever rotates the log or revokes a key by its file has nothing to do with the settings.
+  Log(LogLevel::kError,
+      absl::StrCat("reload: ", updated.status().message(),
+                   "; all settings stay as they were, keys, certificates and audit log are read "
+                   "again"));
+  server->ReloadFiles();
 }
 
 // Until a signal asks for the end.
@@ -159,9 +163,17 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
 }
 
 // Every problem on a line of its own, or else what is in force.
-int Check(const CommandLine& command_line, const DaemonOptions& options) {
-  WarnAboutModes(command_line, options, options.tls_key);
-  const Problems problems = CheckFiles(options);
+int Check(const CommandLine& command_line) {
+  const CommandLine::Reading reading = command_line.Read();
+  const DaemonOptions& options = reading.options;
+  Problems problems = reading.problems;
+  // Without its file a configuration is another one, of which nothing need be told.
+  if (reading.file_is_read) {
+    ApplyLogSettings(options);
+    WarnAboutModes(command_line, options, options.tls_key);
+    problems.Add(Contradictions(options));
+    problems.Add(CheckFiles(options));
+  }
   for (const absl::Status& problem : problems.all()) Log(LogLevel::kError, problem.message());
   if (!problems.all().empty()) return kExitFailure;
   std::fputs(PrintConfig(options).c_str(), stdout);
@@ -181,14 +193,14 @@ int Main(int argc, char** argv) {
   }
   gpr_set_log_function(LogFromGrpc);
   google::protobuf::SetLogHandler(LogFromProtobuf);
-  absl::StatusOr<DaemonOptions> options = command_line.Effective();
-  const absl::Status status = options.ok() ? Validate(*options) : options.status();
-  if (!status.ok()) {
-    Log(LogLevel::kError, status.message());
+  if (command_line.check_config) return Check(command_line);
+  const absl::StatusOr<DaemonOptions> options = command_line.Effective();
+  if (!options.ok()) {
+    Log(LogLevel::kError, options.status().message());
     return kExitFailure;
   }
   ApplyLogSettings(*options);
-  return command_line.check_config ? Check(command_line, *options) : Run(command_line, *options);
+  return Run(command_line, *options);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/problems.h"
 
 namespace privatemail {
 namespace {
@@ -78,7 +77,7 @@ std::string AuditLogPath(const DaemonOptions& options) {
   return absl::StrCat(options.data_directory, "/audit.jsonl");
 }
 
-absl::Status Validate(const DaemonOptions& options) {
+Problems Contradictions(const DaemonOptions& options) {
   Problems problems;
   problems.Add(CheckDataDirectoryIsGiven(options));
   problems.Add(CheckStore(options));
@@ -86,7 +85,9 @@ absl::Status Validate(const DaemonOptions& options) {
   problems.Add(address.status());
   problems.Add(CheckTls(options));
   if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
-  return problems.status();
+  return problems;
 }
+
+absl::Status Validate(const DaemonOptions& options) { return Contradictions(options).status(); }
 
 }  // namespace privatemail

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/host_port.h"
 #include "server/access/limits.h"
+#include "server/daemon/problems.h"
 
 namespace privatemail {
 
@@ -62,10 +63,13 @@ std::string AuditLogPath(const DaemonOptions& options);
 // INVALID_ARGUMENT: no such store.
 absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
 
-// INVALID_ARGUMENT, naming all of it, when something is missing or settings contradict each other:
-// no data directory, store "postgres" without postgres_file or the other way round, a certificate
-// without its key, TLS settings beside insecure, insecure on an address that other machines can
-// reach. The range of each is checked where it is read.
+// What is missing, or contradicts something else: no data directory, store "postgres" without
+// postgres_file or the other way round, a certificate without its key, TLS settings beside
+// insecure, insecure on an address that other machines can reach, addresses that are none. The
+// range of each setting is checked where it is read.
+Problems Contradictions(const DaemonOptions& options);
+
+// INVALID_ARGUMENT, naming all of them, where there are any.
 absl::Status Validate(const DaemonOptions& options);
 
 }  // namespace privatemail

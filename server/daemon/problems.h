@@ -12,6 +12,7 @@ class Problems {
  public:
   // Keeps it unless it is OK.
   void Add(const absl::Status& status);
+  void Add(const Problems& others);
 
   const std::vector<absl::Status>& all() const { return all_; }
 

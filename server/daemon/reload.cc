@@ -73,6 +73,10 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     builds_.SetOptions(AutomaticBuildsOf(options_));
     if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
+  ReloadFiles();
+}
+
+void DaemonServer::ReloadFiles() {
   if (keys_ != nullptr) ReloadKeys(keys_.get());
   if (audit_ != nullptr) {
     LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");

@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/daemon/listening_sockets.h"
+#include "server/daemon/open_files.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -114,6 +115,18 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
   return PostgresStore::Open(conninfo, pool);
 }
 
+// Looks at what can be looked at before anything is made: a first start that failed later would
+// leave a data directory behind whose admin key nobody was told of. Both addresses at once, since
+// one may be the other.
+absl::Status CheckBeforeAnythingIsMade(const DaemonOptions& options, const ListenAddress& address) {
+  PM_RETURN_IF_ERROR(CheckOpenFiles(options.limits.max_connections));
+  PM_ASSIGN_OR_RETURN(const ListeningSockets calls, ListeningSockets::Open(address));
+  if (options.http.empty()) return absl::OkStatus();
+  ListenAddress monitors;
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(monitors), ParseHttpAddress(options.http));
+  return ListeningSockets::Open(monitors).status();
+}
+
 void LogRefresh(const absl::Status& status) {
   if (status.ok()) {
     Log(LogLevel::kInfo, "changes of other daemons are followed again");
@@ -147,11 +160,16 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       key_service_(keys_.get(), &gate_),
       health_(catalog_.get(), &gate_),
       builds_(catalog_.get(), AutomaticBuildsOf(options), BuildHooks()) {
-  if (keys_ != nullptr && keys_->made_admin_key()) new_admin_key_path_ = AdminKeyPath(options);
   if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->identity().not_after);
 }
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
+
+std::string DaemonServer::admin_key_path() const {
+  if (keys_ == nullptr) return "";
+  const std::string path = AdminKeyPath(options());
+  return std::filesystem::exists(path) ? path : "";
+}
 
 AutomaticBuilds::Hooks DaemonServer::BuildHooks() {
   return {.check =
@@ -180,6 +198,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_RETURN_IF_ERROR(Validate(options));
   Parts parts;
   PM_ASSIGN_OR_RETURN(parts.address, ParseListenAddress(options.listen));
+  PM_RETURN_IF_ERROR(CheckBeforeAnythingIsMade(options, parts.address));
   // The store first: with it the data directory is made and locked, so that no two daemons make
   // certificates or keys at once.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));

@@ -46,10 +46,13 @@ class DaemonServer {
   // returns when all have ended.
   void Drain(absl::Duration grace);
 
-  // Takes over what of `updated`, which is valid, can be changed while calls are served, and reads
-  // keys, certificates and audit log again; what fails stays as it was. The log says what became of
-  // each.
+  // Takes over what of `updated`, which is valid, can be changed while calls are served, and does
+  // what ReloadFiles does. The log says what became of each.
   void Reload(const DaemonOptions& updated);
+
+  // Reads keys and certificates again and reopens the audit log; what fails stays as it was. The
+  // log says what became of each.
+  void ReloadFiles();
 
   // Reads the certificates again; what fails leaves the former in place. The log tells of changes.
   void RefreshCertificates();
@@ -57,8 +60,11 @@ class DaemonServer {
   const ListenAddress& address() const { return address_; }  // with the port that was picked
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
-  // The file with the admin key that this start made; empty when keys were there or are off.
-  const std::string& new_admin_key_path() const { return new_admin_key_path_; }
+  // The file with the admin key that the first start made; empty when it is not there any more, or
+  // keys are off.
+  std::string admin_key_path() const;
+  // Whether that was this start.
+  bool made_admin_key() const { return keys_ != nullptr && keys_->made_admin_key(); }
   // What is served now; nothing when TLS is off.
   std::optional<TlsIdentity> identity() const {
     return tls_ == nullptr ? std::nullopt : std::optional(tls_->identity());
@@ -92,7 +98,6 @@ class DaemonServer {
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<KeyRing> keys_;    // null: keys are off
   std::unique_ptr<AuditLog> audit_;  // null: none is kept
-  std::string new_admin_key_path_;
   Admission admission_;
   Metrics metrics_;
   Gate gate_;

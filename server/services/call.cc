@@ -10,17 +10,12 @@ namespace {
 
 constexpr size_t kNamedBytes = 64;  // of what a peer may send at any length
 
-std::string CollectionOf(const Rpc& rpc, const google::protobuf::Message& message) {
-  const auto* field = message.GetDescriptor()->FindFieldByName(rpc.collection);
-  return message.GetReflection()->GetString(message, field);
-}
-
 }  // namespace
 
 absl::Status Call::Admit(const google::protobuf::Message& message) {
   request_bytes_ += message.ByteSizeLong();
   if (parts_.rpc.collection[0] == '\0') return absl::OkStatus();
-  const std::string name = CollectionOf(parts_.rpc, message);
+  const std::string name = CollectionNamedIn(message, parts_.rpc);
   PM_RETURN_IF_ERROR(CheckGiven(parts_.rpc.collection, name));
   return RequireCollection(name);
 }

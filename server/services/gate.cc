@@ -13,12 +13,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/retry_after.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
+#include "server/services/request.h"
 
 namespace privatemail {
 namespace {
@@ -125,6 +127,8 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> Gate::Identify(
 }
 
 absl::Status Gate::Authorise(Call* call, const google::protobuf::Message* request) {
+  // For the logs, which tell of refused calls, too.
+  if (request != nullptr) call->collection_ = CollectionNamedIn(*request, call->parts_.rpc);
   absl::StatusOr<std::shared_ptr<const AccessKey>> key = Identify(*call->parts_.context);
   call->key_error_ = key.status();
   if (key.ok()) call->key_ = *std::move(key);
@@ -149,7 +153,11 @@ absl::Status Gate::CheckScopes(const Call& call) const {
   if (call.key_->Has(rpc.any_of) && (!rpc.all_collections || call.key_->CoversAll())) {
     return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(absl::StrCat("key ", call.key_->id, " is not for ", rpc.name));
+  return absl::PermissionDeniedError(absl::StrCat(
+      "key ", call.key_->id, " is not for ", rpc.name, ", which takes scope ",
+      absl::StrJoin(NamesOf(rpc.any_of), " or "), rpc.all_collections ? " for all collections" : "",
+      ": it has ", absl::StrJoin(NamesOf(call.key_->grant.scopes), ", "),
+      call.key_->CoversAll() ? "" : " for some"));
 }
 
 absl::Status Gate::Enter(Call* call) {

@@ -73,14 +73,19 @@ void AddProcess(std::vector<MetricFamily>* families) {
 void AddCollections(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
   std::map<std::string, double> items;
   std::map<std::string, double> embedded;
+  std::map<std::string, double> changes;
   for (size_t i = 0; i < views.size(); ++i) {
     const std::string name = i < kNamedCollections ? views[i].published->name : kOther;
     items[name] += static_cast<double>(views[i].items);
     embedded[name] += static_cast<double>(views[i].embedded_items());
+    changes[name] += static_cast<double>(views[i].changes_since_embedding());
   }
   families->push_back(GaugeFamily("privatemail_collection_items", "Items stored.", items));
   families->push_back(GaugeFamily("privatemail_collection_embedded_items",
                                   "Items that a search can find.", embedded));
+  families->push_back(GaugeFamily("privatemail_collection_changes_since_embedding",
+                                  "Insertions, updates and deletions since the last build.",
+                                  changes));
   families->push_back(Single("privatemail_collections", "Collections.",
                              prometheus::MetricType::Gauge, static_cast<double>(views.size())));
 }

@@ -5,6 +5,12 @@
 
 namespace privatemail {
 
+std::string CollectionNamedIn(const google::protobuf::Message& request, const Rpc& rpc) {
+  if (rpc.collection[0] == '\0') return "";
+  const auto* field = request.GetDescriptor()->FindFieldByName(rpc.collection);
+  return request.GetReflection()->GetString(request, field);
+}
+
 absl::Status CheckGiven(absl::string_view field, absl::string_view value) {
   if (!value.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, " must be named, but is empty"));

@@ -59,7 +59,7 @@ TEST_F(BadCollection, AnchorsOfOneClassOrWithTooFewLabels) {
   anchors.labels.pop_back();
   Write("anchors", anchors);
   ExpectRefused(Create(), "INVALID_ARGUMENT",
-                {"anchor_labels must hold one label for each of the 40 anchors, but holds 39"});
+                {"--anchor-labels must hold one label for each of the 40 anchors, but holds 39"});
 }
 
 TEST_F(BadCollection, NegativeLabels) {
@@ -78,7 +78,7 @@ TEST_F(BadCollection, AnchorsWithoutTheirLabels) {
 TEST_F(BadCollection, SettingsOutOfRange) {
   Write("anchors", Anchors());
   ExpectRefused(Create({"--bandwidth", "0"}), "INVALID_ARGUMENT",
-                {"kernel_bandwidth must be between 0.001 and 100000, but is 0"});
+                {"--bandwidth must be between 0.001 and 100000, but is 0"});
   ExpectRefused(Create({"--alpha", "nan"}), "INVALID_ARGUMENT",
                 {"alpha must be between 0 and 1e+09, but is nan"});
   ExpectRefused(Create({"--steps", "0"}), "INVALID_ARGUMENT",

@@ -105,7 +105,7 @@ TEST_F(BadQuery, MoreNeighboursThanTheGalleryHoldsAreNoErrorButFlagged) {
 
 TEST_F(BadQuery, EpsilonsThatAreNone) {
   for (const std::string epsilon : {"0", "-1", "nan", "inf"}) {
-    const std::string message = "epsilon must be finite and positive, but is " + epsilon;
+    const std::string message = "--epsilon must be finite and positive, but is " + epsilon;
     ExpectRefused(With("--epsilon", epsilon), "INVALID_ARGUMENT", {message});
     ExpectRefused({"budget", "set", "things", "--epsilon", epsilon, "--delta", ".1"},
                   "INVALID_ARGUMENT", {message});
@@ -117,14 +117,15 @@ TEST_F(BadQuery, EpsilonsThatAreNone) {
 
 TEST_F(BadQuery, DeltasOutsideTheUnitInterval) {
   for (const std::string delta : {"0", "1", "-1", "2"}) {
-    const std::string message = "delta must lie strictly between 0 and 1, but is " + delta;
+    const std::string message = "--delta must lie strictly between 0 and 1, but is " + delta;
     ExpectRefused(With("--delta", delta), "INVALID_ARGUMENT", {message});
     ExpectRefused({"budget", "set", "things", "--epsilon", "1", "--delta", delta},
                   "INVALID_ARGUMENT", {message});
   }
-  ExpectRefused(With("--delta", "nan"), "INVALID_ARGUMENT", {"delta must be a number, but is nan"});
+  ExpectRefused(With("--delta", "nan"), "INVALID_ARGUMENT",
+                {"--delta must be a number, but is nan"});
   ExpectRefused({"budget", "set", "things", "--epsilon", "1", "--delta", "nan"}, "INVALID_ARGUMENT",
-                {"delta must lie strictly between 0 and 1, but is nan"});
+                {"--delta must lie strictly between 0 and 1, but is nan"});
 }
 
 TEST_F(BadQuery, ABudgetThatIsExhausted) {
@@ -159,7 +160,7 @@ TEST_F(BadQuery, AReportThatCannotBeWritten) {
 
 TEST_F(BadQuery, VectorsWithoutRowsAndRowsWithoutVectors) {
   ExpectRefused(Query({"--epsilon", "1", "--delta", "1e-5"}), "INVALID_ARGUMENT",
-                {"give --row I, --rows I J ..., or --image"});
+                {"give --row I, --rows I,J,..., or --image"});
   ExpectRefused({"query", "things", "--row", "1", "--epsilon", "1", "--delta", "1e-5"},
                 "INVALID_ARGUMENT", {"--row needs the file of --vectors"});
 }

@@ -63,7 +63,7 @@ std::vector<std::string> NumberOptions(const std::string& help) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (words.size() < 2 || !absl::StartsWith(words[0], "-")) continue;
     const bool number = absl::StartsWith(words[1], "FLOAT") || absl::StartsWith(words[1], "INT") ||
-                        absl::StartsWith(words[1], "UINT") || words[1] == "NUMBER";
+                        absl::StartsWith(words[1], "UINT") || absl::StartsWith(words[1], "NUMBER");
     if (number) options.push_back(words[0].substr(0, words[0].find(',')));
   }
   return options;
@@ -98,6 +98,26 @@ TEST_F(CommandLine, NoNumberIsEmpty) {
                                               "--deadline", "--delta", "--dimension", "--epsilon",
                                               "--lower", "--mean", "--radius", "--rate", "--row",
                                               "--seed", "--sensitivity", "-k"}));
+}
+
+TEST_F(CommandLine, WhatIsNoNumberIsToldWhichIsExpected) {
+  const std::vector<std::string> create = {"collection", "create", "n", "--dim"};
+  for (const char* text : {"x", "1.5", "1e1", "2 "}) {
+    std::vector<std::string> command = create;
+    command.emplace_back(text);
+    ExpectUsageError(command, std::string("--dim: must be a whole number, but is \"") + text + '"');
+  }
+  ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
+  for (const char* flag : {"--row", "--rows"}) {
+    ExpectUsageError({"query", "n", "--epsilon", "1", flag, "x"},
+                     "--row,--rows must be whole numbers separated by commas, but has \"x\"");
+  }
+  EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("--row,--rows NUMBER[,NUMBER]..."));
+}
+
+TEST_F(CommandLine, AFlagWithoutAValueIsShownAsItIsGiven) {
+  EXPECT_THAT(Run({"collection", "create", "--help"}).out,
+              AllOf(HasSubstr("--no-normalise "), Not(HasSubstr("{false}"))));
 }
 
 TEST_F(CommandLine, NoNumberOfAListIsEmpty) {
@@ -149,7 +169,8 @@ TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
   ::unsetenv("PRIVATEMAIL_STATE");
   EXPECT_THAT(trust.err, HasSubstr("64 hex digits, but is \"12ab\""));
   EXPECT_THAT(insecure.err, HasSubstr("cannot be reached")) << "neither trust nor key is used";
-  EXPECT_THAT(ca.err, HasSubstr("--ca must be a readable PEM file")) << "a flag overrides";
+  EXPECT_THAT(ca.err, HasSubstr("error: cannot read --ca " + (folder_ / "none.pem") + ": No such"))
+      << "a flag overrides";
   EXPECT_THAT(server.err, HasSubstr("server 127.0.0.1:1 cannot be reached: connection refused: is "
                                     "privatemaild running?"));
   EXPECT_THAT(state.err, HasSubstr(folder_ / "elsewhere"));

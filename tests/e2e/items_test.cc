@@ -102,15 +102,44 @@ TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
   }
   EXPECT_THAT(outcome.err, HasSubstr("warning: the server reads --filter in clear"));
   EXPECT_THAT(answer["warnings"].dump(), HasSubstr("in clear"));
-  EXPECT_THAT(Answer({"explain"})["filter"].get<std::string>(), HasSubstr("gte: 50"));
+  EXPECT_EQ(Answer({"explain"})["filter"], json::parse(filter));
+  EXPECT_THAT(Run({"explain"}).out,
+              HasSubstr("filter       " + json::parse(filter).dump() + ", in"));
   EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("SENT IN CLEAR"));
+  const auto query = [&](const std::string& k, const std::string& which) {
+    return Run(Query({"--row", "2", "--label", "2", "-k", k, "--epsilon", "5", "--delta", "1e-3",
+                      "--filter", which}))
+        .out;
+  };
+  const std::string short_of = "fewer items than asked for fit the filter";
+  EXPECT_THAT(query("20", R"({"path":"n","lt":-1})"),
+              AllOf(HasSubstr(short_of), Not(HasSubstr("the gallery holds fewer"))));
+  EXPECT_THAT(query("5", filter), Not(HasSubstr("fewer")));
+  EXPECT_EQ(Run({"items", "list", "things", "--filter", R"({"path":"n","lt":-1})"}).out,
+            "no items\n");
+}
+
+TEST_F(Items, AFilterOfAnyFormIsExplainedAsItWasGiven) {
+  const std::vector<std::string> plain = {"--row",     "0", "--label", "0",
+                                          "--epsilon", "1", "--delta", "1e-5"};
+  Answer(Query(plain));
+  EXPECT_TRUE(Answer({"explain"})["filter"].is_null());
+  const json filter = json::parse(
+      R"({"or":[{"path":"n","equals":5},{"not":{"path":"a.b","in":["x",-1.5,true,null]}},)"
+      R"({"and":[{"path":"n","gt":0.5,"lte":9},{"not":{"or":[{"path":"n","gte":1,"lt":1e300},)"
+      R"({"path":"n","equals":""}]}}]}]})");
+  std::vector<std::string> filtered = plain;
+  filtered.insert(filtered.end(), {"--filter", filter.dump()});
+  Answer(Query(filtered));
+  EXPECT_EQ(Answer({"explain"})["filter"], filter);
 }
 
 TEST_F(Items, ABadFilterIsRefusedBeforeAnythingIsSpent) {
   for (const auto& [filter, part] :
        {std::pair{"{", "is not JSON"},
         {"[]", "--filter must be an object, but is []"},
-        {R"({"path":"n"})", "--filter.range must have a bound"},
+        {R"({"path":"n"})",
+         "--filter must be a path with equals, in, or bounds (gt, gte, lt, lte)"},
         {R"({"path":"n","equal":1})", "a path with equals, in, or bounds"},
         {R"({"path":"n","gte":"x"})", "--filter.gte must be a number, but is \"x\""},
         {R"({"path":"n","equals":[1]})", "--filter.equals must be a text"},

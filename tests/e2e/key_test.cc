@@ -66,6 +66,12 @@ TEST_F(Keys, AreCreatedListedAndRevoked) {
   EXPECT_EQ(made["file"], file);
   EXPECT_EQ(made.count("key"), 0u);
   EXPECT_EQ(ModeOf(file), 0600u);
+  const Outcome early = Admin({"key", "create", "early", "--scope", "search", "--collection",
+                               "brids", "--out", folder_ / "early.key"});
+  EXPECT_EQ(early.exit_code, 0);
+  EXPECT_THAT(early.err, HasSubstr("warning: collection brids is not there: the key is for it as "
+                                   "soon as one of this name is made"));
+  EXPECT_EQ(Admin({"key", "revoke", early.json()["id"]}).exit_code, 0);
   EXPECT_THAT(With(file, {"collection", "list"}).json(), IsEmpty());
   EXPECT_EQ(With(file, {"collection", "info", "birds"}).json()["error"]["code"], "NOT_FOUND");
   EXPECT_EQ(With(file, {"collection", "info", "fish"}).json()["error"]["code"],
@@ -73,10 +79,10 @@ TEST_F(Keys, AreCreatedListedAndRevoked) {
   EXPECT_EQ(With(file, {"key", "list"}).json()["error"]["code"], "PERMISSION_DENIED");
 
   const std::string id = made["id"];
-  EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 3u);
   EXPECT_FALSE(Admin({"key", "revoke", id}).json()["revoked_at"].is_null());
   EXPECT_EQ(With(file, {"collection", "list"}).json()["error"]["code"], "UNAUTHENTICATED");
-  EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 3u);
 }
 
 TEST_F(Keys, ThatExpireSaySoAndAreRefusedAfterwards) {

@@ -82,7 +82,17 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
   EXPECT_THAT(none.err, HasSubstr("Lipschitz constant must be given for lap-output"));
   const Outcome no_delta =
       Run({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--sensitivity", "1"});
-  EXPECT_THAT(no_delta.err, HasSubstr("delta must be given for gaussian"));
+  EXPECT_THAT(no_delta.err, HasSubstr("--delta must be given for gaussian"));
+}
+
+TEST_F(PrivacyCommands, ARadiusIsAskedForByItsFlagAndToldInAsFewDigitsAsItHas) {
+  const std::vector<std::string> query = {"--row",     "0", "--label",     "0",
+                                          "--epsilon", "1", "--mechanism", "lap-output"};
+  ExpectRefused(Query(query), "INVALID_ARGUMENT", {"--radius must be given for lap-output"});
+  std::vector<std::string> near = query;
+  near.insert(near.end(), {"--radius", ".1"});
+  EXPECT_THAT(Answer(Query(near))["guarantee"]["neighbours"].get<std::string>(),
+              HasSubstr("replaced by any others at most 0.1 away"));
 }
 
 TEST_F(PrivacyCommands, AQueryTakesAnyMechanism) {
@@ -230,7 +240,7 @@ TEST_F(PrivacyCommands, ExplainStatesWhatWasPreparedAndNothingElse) {
         "digest       " + Info()["digest"].get<std::string>() + "\n",
         "matches      3 for every slot\n",
         rich ? "payloads     for every slot\n" : "payloads     for none\n",
-        rich ? "gte: 2020 }, in clear\n" : "filter       none\n",
+        rich ? "{\"gte\":2020,\"path\":\"year\"}, in clear\n" : "filter       none\n",
         rich ? "release      45 x 2, the noisy iteration:\n"
              : "release      45 x 2, finished coordinates:\n"};
     for (const std::string& fact : facts) EXPECT_THAT(words, HasSubstr(fact));

@@ -27,9 +27,15 @@ DaemonOptions InstalledDefaults() {
   return options;
 }
 
+// What is wrong with the text, be it that it is no TOML.
+absl::Status Parse(const std::string& text, DaemonOptions* options) {
+  const absl::StatusOr<Problems> wrong = ParseConfig(text, "x.toml", options);
+  return wrong.ok() ? wrong->status() : wrong.status();
+}
+
 std::string Parsed(const std::string& text) {
   DaemonOptions options;
-  const absl::Status status = ParseConfig(text, "x.toml", &options);
+  const absl::Status status = Parse(text, &options);
   return status.ok() ? PrintConfig(options) : std::string(status.message());
 }
 
@@ -69,24 +75,31 @@ TEST(Config, NamesFileLineKeyExpectedAndCame) {
         {"max_k = 1\nmax_k = 2", "x.toml line 2: this is no TOML"},
         {"max_k", "x.toml line 1: this is no TOML"}}) {
     DaemonOptions options;
-    EXPECT_THAT(ParseConfig(text, "x.toml", &options), FailsWith(kInvalid, message)) << text;
+    EXPECT_THAT(Parse(text, &options), FailsWith(kInvalid, message)) << text;
     EXPECT_EQ(options.limits.max_k, Limits().max_k) << text;
   }
 }
 
-TEST(Config, NamesEveryLineThatIsWrong) {
+TEST(Config, NamesEveryLineThatIsWrongAndTakesOverTheOthers) {
   DaemonOptions options;
-  EXPECT_THAT(ParseConfig("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", "x.toml", &options),
+  EXPECT_THAT(Parse("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
               FailsWith(kInvalid,
                         "x.toml line 1: store must be one of sqlite, postgres, but is 1; "
                         "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
                         "x.toml line 4: 'port' is no setting"));
+  EXPECT_EQ(options.listen, "a:1");
+}
+
+TEST(Config, IsUnchangedByWhatIsNoToml) {
+  DaemonOptions options;
+  EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k", "x.toml", &options),
+              FailsWith(kInvalid, "x.toml line 2: this is no TOML"));
   EXPECT_EQ(options.listen, DaemonOptions().listen);
 }
 
 TEST(Config, TakesAWholeNumberForANumber) {
   DaemonOptions options;
-  EXPECT_THAT(ParseConfig("queue_seconds = 2", "x.toml", &options), IsOk());
+  EXPECT_THAT(Parse("queue_seconds = 2", &options), IsOk());
   EXPECT_EQ(options.limits.queue_seconds, 2);
 }
 
@@ -102,7 +115,7 @@ TEST(Config, SurvivesDamagedText) {
       damaged.resize(bits() % damaged.size());
     }
     DaemonOptions options;
-    const absl::Status status = ParseConfig(damaged, "x.toml", &options);
+    const absl::Status status = Parse(damaged, &options);
     if (status.ok()) {
       for (const Setting& setting : Settings()) {
         EXPECT_THAT(Assign(setting, setting.key, setting.ValueIn(options), &options), IsOk());
@@ -172,7 +185,7 @@ absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
 TEST(CommandLine, FlagsOverrideTheFile) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("d.toml", "max_k = 5\nmax_dims = 7\nlog_level = 'error'\n");
-  const auto options = Typed({"--max-k", "6", "--config", file, "--insecure"});
+  const auto options = Typed({"--max-k", "6", "--config", file, "--insecure", "--data-dir", "d"});
   ASSERT_THAT(options, IsOk());
   EXPECT_EQ(options->limits.max_k, 6);
   EXPECT_EQ(options->limits.max_dims, 7);
@@ -194,6 +207,21 @@ TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
                         "cannot read --config /none.toml: No such file or directory; --max-dims"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),
               FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
+}
+
+TEST(CommandLine, NamesWhatIsOutOfRangeAndWhatContradictsItselfAtOnce) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("d.toml", "max_k = 0\ntls_key = 'k'\n");
+  EXPECT_THAT(Typed({"--config", file, "--max-dims", "0", "--listen", "nowhere"}),
+              FailsWith(kInvalid,
+                        absl::StrCat(file,
+                                     " line 1: max_k must be an integer between 1 and 10000, but "
+                                     "is 0; --max-dims must be an integer between 1 and "
+                                     "1000000000, but is 0; a data directory must be given: "
+                                     "--data-dir, or data_dir in the file of --config; --listen "
+                                     "must be HOST:PORT with a port from 0 to 65535, but is "
+                                     "'nowhere'; --tls-cert and --tls-key must be given together, "
+                                     "but only --tls-key is")));
 }
 
 TEST(Settings, HaveAFlagEachAndDefaultsInTheirRange) {

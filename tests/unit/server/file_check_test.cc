@@ -1,11 +1,13 @@
 #include "server/daemon/file_check.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "server/access/key_ring.h"
+#include "server/daemon/server.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -80,6 +82,36 @@ TEST(FileCheck, NamesADataDirectoryThatIsNone) {
   DaemonOptions options = Over(folder);
   folder.Write("data", "");
   EXPECT_THAT(ProblemsOf(options), ElementsAre(HasSubstr("must be a directory, but is none")));
+}
+
+TEST(FileCheck, NamesWhatKeepsTheDataDirectoryFromBeingMade) {
+  const TemporaryFolder folder;
+  DaemonOptions options = Over(folder);
+  folder.Write("data", "");
+  options.data_directory = folder / "data/below/it";
+  EXPECT_THAT(ProblemsOf(options), ElementsAre(absl::StrCat("--data-dir ", folder / "data/below/it",
+                                                            " cannot be made: ", folder / "data",
+                                                            " must be a directory, but is none")));
+  options.data_directory = folder / "other/below/it/";
+  EXPECT_THAT(ProblemsOf(options), IsEmpty());
+}
+
+TEST(FileCheck, NamesConnectionsThatTakeMoreOpenFilesThanThereMayBe) {
+  const TemporaryFolder folder;
+  DaemonOptions options = Over(folder);
+  rlimit files = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const auto most = static_cast<int64_t>(files.rlim_max);
+  options.limits.max_connections = most - 256;
+  EXPECT_THAT(ProblemsOf(options), IsEmpty());
+  options.limits.max_connections = most - 255;
+  EXPECT_THAT(ProblemsOf(options),
+              ElementsAre(HasSubstr(
+                  absl::StrCat("max_connections is ", most - 255, ", which takes ", most + 1,
+                               " open files, but this process may have ", most))));
+  EXPECT_THAT(DaemonServer::Start(options),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "open files"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a start looks at it first";
 }
 
 // Whatever a path names, the check comes to an end.

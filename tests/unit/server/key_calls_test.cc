@@ -1,4 +1,6 @@
 // What becomes of the calls of one key.
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -76,6 +78,40 @@ TEST_F(KeyCalls, AreToldWhenToCallAgainSoThatAProgramCanReadIt) {
     EXPECT_GT(milliseconds, 60'000);
     EXPECT_LE(milliseconds, 100'000);
   }
+}
+
+TEST_F(KeyCalls, OfAnotherScopeAreToldWhichTheyTake) {
+  const std::string key = MakeKey(kSearchScope, {"birds"}).text();
+  const auto denied = absl::StatusCode::kPermissionDenied;
+  EXPECT_THAT(Try("BuildEmbedding", "birds", key),
+              FailsWith(denied,
+                        "is not for BuildEmbedding, which takes scope write or admin: it "
+                        "has search"));
+  const std::string admin = MakeKey(kAdminScope, {"birds"}).text();
+  EXPECT_THAT(Try("ListKeys", "", admin),
+              FailsWith(denied,
+                        "is not for ListKeys, which takes scope admin for all collections: "
+                        "it has admin for some"));
+}
+
+TEST_F(KeyCalls, ThatAreRefusedNameTheirCollectionInTheAuditLog) {
+  const v1::CreateKeyResponse key = MakeKey(kSearchScope, {}, .001);
+  Try("BuildEmbedding", "birds", key.text()).IgnoreError();
+  Try("Retrieve", "fish", key.text()).IgnoreError();
+  Try("GetCollection", std::string(1000, 'x'), "none").IgnoreError();
+  std::vector<std::string> told;
+  std::istringstream lines(Contents(folder_ / "data/audit.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.value("code", "OK") == "OK") continue;
+    told.push_back(absl::StrCat(json.at("rpc").get<std::string>(), " ",
+                                json.at("collection").get<std::string>(), " ",
+                                json.at("code").get<std::string>()));
+  }
+  EXPECT_THAT(told,
+              ::testing::ElementsAre(
+                  "BuildEmbedding birds PERMISSION_DENIED", "Retrieve fish RESOURCE_EXHAUSTED",
+                  absl::StrCat("GetCollection ", std::string(64, 'x'), " UNAUTHENTICATED")));
 }
 
 TEST_F(KeyCalls, CannotTakeAllPlaces) {

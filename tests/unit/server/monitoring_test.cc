@@ -64,14 +64,16 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
   EXPECT_FALSE(Retrieve(birds, &response, "fish").ok());
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("HTTP/1.1 200"));
-  for (const char* line : {R"(privatemail_requests_total{code="OK",rpc="Retrieve"} 2)",
-                           R"(privatemail_requests_total{code="NOT_FOUND",rpc="Retrieve"} 1)",
-                           R"(privatemail_request_seconds_count{rpc="Retrieve"} 3)",
-                           R"(privatemail_collection_items{collection="birds"} 6)",
-                           R"(privatemail_collection_embedded_items{collection="birds"} 6)",
-                           "privatemail_collections 1", "privatemail_requests_in_flight 0",
-                           R"(privatemail_rejected_total{limit="rate"} 0)",
-                           R"(privatemail_access_refused_total{code="UNAUTHENTICATED"} 0)"}) {
+  for (const char* line :
+       {R"(privatemail_requests_total{code="OK",rpc="Retrieve"} 2)",
+        R"(privatemail_requests_total{code="NOT_FOUND",rpc="Retrieve"} 1)",
+        R"(privatemail_request_seconds_count{rpc="Retrieve"} 3)",
+        R"(privatemail_collection_items{collection="birds"} 6)",
+        R"(privatemail_collection_embedded_items{collection="birds"} 6)",
+        R"(privatemail_collection_changes_since_embedding{collection="birds"} 0)",
+        "privatemail_collections 1", "privatemail_requests_in_flight 0",
+        R"(privatemail_rejected_total{limit="rate"} 0)",
+        R"(privatemail_access_refused_total{code="UNAUTHENTICATED"} 0)"}) {
     EXPECT_THAT(metrics, HasSubstr(absl::StrCat(line, "\n")));
   }
   std::smatch resident;

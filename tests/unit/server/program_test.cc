@@ -72,6 +72,15 @@ class Program {
   pid_t pid_ = 0;
 };
 
+std::vector<std::string> EventsIn(const std::string& audit_log) {
+  std::vector<std::string> events;
+  std::istringstream lines(Contents(audit_log));
+  for (std::string line; std::getline(lines, line);) {
+    events.push_back(nlohmann::json::parse(line).value("event", "none"));
+  }
+  return events;
+}
+
 TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const TemporaryFolder directory;
@@ -102,17 +111,65 @@ TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
   EXPECT_TRUE(program.WaitUntilLogged("reload: keys read\n")) << program.err();
   directory.Write("d.toml", "max_k = 0\n");
   program.Signal(SIGHUP);
-  EXPECT_TRUE(program.WaitUntilLogged("but is 0; nothing is changed\n")) << program.err();
+  EXPECT_TRUE(program.WaitUntilLogged("but is 0; all settings stay as they were")) << program.err();
   EXPECT_EQ(program.StopWith(SIGTERM), 0);
 }
 
-std::vector<std::string> EventsIn(const std::string& audit_log) {
-  std::vector<std::string> events;
-  std::istringstream lines(Contents(audit_log));
-  for (std::string line; std::getline(lines, line);) {
-    events.push_back(nlohmann::json::parse(line).value("event", "none"));
+// Whoever rotates the log does not know of what is wrong in the configuration.
+TEST(Privatemaild, ReopensItsAuditLogAndReadsItsKeysOnSighupWhateverTheConfigurationIs) {
+  const TemporaryFolder directory;
+  const std::string config = directory.Write("d.toml", "max_k = 7\n");
+  Program program(directory.path(), {"--listen", "127.0.0.1:0", "--config", config});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  directory.Write("d.toml", "max_k = \n");
+  const std::string audit = directory / "data/audit.jsonl";
+  std::filesystem::rename(audit, audit + ".1");
+  program.Signal(SIGHUP);
+  ASSERT_TRUE(program.WaitUntilLogged("reload: audit log reopened\n")) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.err(),
+              ::testing::ContainsRegex("ERROR reload: [^\n]*d.toml line 1: this is no TOML[^\n]*; "
+                                       "all settings stay as they were, keys, certificates and "
+                                       "audit log are read again\n"
+                                       "[^\n]*INFO reload: keys read\n"));
+  EXPECT_THAT(EventsIn(audit), ::testing::ElementsAre("reload", "stop"));
+}
+
+TEST(Privatemaild, SaysWhereTheAdminKeyIsAsLongAsItIsThere) {
+  const TemporaryFolder directory;
+  for (const char* when : {"now", "by the first start"}) {
+    Program program(directory.path(), {"--listen", "127.0.0.1:0"});
+    ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+    EXPECT_EQ(program.StopWith(SIGTERM), 0);
+    EXPECT_THAT(program.out(),
+                ::testing::HasSubstr(absl::StrCat("\nadmin key, made ", when, ": ",
+                                                  directory / "data/admin.key", "\n")));
   }
-  return events;
+  std::filesystem::remove(directory / "data/admin.key");
+  Program program(directory.path(), {"--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_THAT(program.out(), ::testing::Not(::testing::HasSubstr("admin key")));
+}
+
+TEST(Privatemaild, MakesNothingWhereItCannotListen) {
+  const TemporaryFolder directory;
+  const TemporaryFolder elsewhere;
+  Program running(elsewhere.path(), {"--listen", "127.0.0.1:0", "--insecure"});
+  ASSERT_TRUE(running.WaitUntilListening()) << running.err();
+  const std::string line = running.out();
+  std::string taken = line.substr(line.rfind("listening on ") + 13);
+  taken.pop_back();
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--listen", taken},
+           {"--listen", "nowhere.invalid:1"},
+           {"--listen", "127.0.0.1:0", "--http", taken},
+           {"--listen", "127.0.0.1:0", "--http", "localhost:9464"}}) {
+    Program program(directory.path(), flags);
+    EXPECT_EQ(program.ExitCode(), 1) << ::testing::PrintToString(flags);
+    EXPECT_FALSE(std::filesystem::exists(directory / "data")) << ::testing::PrintToString(flags);
+  }
+  EXPECT_EQ(running.StopWith(SIGTERM), 0);
 }
 
 TEST(Privatemaild, WritesItsStartReloadAndStopToTheAuditLog) {
@@ -143,6 +200,15 @@ TEST(Privatemaild, KeepsTheAuditLogToTheSizeItIsToldFromItsStartOn) {
     EXPECT_EQ(program.StopWith(SIGTERM), 0);
     EXPECT_EQ(std::filesystem::exists(directory / "data/audit.jsonl.1"), *limit != '0');
   }
+}
+
+TEST(Privatemaild, HelpShowsTheRangeOfEveryNumber) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--help"});
+  EXPECT_EQ(program.ExitCode(), 0);
+  EXPECT_THAT(program.out(),
+              ::testing::AllOf(::testing::HasSubstr("; a number between 0 and 3600\n"),
+                               ::testing::HasSubstr("; an integer between 1 and 10000\n")));
 }
 
 TEST(Privatemaild, SaysThatTlsIsOff) {
@@ -184,6 +250,26 @@ TEST(Privatemaild, ChecksWhatItsConfigurationNamesAndSaysAllThatIsWrong) {
                   prefix, "ERROR cannot read --tls-cert [^\n]*regular file[^\n]*\n",   //
                   prefix, "ERROR cannot read --client-ca [^\n]*No such file[^\n]*\n",  //
                   prefix, "ERROR --http must be HOST:PORT[^\n]*\n")));
+}
+
+TEST(Privatemaild, ChecksRangesPairsAndFilesInOneGo) {
+  const TemporaryFolder directory;
+  std::filesystem::permissions(directory.Write("data", ""), std::filesystem::perms(0600));
+  const std::string config = directory.Write(
+      "d.toml", absl::StrCat("max_k = 0\ntls_key = 'k'\nclient_ca = '", directory / "none",
+                             "'\nlisten = 'nowhere'\naudit_log = '", directory.path(), "'\n"));
+  Program checked(directory.path(), {"--config", config, "--check-config"});
+  EXPECT_EQ(checked.ExitCode(), 1);
+  EXPECT_EQ(checked.out(), "");
+  const std::string prefix = "[-0-9T:.Z]+ ERROR ";
+  const std::string expected = absl::StrCat(
+      prefix, "[^\n]*d.toml line 1: max_k must be an integer between 1[^\n]*but is 0\n", prefix,
+      "--listen must be HOST:PORT[^\n]*but is 'nowhere'\n", prefix,
+      "[^\n]*must be given together, but only --tls-key is\n", prefix,
+      "--data-dir [^\n]*/data must be a directory, but is none\n", prefix,
+      "cannot read --client-ca [^\n]*No such file[^\n]*\n", prefix,
+      "--audit-log [^\n]* must be a file, but is a directory\n");
+  EXPECT_THAT(checked.err(), ::testing::MatchesRegex(expected));
 }
 
 // A start that waits for a pipe would look like one that takes long.
