@@ -28,7 +28,7 @@ struct Context {
 };
 
 inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;
+inline constexpr int kExitUsage = 2;         // INVALID_ARGUMENT, whoever found it
 inline constexpr int kExitSomeRejected = 3;  // the rest was acknowledged
 
 // Adds a subcommand that accepts the shared options, too.

@@ -113,9 +113,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
-      "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood, 3 some rows "
-      "of "
-      "an upload were rejected.");
+      "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood or a value "
+      "or "
+      "file that it gives is not valid, 3 some rows of an upload were rejected.");
   AddCommands(app, context);
   RefuseWhatIsNoNumber(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
@@ -123,5 +123,5 @@ int main(int argc, char** argv) {
   const absl::Status status = Run(context, deadline_seconds);
   if (status.ok()) return context.exit_code;
   TellError(context, NamingItsFlag(status, ChosenCommand(app)));
-  return kExitFailure;
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }

@@ -29,8 +29,10 @@ class BadServer : public FilledService {
     command.push_back("--json");
     command.insert(command.end(), more.begin(), more.end());
     const Outcome outcome = Run(command);
-    EXPECT_EQ(outcome.exit_code, 1) << ::testing::PrintToString(command);
-    return outcome.json()["error"];
+    const json error = outcome.json()["error"];
+    EXPECT_EQ(outcome.exit_code, error["code"] == "INVALID_ARGUMENT" ? 2 : 1)
+        << ::testing::PrintToString(command);
+    return error;
   }
 };
 

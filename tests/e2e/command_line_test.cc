@@ -138,15 +138,17 @@ TEST_F(CommandLine, HelpShowsChoicesByTheirNamesAndWhereTheSharedOptionsAre) {
   EXPECT_EQ(create.exit_code, 0);
   EXPECT_THAT(create.out, AllOf(HasSubstr("distance, kernel or one_hot_kernel"),
                                 Not(HasSubstr("->0")), HasSubstr("privatemail --help")));
-  EXPECT_THAT(Run({"ingest", "--help"}).out, HasSubstr("Exit code 3"));
+  EXPECT_THAT(Run({"ingest", "--help"}).out,
+              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces the whole item of its id")));
   EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key")));
 }
 
 TEST_F(CommandLine, AServerNeedsAPort) {
   user_.flags = {"--server", "127.0.0.1"};
   const Outcome outcome = Run({"collection", "list"});
-  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--server must be HOST:PORT"));
+  EXPECT_THAT(Run({"--help"}).out, HasSubstr("2 the command line was not understood or a value"));
 }
 
 TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {

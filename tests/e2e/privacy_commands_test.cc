@@ -20,7 +20,7 @@ TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
   EXPECT_NE(Answer({"resend", "--label", "1"})["matches"], answer["matches"]);
   EXPECT_EQ(Budget(), budget);
   const Outcome other = Run({"resend", "--label", "77", "--json"});
-  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("--label must be one of the collection's 5 classes"));
 }
 
@@ -78,7 +78,7 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
   EXPECT_EQ(noise["guarantee"]["metric"], "l2");
   const Outcome none =
       Run({"calibrate", "--mechanism", "lap-output", "--epsilon", "2", "--radius", ".5"});
-  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("Lipschitz constant must be given for lap-output"));
   const Outcome no_delta =
       Run({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--sensitivity", "1"});
@@ -168,9 +168,9 @@ TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
   EXPECT_LE(result["epsilon_lower"], 1);
   EXPECT_EQ(result["exceeded"], false);
   const Outcome useless = Run({"audit", "--mechanism", "laplace", "--delta", "1e-6"});
-  EXPECT_EQ(useless.exit_code, 1);
+  EXPECT_EQ(useless.exit_code, 2);
   EXPECT_EQ(useless.out, "");
-  EXPECT_THAT(useless.err, HasSubstr("delta is of no use to laplace: expected none"));
+  EXPECT_THAT(useless.err, HasSubstr("--delta is of no use to laplace: expected none"));
 }
 
 // Eleven mechanisms by themselves, then in the joint release, then over several iterations.

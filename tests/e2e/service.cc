@@ -150,7 +150,7 @@ void Service::ExpectRefused(const std::vector<std::string>& command, const std::
   std::vector<std::string> with_json = command;
   with_json.push_back("--json");
   const Outcome outcome = Run(with_json);
-  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.exit_code, code == "INVALID_ARGUMENT" ? 2 : 1);
   const nlohmann::json error = outcome.json()["error"];
   ASSERT_TRUE(error.is_object()) << "printed " << outcome.out << outcome.err;
   EXPECT_EQ(error["code"], code) << error;

@@ -73,8 +73,8 @@ class Service : public ::testing::Test {
   // Through the SDK, too.
   nlohmann::json Everything() const;
 
-  // Runs with --json and expects exit code 1, a status of this code on both outputs, each part in
-  // its message, and Everything as it was.
+  // Runs with --json and expects exit code 1 (2 for INVALID_ARGUMENT), a status of this code on
+  // both outputs, each part in its message, and Everything as it was.
   void ExpectRefused(const std::vector<std::string>& command, const std::string& code,
                      const std::vector<std::string>& parts) const;
 

@@ -32,7 +32,7 @@ class Tls : public Service {
                      const std::vector<std::string>& parts) const {
     SCOPED_TRACE(::testing::PrintToString(trust));
     const Outcome outcome = ListWith(trust);
-    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.exit_code, code == "INVALID_ARGUMENT" ? 2 : 1);
     const json error = outcome.json()["error"];
     ASSERT_TRUE(error.is_object()) << outcome.out << outcome.err;
     EXPECT_EQ(error["code"], code);

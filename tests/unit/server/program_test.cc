@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,13 @@ class Program {
     }
   }
 
+  // One that a failed test has not ended.
+  ~Program() {
+    if (pid_ > 0) StopWith(SIGKILL);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
   std::string out() const { return Contents(directory_ + "/out"); }
   std::string err() const { return Contents(directory_ + "/err"); }
 
@@ -63,7 +71,7 @@ class Program {
   }
   int ExitCode() {
     int status = 0;
-    ::waitpid(pid_, &status, 0);
+    ::waitpid(std::exchange(pid_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
