@@ -1,6 +1,7 @@
 // Snapshots over the network.
 #include <gmock/gmock.h>
 
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "common/protocol/snapshot.h"
@@ -266,19 +267,18 @@ TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
   ASSERT_LT(bytes.size(), 1500u);
   {
     std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-    std::vector<v1::RestoreCollectionResponse> responses(6);
+    std::deque<v1::RestoreCollectionResponse> responses;
     std::vector<std::unique_ptr<grpc::ClientWriter<v1::RestoreCollectionRequest>>> writers;
-    for (size_t i = 0; i < responses.size(); ++i) {
+    absl::Status status;
+    // More and more of them, until they hold what there is: each may come too late for its share.
+    for (int i = 0; i < 100 && status.ok(); ++i) {
       contexts.push_back(std::make_unique<grpc::ClientContext>());
-      writers.push_back(collections_->RestoreCollection(contexts.back().get(), &responses[i]));
+      writers.push_back(
+          collections_->RestoreCollection(contexts.back().get(), &responses.emplace_back()));
       v1::RestoreCollectionRequest request;
       request.set_collection("new" + std::to_string(i));
       request.set_data(bytes);
       writers.back()->Write(request);  // the stream does not end
-    }
-    absl::Status status;
-    // Until those have come so far as to hold what there is.
-    for (int i = 0; i < 100 && status.ok(); ++i) {
       status = Restore("late", bytes).status();
       if (status.ok()) Delete("late");
     }
