@@ -150,10 +150,15 @@ TEST(Config, RefusesWhatNestsWithoutEnd) {
 
 // As deep as the library lets inline tables go, each with as many parts as a line may have.
 TEST(Config, SurvivesTheDeepestThatIsLeft) {
-  std::string text = "x = ";
-  for (int depth = 0; depth < 1000; ++depth) text += "[{" + Dotted(16) + " = \n";
-  EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line "));
-  text = "";
+  for (const int depth : {127, 1000}) {
+    std::string text = "x = [";
+    for (int level = 0; level < depth; ++level) text += "\n{" + Dotted(17) + " = [";
+    for (int level = 0; level < depth; ++level) text += "]}";
+    EXPECT_THAT(Parsed(text + "]\n"),
+                ::testing::StartsWith(depth == 127 ? "x.toml line 1: 'x' is no setting"
+                                                   : "x.toml line 129: this is no TOML: "));
+  }
+  std::string text;
   for (int table = 0; table < 1000; ++table) text += "[[" + Dotted(17) + "]]\n";
   EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line 1: "));
 }

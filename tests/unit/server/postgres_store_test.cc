@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "common/base/place_error.h"
 #include "tests/unit/server/postgres_fixture.h"
 #include "tests/unit/server/store_backend.h"
 
@@ -42,6 +43,18 @@ TEST_F(TwoDaemons, AnUpsertIntoACollectionThatTheOtherDeletedIsNotFound) {
               FailsWith(absl::StatusCode::kNotFound, ""));
   EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, SomeEmbedding(1)),
               FailsWith(absl::StatusCode::kNotFound, ""));
+}
+
+TEST_F(TwoDaemons, NoticeFeaturesOfAnotherLength) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  PostgresServer::Ask(
+      conninfo_,
+      "UPDATE privatemail.items SET features = 'short' WHERE id = 'item-001' RETURNING 1");
+  const absl::Status read = other_->LoadGallery(birds_.parameters).status();
+  EXPECT_THAT(read, FailsWith(absl::StatusCode::kDataLoss,
+                              "the store's database is damaged (features of item item-001"));
+  EXPECT_TRUE(IsPlaceError(read));
 }
 
 TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {

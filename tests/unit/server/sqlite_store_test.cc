@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/sqlite/checked_pages.h"
 #include "server/store/uuid.h"
 #include "tests/unit/server/fixtures.h"
@@ -94,9 +95,11 @@ TEST_F(SqliteFile, NoticesFeaturesOfAnotherLength) {
   store_.reset();
   AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
   Reopen();
-  EXPECT_THAT(store_->LoadGallery(collection_.parameters),
+  const absl::Status read = store_->LoadGallery(collection_.parameters).status();
+  EXPECT_THAT(read,
               FailsWith(absl::StatusCode::kDataLoss,
                         "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
+  EXPECT_TRUE(IsPlaceError(read)) << "it names the file";
 }
 
 TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
