@@ -264,7 +264,7 @@ TEST(Mechanism, ABoundedReleaseStaysInItsBox) {
   }
   EXPECT_EQ(mechanism->guarantee().neighbours,
             "any two inputs whose values, clipped to the box [0, 10] x [1, 9], differ by at most "
-            "4.4721000000000002 in L2");
+            "4.4721 in L2");
 }
 
 TEST(Mechanism, NamesAreReadBackAndOthersListed) {
