@@ -24,8 +24,8 @@ struct HiddenBall {
 
 // All return INVALID_ARGUMENT naming the field: radius, p (below 1 or NaN), a Lipschitz constant
 // that is not finite and positive, epsilon and delta as in calibration.h (epsilon alone for
-// Laplace), or a product that is no normal number. Guarantees carry the radius and "l<p>", p with
-// 17 digits, those of the analytic Gaussian gaussian_mu, too.
+// Laplace), or a product that is no normal number. Guarantees carry the radius and "l<p>", p to
+// the last digit, those of the analytic Gaussian gaussian_mu, too.
 
 // Lap-Output (theorem 1): scale lipschitz * radius / epsilon, rounded up. Pure: delta = 0. Proven.
 // lipschitz: from l_p to l_1.

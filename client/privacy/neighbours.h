@@ -1,6 +1,6 @@
 // Which inputs a mechanism of a value makes hard to tell apart, in words that differ wherever the
 // inputs do: guarantees compose, and a ledger adds up, only what is said alike (composition.h). So
-// every number is told with 17 digits. Not installed.
+// every number is told exactly (common/base/exactly.h). Not installed.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_NEIGHBOURS_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_NEIGHBOURS_H_
 

@@ -28,8 +28,7 @@ TEST(GaussOutput, LeavesNoMoreThanDeltaAtItsOwnMu) {
   EXPECT_LE(*GaussianDelta(1 / noise.stddev, 3), 1e-6 * (1 + 1e-8));
   EXPECT_NEAR(*noise.guarantee.gaussian_mu * noise.stddev, 1, 1e-14);
   EXPECT_EQ(noise.guarantee.metric, "l1");
-  EXPECT_EQ(CalibrateLapOutput(2, {.radius = .5, .p = 1.999996}, 3)->guarantee.metric,
-            "l1.999996");
+  EXPECT_EQ(CalibrateLapOutput(2, {.radius = .5, .p = 1.999996}, 3)->guarantee.metric, "l1.999996");
   EXPECT_TRUE(noise.guarantee.proven);
 }
 
