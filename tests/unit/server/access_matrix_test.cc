@@ -156,6 +156,20 @@ TEST_F(AccessMatrix, ACollectionIsTakenAwayAndBroughtInByWhoMayAdministerItAlone
   EXPECT_THAT(Try("RestoreCollection", "restored", admin), IsOk());
 }
 
+// Without this, what is executed all the same would not be seen.
+TEST_F(AccessMatrix, WhatAnyRpcChangesShows) {
+  victim_ = MakeKey(kAnyScope, {}).key().id();
+  for (const char* rpc : {"UpsertItems", "DeleteItems", "BuildEmbedding", "CreateCollection",
+                          "RestoreCollection", "CreateKey", "RevokeKey", "DeleteCollection"}) {
+    const std::string before = Everything();
+    const std::string target = rpc == std::string("CreateCollection")    ? "new"
+                               : rpc == std::string("RestoreCollection") ? "restored"
+                                                                         : "birds";
+    EXPECT_THAT(Try(rpc, target, admin_), IsOk()) << rpc;
+    EXPECT_NE(Everything(), before) << rpc;
+  }
+}
+
 // Without this, tests that expect refusals would pass for a daemon that refuses everything.
 TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
   for (const MethodDescriptor* method : AllMethods()) {
