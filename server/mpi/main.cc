@@ -64,7 +64,8 @@ absl::StatusOr<EmbedJob> ReadJob(const Flags& flags) {
   DaemonOptions options;
   if (!flags.config.empty()) {
     PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", flags.config));
-    PM_RETURN_IF_ERROR(ParseConfig(text, flags.config, &options));
+    PM_ASSIGN_OR_RETURN(const Problems wrong, ParseConfig(text, flags.config, &options));
+    PM_RETURN_IF_ERROR(wrong.status());
   }
   if (!flags.postgres_file.empty()) {
     options.store = "postgres";
@@ -87,8 +88,8 @@ int Main(int argc, char** argv) {
   ::umask(077);
   CLI::App app(
       "privatemaild-embed builds a collection in PostgreSQL, as the daemon's build does and with "
-      "the "
-      "same result to the last bit, sharing its rows out to the processes that mpirun -n N starts",
+      "the same result to the last bit, sharing its rows out to the processes that mpirun -n N "
+      "starts",
       "privatemaild-embed");
   app.set_version_flag("--version", "privatemaild-embed " PRIVATEMAIL_VERSION);
   Flags flags;

@@ -185,36 +185,43 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CollectionsService::CreateCollection(
-    grpc::CallbackServerContext* context, const v1::CreateCollectionRequest* request,
-    v1::CreateCollectionResponse* response) {
-  return gate_->Serve(
-      context, "CreateCollection", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckLimits(*request, call.limits()));
-        PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(*request));
+grpc::ServerUnaryReactor* CollectionsService::CreateCollection(grpc::CallbackServerContext* context,
+                                                               const grpc::ByteBuffer* request,
+                                                               grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
+      context, "CreateCollection", request, response,
+      [this](Call& call, const v1::CreateCollectionRequest& message,
+             v1::CreateCollectionResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
+        PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(message));
         const std::lock_guard<std::mutex> guard(create_mutex_);
         PM_RETURN_IF_ERROR(CheckOneMore(call.limits()));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
-        ToProto(view, response->mutable_collection());
+        ToProto(view, answer->mutable_collection());
         return absl::OkStatus();
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::ListCollections(
-    grpc::CallbackServerContext* context, const v1::ListCollectionsRequest* request,
-    v1::ListCollectionsResponse* response) {
-  return gate_->Serve(context, "ListCollections", *request,
-                      [this, response](Call& call) { return List(*catalog_, call, response); });
+grpc::ServerUnaryReactor* CollectionsService::ListCollections(grpc::CallbackServerContext* context,
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+      context, "ListCollections", request, response,
+      [this](Call& call, const v1::ListCollectionsRequest&, v1::ListCollectionsResponse* answer) {
+        return List(*catalog_, call, answer);
+      });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(
-    grpc::CallbackServerContext* context, const v1::DeleteCollectionRequest* request,
-    v1::DeleteCollectionResponse* response) {
-  return gate_->Serve(
-      context, "DeleteCollection", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request->name()));
+grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(grpc::CallbackServerContext* context,
+                                                               const grpc::ByteBuffer* request,
+                                                               grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
+      context, "DeleteCollection", request, response,
+      [this](Call& call, const v1::DeleteCollectionRequest& message,
+             v1::DeleteCollectionResponse* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(message.name()));
         call.AddRows(items);
-        response->set_deleted_items(items);
+        answer->set_deleted_items(items);
         return absl::OkStatus();
       });
 }
@@ -227,12 +234,13 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::UpsertItems(
              v1::UpsertItemsResponse* totals) { return Upsert(catalog_, call, reader, totals); });
 }
 
-grpc::ServerWriteReactor<v1::BuildEmbeddingResponse>* CollectionsService::BuildEmbedding(
-    grpc::CallbackServerContext* context, const v1::BuildEmbeddingRequest* request) {
-  return gate_->ServeWriting<v1::BuildEmbeddingResponse>(
-      context, "BuildEmbedding", *request,
-      [this, request](Call& call, MessageWriter<v1::BuildEmbeddingResponse>& writer) {
-        return Build(catalog_, call, request->collection(), writer);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::BuildEmbedding(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return gate_->ServeWriting<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
+      context, "BuildEmbedding", request,
+      [this](Call& call, const v1::BuildEmbeddingRequest& message,
+             MessageWriter<v1::BuildEmbeddingResponse>& writer) {
+        return Build(catalog_, call, message.collection(), writer);
       });
 }
 

@@ -15,42 +15,50 @@ namespace privatemail {
 // Adapter from v1.CollectionsService to a catalog; statuses as collections.proto lists them.
 // Thread-safe. Sees the operator's gallery, which the server holds in the clear, and logs none of
 // it.
-// Streams of messages come as bytes: one that cannot be parsed is an error, and not their end.
 class CollectionsService final
-    : public v1::CollectionsService::WithRawCallbackMethod_UpsertItems<
-          v1::CollectionsService::WithRawCallbackMethod_RestoreCollection<
-              v1::CollectionsService::CallbackService>> {
+    : public BytesService<v1::CollectionsService::Service,
+                          v1::CollectionsService::WithRawCallbackMethod_CreateCollection,
+                          v1::CollectionsService::WithRawCallbackMethod_ListCollections,
+                          v1::CollectionsService::WithRawCallbackMethod_DeleteCollection,
+                          v1::CollectionsService::WithRawCallbackMethod_UpsertItems,
+                          v1::CollectionsService::WithRawCallbackMethod_BuildEmbedding,
+                          v1::CollectionsService::WithRawCallbackMethod_DeleteItems,
+                          v1::CollectionsService::WithRawCallbackMethod_GetItems,
+                          v1::CollectionsService::WithRawCallbackMethod_ScrollItems,
+                          v1::CollectionsService::WithRawCallbackMethod_CountItems,
+                          v1::CollectionsService::WithRawCallbackMethod_SnapshotCollection,
+                          v1::CollectionsService::WithRawCallbackMethod_RestoreCollection> {
  public:
   // Both must outlive the service.
   CollectionsService(Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
 
   grpc::ServerUnaryReactor* CreateCollection(grpc::CallbackServerContext* context,
-                                             const v1::CreateCollectionRequest* request,
-                                             v1::CreateCollectionResponse* response) override;
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListCollections(grpc::CallbackServerContext* context,
-                                            const v1::ListCollectionsRequest* request,
-                                            v1::ListCollectionsResponse* response) override;
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* DeleteCollection(grpc::CallbackServerContext* context,
-                                             const v1::DeleteCollectionRequest* request,
-                                             v1::DeleteCollectionResponse* response) override;
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
   grpc::ServerReadReactor<grpc::ByteBuffer>* UpsertItems(grpc::CallbackServerContext* context,
                                                          grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<v1::BuildEmbeddingResponse>* BuildEmbedding(
-      grpc::CallbackServerContext* context, const v1::BuildEmbeddingRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* BuildEmbedding(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* DeleteItems(grpc::CallbackServerContext* context,
-                                        const v1::DeleteItemsRequest* request,
-                                        v1::DeleteItemsResponse* response) override;
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetItems(grpc::CallbackServerContext* context,
-                                     const v1::GetItemsRequest* request,
-                                     v1::GetItemsResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ScrollItems(grpc::CallbackServerContext* context,
-                                        const v1::ScrollItemsRequest* request,
-                                        v1::ScrollItemsResponse* response) override;
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* CountItems(grpc::CallbackServerContext* context,
-                                       const v1::CountItemsRequest* request,
-                                       v1::CountItemsResponse* response) override;
-  grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* SnapshotCollection(
-      grpc::CallbackServerContext* context, const v1::SnapshotCollectionRequest* request) override;
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotCollection(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
   grpc::ServerReadReactor<grpc::ByteBuffer>* RestoreCollection(grpc::CallbackServerContext* context,
                                                                grpc::ByteBuffer* response) override;
 

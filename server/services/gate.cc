@@ -79,14 +79,6 @@ void WriteLeftOut(const GateParts& parts, uint64_t lines) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* Gate::Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
-                                      const google::protobuf::Message* request, Pace pace,
-                                      Handler handler) {
-  auto* call = new UnaryCall(NewCall(context, rpc));
-  Begin(call, request, pace, std::move(handler));
-  return call;
-}
-
 Call::Parts Gate::NewCall(grpc::CallbackServerContext* context, absl::string_view rpc) {
   return {FindRpc(rpc), CurrentLimits(), context, parts_.keys, parts_.metrics, &idle_};
 }

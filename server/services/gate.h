@@ -4,12 +4,14 @@
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +28,7 @@
 #include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
 #include "server/services/reactors.h"
+#include "server/services/wire.h"
 
 namespace privatemail {
 
@@ -45,35 +48,50 @@ class Gate {
  public:
   Gate(const GateParts& parts, const Limits& limits) : parts_(parts), limits_(limits) {}
 
-  using Handler = std::function<absl::Status(Call&)>;
-
   // A brief handler neither waits nor computes for longer than a change of threads takes many times
   // over: it runs on gRPC's thread when there is a place for it at once.
   enum class Pace { kAny, kBrief };
 
-  // Serves a call whose only message is `request` and whose answer the handler fills; both live as
-  // long as the call. The handler is not run unless the caller may call: UNAUTHENTICATED without a
-  // valid key, PERMISSION_DENIED when it is not for this RPC or collection, RESOURCE_EXHAUSTED when
-  // it calls too often or the server is busy, CANCELLED when the caller is gone. Memory that runs
-  // out in the handler is RESOURCE_EXHAUSTED, any other exception INTERNAL.
-  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
-                                  const google::protobuf::Message& request, Handler handler) {
-    return Serve(context, rpc, &request, Pace::kAny, std::move(handler));
+  // Serves a call of one message with the answer that the handler fills. The handler is not run
+  // unless the caller may call: UNAUTHENTICATED without a valid key, PERMISSION_DENIED when it is
+  // not for this RPC or collection, RESOURCE_EXHAUSTED when it calls too often or the server is
+  // busy, INVALID_ARGUMENT when its bytes are no such message, CANCELLED when the caller is gone.
+  // Memory that runs out in the handler is RESOURCE_EXHAUSTED, any other exception INTERNAL.
+  template <typename Message, typename Answer>
+  grpc::ServerUnaryReactor* Serve(
+      grpc::CallbackServerContext* context, absl::string_view rpc, const grpc::ByteBuffer* request,
+      grpc::ByteBuffer* response,
+      std::function<absl::Status(Call&, const Message&, Answer*)> handler) {
+    return ServeBytes<Message>(
+        context, rpc, request, [](const Message&) { return Pace::kAny; },
+        [response, handler = std::move(handler)](Call& call, const Message& message) {
+          return Fill<Answer>(response,
+                              [&](Answer* answer) { return handler(call, message, answer); });
+        });
   }
-  // request: null when what came cannot be parsed, which the handler then says.
-  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, absl::string_view rpc,
-                                  const google::protobuf::Message* request, Pace pace,
-                                  Handler handler);
+
+  // The same when the handler writes the answer's bytes itself, at the pace that the message needs.
+  template <typename Message>
+  grpc::ServerUnaryReactor* ServeBytes(grpc::CallbackServerContext* context, absl::string_view rpc,
+                                       const grpc::ByteBuffer* request,
+                                       absl::FunctionRef<Pace(const Message&)> pace,
+                                       std::function<absl::Status(Call&, const Message&)> handler) {
+    auto* call = new UnaryCall(NewCall(context, rpc));
+    BeginWith<Message>(call, request, pace, std::move(handler));
+    return call;
+  }
 
   // The same with an answer of many messages.
-  template <typename Message>
-  grpc::ServerWriteReactor<Message>* ServeWriting(
-      grpc::CallbackServerContext* context, absl::string_view rpc,
-      const google::protobuf::Message& request,
-      std::function<absl::Status(Call&, MessageWriter<Message>&)> handler) {
-    auto* call = new WritingCall<Message>(NewCall(context, rpc));
-    Begin(call, &request, Pace::kAny,
-          [call, handler = std::move(handler)](Call&) { return handler(*call, *call); });
+  template <typename Message, typename Answer>
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeWriting(
+      grpc::CallbackServerContext* context, absl::string_view rpc, const grpc::ByteBuffer* request,
+      std::function<absl::Status(Call&, const Message&, MessageWriter<Answer>&)> handler) {
+    auto* call = new WritingCall<Answer>(NewCall(context, rpc));
+    BeginWith<Message>(
+        call, request, [](const Message&) { return Pace::kAny; },
+        [call, handler = std::move(handler)](Call&, const Message& message) {
+          return handler(*call, message, *call);
+        });
     return call;
   }
 
@@ -84,13 +102,9 @@ class Gate {
       grpc::CallbackServerContext* context, absl::string_view rpc, grpc::ByteBuffer* response,
       std::function<absl::Status(Call&, MessageReader<Message>&, Answer*)> handler) {
     auto* call = new ReadingCall<Message>(NewCall(context, rpc));
-    Begin(call, nullptr, Pace::kAny,
-          [call, response, handler = std::move(handler)](Call&) -> absl::Status {
-            Answer answer;
-            PM_RETURN_IF_ERROR(handler(*call, *call, &answer));
-            *response = ToWire(answer.SerializeAsString());
-            return absl::OkStatus();
-          });
+    Begin(call, nullptr, Pace::kAny, [call, response, handler = std::move(handler)](Call&) {
+      return Fill<Answer>(response, [&](Answer* answer) { return handler(*call, *call, answer); });
+    });
     return call;
   }
 
@@ -98,8 +112,34 @@ class Gate {
   void SetLimits(const Limits& limits);
 
  private:
+  using Handler = std::function<absl::Status(Call&)>;
+
+  template <typename Answer>
+  static absl::Status Fill(grpc::ByteBuffer* response,
+                           absl::FunctionRef<absl::Status(Answer*)> handler) {
+    Answer answer;
+    PM_RETURN_IF_ERROR(handler(&answer));
+    *response = ToWire(answer.SerializeAsString());
+    return absl::OkStatus();
+  }
+
+  // Bytes that are no message are refused after everything that a key is refused for.
+  template <typename Message>
+  void BeginWith(Call* call, const grpc::ByteBuffer* bytes,
+                 absl::FunctionRef<Pace(const Message&)> pace,
+                 std::function<absl::Status(Call&, const Message&)> handler) {
+    const auto message = std::make_shared<Message>();
+    if (absl::Status parsed = Parse(*bytes, message.get()); !parsed.ok()) {
+      Begin(call, nullptr, Pace::kBrief, [parsed = std::move(parsed)](Call&) { return parsed; });
+      return;
+    }
+    Begin(call, message.get(), pace(*message),
+          [message, handler = std::move(handler)](Call& it) { return handler(it, *message); });
+  }
+
   Call::Parts NewCall(grpc::CallbackServerContext* context, absl::string_view rpc);
-  // Answers the call, now or from another thread.
+  // Answers the call, now or from another thread. request: null when the handler shows messages to
+  // Call::Admit, or there is none.
   void Begin(Call* call, const google::protobuf::Message* request, Pace pace, Handler handler);
   // Sets the call's key, or says why the caller may not call.
   absl::Status Authorise(Call* call, const google::protobuf::Message* request);

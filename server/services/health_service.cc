@@ -9,6 +9,7 @@
 
 namespace privatemail {
 
+using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
 absl::StatusOr<bool> HealthService::IsServing(const std::string& service, Call* call) const {
@@ -25,13 +26,15 @@ absl::StatusOr<bool> HealthService::IsServing(const std::string& service, Call* 
 }
 
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
-                                               const grpc::health::v1::HealthCheckRequest* request,
-                                               HealthCheckResponse* response) {
-  return gate_->Serve(
-      context, "Check", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const bool serving, IsServing(request->service(), &call));
-        response->set_status(serving ? HealthCheckResponse::SERVING
-                                     : HealthCheckResponse::NOT_SERVING);
+                                               const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) {
+  return gate_->Serve<HealthCheckRequest, HealthCheckResponse>(
+      context, "Check", request, response,
+      [this](Call& call, const HealthCheckRequest& message,
+             HealthCheckResponse* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const bool serving, IsServing(message.service(), &call));
+        answer->set_status(serving ? HealthCheckResponse::SERVING
+                                   : HealthCheckResponse::NOT_SERVING);
         return absl::OkStatus();
       });
 }

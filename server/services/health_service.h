@@ -15,7 +15,10 @@ namespace privatemail {
 // for that collection, since the answer tells that it exists: UNAUTHENTICATED, PERMISSION_DENIED;
 // NOT_FOUND: no such collection, or no such service. Watch is UNIMPLEMENTED. gRPC's own health
 // service knows no keys, which is why this one stands in for it. Thread-safe.
-class HealthService final : public grpc::health::v1::Health::CallbackService {
+class HealthService final
+    : public BytesService<grpc::health::v1::Health::Service,
+                          grpc::health::v1::Health::WithRawCallbackMethod_Check,
+                          grpc::health::v1::Health::WithCallbackMethod_Watch> {
  public:
   // Both must outlive the service.
   HealthService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
@@ -25,8 +28,8 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   bool draining() const { return draining_; }
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::health::v1::HealthCheckRequest* request,
-                                  grpc::health::v1::HealthCheckResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
 
  private:
   absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const;

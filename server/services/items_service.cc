@@ -81,61 +81,69 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
 }  // namespace
 
 grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerContext* context,
-                                                          const v1::DeleteItemsRequest* request,
-                                                          v1::DeleteItemsResponse* response) {
-  return gate_->Serve(
-      context, "DeleteItems", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxDeletedIds));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-        const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
+      context, "DeleteItems", request, response,
+      [this](Call& call, const v1::DeleteItemsRequest& message,
+             v1::DeleteItemsResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxDeletedIds));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+        const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
         PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
         call.AddRows(result.deleted);
-        response->set_deleted(result.deleted);
+        answer->set_deleted(result.deleted);
         return absl::OkStatus();
       });
 }
 
 grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerContext* context,
-                                                       const v1::GetItemsRequest* request,
-                                                       v1::GetItemsResponse* response) {
-  return gate_->Serve(
-      context, "GetItems", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(request->ids_size(), kMaxFetchedItems));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-        const std::vector<std::string> ids(request->ids().begin(), request->ids().end());
-        PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, response));
-        call.AddRows(static_cast<uint64_t>(response->items_size()));
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::GetItemsRequest, v1::GetItemsResponse>(
+      context, "GetItems", request, response,
+      [this](Call& call, const v1::GetItemsRequest& message,
+             v1::GetItemsResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxFetchedItems));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+        const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
+        PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, answer));
+        call.AddRows(static_cast<uint64_t>(answer->items_size()));
         return absl::OkStatus();
       });
 }
 
 grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerContext* context,
-                                                          const v1::ScrollItemsRequest* request,
-                                                          v1::ScrollItemsResponse* response) {
-  return gate_->Serve(
-      context, "ScrollItems", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", request->limit(), 1, kMaxFetchedItems));
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-        PM_ASSIGN_OR_RETURN(ItemPage page, catalog_->ScrollItems(view, filter, request->cursor(),
-                                                                 request->limit()));
-        PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, response));
-        call.AddRows(static_cast<uint64_t>(response->items_size()));
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
+      context, "ScrollItems", request, response,
+      [this](Call& call, const v1::ScrollItemsRequest& message,
+             v1::ScrollItemsResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", message.limit(), 1, kMaxFetchedItems));
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(message));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+        PM_ASSIGN_OR_RETURN(ItemPage page,
+                            catalog_->ScrollItems(view, filter, message.cursor(), message.limit()));
+        PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, answer));
+        call.AddRows(static_cast<uint64_t>(answer->items_size()));
         return absl::OkStatus();
       });
 }
 
 grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerContext* context,
-                                                         const v1::CountItemsRequest* request,
-                                                         v1::CountItemsResponse* response) {
-  return gate_->Serve(
-      context, "CountItems", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(*request));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::CountItemsRequest, v1::CountItemsResponse>(
+      context, "CountItems", request, response,
+      [this](Call& call, const v1::CountItemsRequest& message,
+             v1::CountItemsResponse* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(message));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_ASSIGN_OR_RETURN(const uint64_t items,
                             catalog_->CountItems(view, filter, [&] { return call.Cancelled(); }));
         call.AddRows(items);
-        response->set_items(items);
+        answer->set_items(items);
         return absl::OkStatus();
       });
 }

@@ -52,46 +52,52 @@ absl::Status KeysService::CheckKeysAreOn() const {
 }
 
 grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* context,
-                                                 const v1::CreateKeyRequest* request,
-                                                 v1::CreateKeyResponse* response) {
-  return gate_->Serve(context, "CreateKey", *request,
-                      [this, request, response](Call& call) -> absl::Status {
-                        PM_RETURN_IF_ERROR(CheckKeysAreOn());
-                        PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(*request));
-                        PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
-                        call.AddRows(1);
-                        call.SetSubject(made.key.id);
-                        ToProto(made.key, response->mutable_key());
-                        response->set_text(std::move(made.text));
-                        return absl::OkStatus();
-                      });
+                                                 const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::CreateKeyRequest, v1::CreateKeyResponse>(
+      context, "CreateKey", request, response,
+      [this](Call& call, const v1::CreateKeyRequest& message,
+             v1::CreateKeyResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn());
+        PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(message));
+        PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
+        call.AddRows(1);
+        call.SetSubject(made.key.id);
+        ToProto(made.key, answer->mutable_key());
+        answer->set_text(std::move(made.text));
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* context,
-                                                const v1::ListKeysRequest* request,
-                                                v1::ListKeysResponse* response) {
-  return gate_->Serve(context, "ListKeys", *request, [this, response](Call& call) -> absl::Status {
-    PM_RETURN_IF_ERROR(CheckKeysAreOn());
-    for (const AccessKey& key : keys_->List()) ToProto(key, response->add_keys());
-    call.AddRows(static_cast<uint64_t>(response->keys_size()));
-    return absl::OkStatus();
-  });
+                                                const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::ListKeysRequest, v1::ListKeysResponse>(
+      context, "ListKeys", request, response,
+      [this](Call& call, const v1::ListKeysRequest&, v1::ListKeysResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn());
+        for (const AccessKey& key : keys_->List()) ToProto(key, answer->add_keys());
+        call.AddRows(static_cast<uint64_t>(answer->keys_size()));
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* context,
-                                                 const v1::RevokeKeyRequest* request,
-                                                 v1::RevokeKeyResponse* response) {
-  return gate_->Serve(context, "RevokeKey", *request,
-                      [this, request, response](Call& call) -> absl::Status {
-                        PM_RETURN_IF_ERROR(CheckKeysAreOn());
-                        PM_RETURN_IF_ERROR(CheckGiven("id", request->id()));
-                        // Also of one that is revoked, but whose file cannot be written.
-                        if (IsKeyId(request->id())) call.SetSubject(request->id());
-                        PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(request->id()));
-                        call.AddRows(1);
-                        ToProto(key, response->mutable_key());
-                        return absl::OkStatus();
-                      });
+                                                 const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
+      context, "RevokeKey", request, response,
+      [this](Call& call, const v1::RevokeKeyRequest& message,
+             v1::RevokeKeyResponse* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn());
+        PM_RETURN_IF_ERROR(CheckGiven("id", message.id()));
+        // Also of one that is revoked, but whose file cannot be written.
+        if (IsKeyId(message.id())) call.SetSubject(message.id());
+        PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(message.id()));
+        call.AddRows(1);
+        ToProto(key, answer->mutable_key());
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace privatemail

@@ -10,20 +10,23 @@ namespace privatemail {
 
 // Adapter from v1.KeysService to a key ring; statuses as keys.proto lists them. Thread-safe. A new
 // key's text passes through to its holder and is neither kept nor logged.
-class KeysService final : public v1::KeysService::CallbackService {
+class KeysService final : public BytesService<v1::KeysService::Service,
+                                              v1::KeysService::WithRawCallbackMethod_CreateKey,
+                                              v1::KeysService::WithRawCallbackMethod_ListKeys,
+                                              v1::KeysService::WithRawCallbackMethod_RevokeKey> {
  public:
   // `keys` is null on a daemon without keys. Both must outlive the service.
   KeysService(KeyRing* keys, Gate* gate) : keys_(keys), gate_(gate) {}
 
   grpc::ServerUnaryReactor* CreateKey(grpc::CallbackServerContext* context,
-                                      const v1::CreateKeyRequest* request,
-                                      v1::CreateKeyResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListKeys(grpc::CallbackServerContext* context,
-                                     const v1::ListKeysRequest* request,
-                                     v1::ListKeysResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* RevokeKey(grpc::CallbackServerContext* context,
-                                      const v1::RevokeKeyRequest* request,
-                                      v1::RevokeKeyResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
 
  private:
   absl::Status CheckKeysAreOn() const;

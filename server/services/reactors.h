@@ -105,14 +105,15 @@ class ReadingCall final : public ReactorCall<grpc::ServerReadReactor<grpc::ByteB
 };
 
 template <typename Message>
-class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<Message>>,
+class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
                           public MessageWriter<Message> {
  public:
-  using ReactorCall<grpc::ServerWriteReactor<Message>>::ReactorCall;
+  using ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>::ReactorCall;
 
   bool Write(const Message& message) override {
+    bytes_ = ToWire(message.SerializeAsString());
     return this->Await([&] {
-      this->StartWrite(&message);
+      this->StartWrite(&bytes_);
       return written_.Wait();
     });
   }
@@ -120,6 +121,7 @@ class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<Message>>,
  private:
   void OnWriteDone(bool ok) override { written_.Tell(ok); }
 
+  grpc::ByteBuffer bytes_;
   Reaction written_;
 };
 

@@ -99,30 +99,33 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
 }  // namespace
 
 grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerContext* context,
-                                                          const v1::GetCollectionRequest* request,
-                                                          v1::GetCollectionResponse* response) {
-  return gate_->Serve(
-      context, "GetCollection", *request, [this, request, response](Call& call) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request->collection()));
-        ToProto(view, response);
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return gate_->Serve<v1::GetCollectionRequest, v1::GetCollectionResponse>(
+      context, "GetCollection", request, response,
+      [this](Call& call, const v1::GetCollectionRequest& message,
+             v1::GetCollectionResponse* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+        ToProto(view, answer);
         // Whoever searches is told how many, above; to tell them apart takes a look at every item.
-        if (!request->with_changes() || !call.Has(kWriteScope | kAdminScope))
+        if (!message.with_changes() || !call.Has(kWriteScope | kAdminScope))
           return absl::OkStatus();
         PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
-        response->mutable_changes()->set_inserted(changes.inserted);
-        response->mutable_changes()->set_updated(changes.updated);
-        response->mutable_changes()->set_deleted(changes.deleted);
+        answer->mutable_changes()->set_inserted(changes.inserted);
+        answer->mutable_changes()->set_updated(changes.updated);
+        answer->mutable_changes()->set_deleted(changes.deleted);
         return absl::OkStatus();
       });
 }
 
-grpc::ServerWriteReactor<v1::GetAnchorsResponse>* RetrievalService::GetAnchors(
-    grpc::CallbackServerContext* context, const v1::GetAnchorsRequest* request) {
-  return gate_->ServeWriting<v1::GetAnchorsResponse>(
-      context, "GetAnchors", *request,
-      [this, request](Call& call, MessageWriter<v1::GetAnchorsResponse>& writer) -> absl::Status {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::GetAnchors(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return gate_->ServeWriting<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
+      context, "GetAnchors", request,
+      [this](Call& call, const v1::GetAnchorsRequest& message,
+             MessageWriter<v1::GetAnchorsResponse>& writer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view,
-                            FindMatching(*catalog_, request->collection(), request->fingerprint()));
+                            FindMatching(*catalog_, message.collection(), message.fingerprint()));
         call.AddRows(view.published->anchors.labels.size());
         return SendAnchors(view.published->anchors, call, writer);
       });
@@ -176,14 +179,14 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
 grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  const auto parsed = std::make_shared<v1::RetrieveRequest>();
-  if (const absl::Status status = Parse(*request, parsed.get()); !status.ok()) {
-    return gate_->Serve(context, "Retrieve", nullptr, Gate::Pace::kBrief,
-                        [status](Call&) { return status; });
-  }
-  return gate_->Serve(
-      context, "Retrieve", parsed.get(), IsBrief(*parsed) ? Gate::Pace::kBrief : Gate::Pace::kAny,
-      [this, parsed, response](Call& call) { return Answer(*parsed, call, response); });
+  return gate_->ServeBytes<v1::RetrieveRequest>(
+      context, "Retrieve", request,
+      [this](const v1::RetrieveRequest& message) {
+        return IsBrief(message) ? Gate::Pace::kBrief : Gate::Pace::kAny;
+      },
+      [this, response](Call& call, const v1::RetrieveRequest& message) {
+        return Answer(message, call, response);
+      });
 }
 
 }  // namespace privatemail

@@ -10,18 +10,20 @@ namespace privatemail {
 
 // Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
-// Retrieve takes and gives bytes, so that an answer goes from coordinates to the wire in one pass.
-class RetrievalService final : public v1::RetrievalService::WithRawCallbackMethod_Retrieve<
-                                   v1::RetrievalService::CallbackService> {
+class RetrievalService final
+    : public BytesService<v1::RetrievalService::Service,
+                          v1::RetrievalService::WithRawCallbackMethod_GetCollection,
+                          v1::RetrievalService::WithRawCallbackMethod_GetAnchors,
+                          v1::RetrievalService::WithRawCallbackMethod_Retrieve> {
  public:
   // Both must outlive the service.
   RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
 
   grpc::ServerUnaryReactor* GetCollection(grpc::CallbackServerContext* context,
-                                          const v1::GetCollectionRequest* request,
-                                          v1::GetCollectionResponse* response) override;
-  grpc::ServerWriteReactor<v1::GetAnchorsResponse>* GetAnchors(
-      grpc::CallbackServerContext* context, const v1::GetAnchorsRequest* request) override;
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetAnchors(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Retrieve(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* response) override;

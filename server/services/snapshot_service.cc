@@ -157,12 +157,13 @@ absl::Status CollectionsService::Restore(Call& call,
   return absl::OkStatus();
 }
 
-grpc::ServerWriteReactor<v1::SnapshotCollectionResponse>* CollectionsService::SnapshotCollection(
-    grpc::CallbackServerContext* context, const v1::SnapshotCollectionRequest* request) {
-  return gate_->ServeWriting<v1::SnapshotCollectionResponse>(
-      context, "SnapshotCollection", *request,
-      [this, request](Call& call, MessageWriter<v1::SnapshotCollectionResponse>& writer) {
-        return Snapshot(*catalog_, &snapshot_bytes_, call, request->collection(), writer);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::SnapshotCollection(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return gate_->ServeWriting<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
+      context, "SnapshotCollection", request,
+      [this](Call& call, const v1::SnapshotCollectionRequest& message,
+             MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+        return Snapshot(*catalog_, &snapshot_bytes_, call, message.collection(), writer);
       });
 }
 

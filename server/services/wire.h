@@ -12,11 +12,23 @@
 namespace privatemail {
 
 // INVALID_ARGUMENT: the bytes are no such message; strings that are not UTF-8 are none. gRPC, left
-// to parse by itself, would answer UNIMPLEMENTED without a word, and end a stream as if it were
-// complete.
+// to parse by itself, would answer UNIMPLEMENTED without a word, past every log, and end a stream
+// as if it were complete.
 absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
 grpc::ByteBuffer ToWire(const std::string& bytes);
+
+// A generated service whose methods take and give bytes: <Service, A, B> is A<B<Service>>.
+template <typename Service, template <typename> class... Methods>
+struct BytesServiceOf {
+  using Type = Service;
+};
+template <typename Service, template <typename> class First, template <typename> class... Others>
+struct BytesServiceOf<Service, First, Others...> {
+  using Type = First<typename BytesServiceOf<Service, Others...>::Type>;
+};
+template <typename Service, template <typename> class... Methods>
+using BytesService = typename BytesServiceOf<Service, Methods...>::Type;
 
 }  // namespace privatemail
 
