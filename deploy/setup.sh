@@ -2,7 +2,6 @@
 # Installs what PrivateMail is built and tested with: Debian 12 packages only, no other source.
 # Works as root and for a user who may use sudo. Does nothing when everything is there already.
 # usage: setup.sh [--build-only]    only what the release preset needs: no tests, no fuzzers, no compiler cache
-#        setup.sh --mpi             all of it, and OpenMPI for privatemaild-embed (-DPRIVATEMAIL_MPI=ON)
 set -euo pipefail
 
 packages=(
@@ -16,18 +15,18 @@ packages=(
 )
 case "$*" in
   --build-only) ;;
-  "" | --mpi)
+  "")
     packages+=(
       ccache git
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy openssl
+      libopenmpi-dev openmpi-bin
     )
-    if [ "$*" = --mpi ]; then packages+=(libopenmpi-dev openmpi-bin); fi
     ;;
   *)
-    echo "setup: the options are --build-only or --mpi, but these were given: $*" >&2
+    echo "setup: the only option is --build-only, but these were given: $*" >&2
     exit 2
     ;;
 esac
