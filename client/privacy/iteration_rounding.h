@@ -29,7 +29,9 @@ namespace privatemail {
 // 7. What is negative becomes 0, which is nearer.
 // *An affinity* multiplies that by 1/c, which adds 8/c to its logarithm, and takes exp, 8 more of
 // them at the most: the logarithm is off by at most a = (8 d + 47) / c + 8. *A sum over a row*, in
-// any order and fused with its products or not, has each term off by n more. Every term of sum w_j
+// any order and fused with its products or not, has each term off by n more. (A dummy that is an
+// anchor's copy adds its value to the anchor's before both are multiplied with their one affinity,
+// and has affinity 1 to it, exactly: bordered_affinity.h. That is another order.) Every term of sum w_j
 // q_j and of D hence carries a factor within 1 +- t, t = expm1((a + n) u). So
 //   |F^_i - F_i| <= (t sum w_j |q_j| + t |l_i| + |F_i| t D_i) / ((1 - t) D_i)
 //               <= 2 t/(1-t) size_i,  size_i = max |q_j| + g_i / ((n-1) m) >= |F_i|, |q_i|.

@@ -75,7 +75,7 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
-  Matrix pool = unit_anchors;
+  std::optional<Matrix> pool;
   if (dummies.has_value()) {
     PM_RETURN_IF_ERROR(CheckColumns("dummies", parameters.feature_dim, dummies->features.cols()));
     if (static_cast<Eigen::Index>(dummies->labels.size()) != dummies->features.rows()) {

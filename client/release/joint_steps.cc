@@ -82,17 +82,22 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& s
   return released;
 }
 
-Matrix SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+Border SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
                 const RowVector& target) {
-  Matrix rows(setting.slots(), target.size());
+  const bool of_pool = setting.pool.has_value();
+  Border rows;
+  rows.own.resize(of_pool ? setting.slots() : 1, target.size());
   for (int64_t c = 0; c < setting.slots(); ++c) {
-    rows.row(c) = setting.pool.row(part.dummies[static_cast<size_t>(c)]);
+    const int64_t dummy = part.dummies[static_cast<size_t>(c)];
+    // A class's dummies are no other's, so that no anchor is copied twice.
+    rows.copy_of.push_back(of_pool || c == slot ? Border::kOwn : dummy);
+    if (of_pool) rows.own.row(c) = setting.pool->row(dummy);
   }
-  rows.row(slot) = target;
+  rows.own.row(of_pool ? slot : 0) = target;
   return rows;
 }
 
-BorderedAffinity FeatureGraph(const JointSetting& setting, const Matrix& slot_rows) {
+BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_rows) {
   return {slot_rows, setting.anchors};
 }
 

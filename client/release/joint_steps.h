@@ -23,7 +23,7 @@ namespace privatemail {
 struct JointSetting {
   PublicParameters parameters;
   std::shared_ptr<const FixedRows> anchors;   // unit rows
-  Matrix pool;                                // unit rows, the candidates for dummies
+  std::optional<Matrix> pool;                 // unit rows, dummies to draw; none: the anchors are
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool that belong to each slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
   Matrix class_means;  // slots x d: sum of each class's unit anchors, scaled to length 1
@@ -39,7 +39,7 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
 // All of a release that does not depend on the target. Drawn before the target is looked at.
 struct TargetFreePart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
-  // Rows of the pool: one for every slot, the target's included.
+  // Rows of the pool, or of the anchors: one for every slot, the target's included.
   std::vector<int64_t> dummies;
   IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
@@ -62,14 +62,14 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& s
                                                            const RowVector& target,
                                                            BitSource& bits);
 
-// The rows of the slots: every slot's dummy, the target written over the one in `slot`. target:
-// unit row. Private.
-Matrix SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+// The rows of the slots: every slot's dummy, the target in place of the one in `slot`. target: unit
+// row. Private.
+Border SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
                 const RowVector& target);
 
 // The graph over these rows and, after them, the anchors, for every private iteration of a release.
 // Exact: the sensitivity is that of the exact map. Private.
-BorderedAffinity FeatureGraph(const JointSetting& setting, const Matrix& slot_rows);
+BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_rows);
 
 // One iteration from the start, without noise. Private.
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,

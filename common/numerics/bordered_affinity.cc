@@ -20,31 +20,72 @@ FixedRows::FixedRows(Matrix points, double kernel_denominator)
       // Rows in memory can always be read.
       degrees_(affinity_.MultiplyWithDegrees(Matrix(points_.rows(), 0)).value().degrees) {}
 
-BorderedAffinity::BorderedAffinity(const Matrix& border, std::shared_ptr<const FixedRows> fixed)
-    : fixed_(std::move(fixed)) {
-  Matrix all(border.rows() + fixed_->points().rows(), border.cols());
-  all << border, fixed_->points();
-  Vector squared_norms(all.rows());
-  squared_norms << border.rowwise().squaredNorm(), fixed_->squared_norms();
-  AffinityBetween(border, squared_norms.head(border.rows()), all, squared_norms,
-                  fixed_->kernel_denominator(), &from_border_);
-  from_border_.leftCols(border.rows()).diagonal().setZero();
+BorderedAffinity::BorderedAffinity(const Border& border, std::shared_ptr<const FixedRows> fixed)
+    : fixed_(std::move(fixed)), copy_of_(border.copy_of) {
+  const Eigen::Index own = border.own.rows(), count = fixed_->points().rows();
+  const Vector squared_norms = border.own.rowwise().squaredNorm();
+  Matrix among_own, to_fixed;
+  AffinityBetween(border.own, squared_norms, border.own, squared_norms,
+                  fixed_->kernel_denominator(), &among_own);
+  AffinityBetween(border.own, squared_norms, fixed_->points(), fixed_->squared_norms(),
+                  fixed_->kernel_denominator(), &to_fixed);
+  among_own.diagonal().setZero();
+  from_own_.resize(own, own + count);
+  from_own_ << among_own, to_fixed;
+}
+
+Matrix BorderedAffinity::Folded(const Matrix& v) const {
+  const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
+  Matrix folded(own + count, v.cols());
+  folded.bottomRows(count) = v.bottomRows(count);
+  Eigen::Index next_own = 0;
+  for (size_t row = 0; row < copy_of_.size(); ++row) {
+    if (copy_of_[row] == Border::kOwn) {
+      folded.row(next_own++) = v.row(row);
+    } else {
+      folded.row(own + copy_of_[row]) += v.row(row);
+    }
+  }
+  return folded;
+}
+
+Matrix BorderedAffinity::Unfolded(const Matrix& products, const Matrix& v) const {
+  const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
+  const Eigen::Index border = size() - count;
+  Matrix unfolded(size(), v.cols());
+  unfolded.bottomRows(count) = products.bottomRows(count);
+  Eigen::Index next_own = 0;
+  for (Eigen::Index row = 0; row < border; ++row) {
+    const Eigen::Index original = copy_of_[row];
+    if (original == Border::kOwn) {
+      unfolded.row(row) = products.row(next_own++);
+      continue;
+    }
+    // The pair itself, of affinity 1: each has the other's value, and not its own.
+    unfolded.row(row) = products.row(own + original) + v.row(border + original);
+    unfolded.row(border + original) += v.row(row);
+  }
+  return unfolded;
 }
 
 absl::Status BorderedAffinity::Sums(const Matrix& v, Matrix* product, Vector* degrees,
                                     const ProductObserver& observer) const {
-  const Eigen::Index border = from_border_.rows(), fixed = size() - border;
-  const auto to_fixed = from_border_.rightCols(fixed);
-  product->resize(size(), v.cols());
-  product->topRows(border).noalias() = from_border_ * v;
+  // The degrees are the product with a column of ones.
+  Matrix extended(size(), v.cols() + (degrees == nullptr ? 0 : 1));
+  extended.leftCols(v.cols()) = v;
+  if (degrees != nullptr) extended.rightCols(1).setOnes();
+
+  const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
+  const Matrix folded = Folded(extended);
+  Matrix sums(folded.rows(), folded.cols());
+  sums.topRows(own).noalias() = from_own_ * folded;
   PM_ASSIGN_OR_RETURN(
-      product->bottomRows(fixed),
-      fixed_->affinity().Multiply(v.bottomRows(fixed), fixed_->degrees(), observer));
-  product->bottomRows(fixed).noalias() += to_fixed.transpose() * v.topRows(border);
-  if (degrees == nullptr) return absl::OkStatus();
-  degrees->resize(size());
-  degrees->head(border) = from_border_.rowwise().sum();
-  degrees->tail(fixed) = fixed_->degrees() + to_fixed.colwise().sum().transpose();
+      sums.bottomRows(count),
+      fixed_->affinity().Multiply(folded.bottomRows(count), fixed_->degrees(), observer));
+  sums.bottomRows(count).noalias() += from_own_.rightCols(count).transpose() * folded.topRows(own);
+  const Matrix all = Unfolded(sums, extended);
+  *product = all.leftCols(v.cols());
+  if (degrees != nullptr) *degrees = all.rightCols(1);
   return absl::OkStatus();
 }
 

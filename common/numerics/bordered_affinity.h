@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_COMMON_NUMERICS_BORDERED_AFFINITY_H_
 
 #include <memory>
+#include <vector>
 
 #include "common/numerics/affinity_operator.h"
 #include "common/numerics/tiled_affinity.h"
@@ -31,22 +32,44 @@ class FixedRows {
   Vector degrees_;
 };
 
-// W over s rows of a border, the slots of a release, and the fixed rows after them: exact, up to
-// rounding in double. O(s (s + p) d) time once and O((s + p)^2 k) a product; s (s + p) doubles of
-// memory beside the fixed rows'.
+// The rows in front of the fixed ones, the slots of a release: some of their own, and copies of
+// fixed rows, which cost next to nothing.
+struct Border {
+  static constexpr Eigen::Index kOwn = -1;
+
+  // For each row: the fixed row that it equals, which no other one does, or kOwn.
+  std::vector<Eigen::Index> copy_of;
+  Matrix own;  // o x d, those that are kOwn in their order
+};
+
+// W over the s rows of a border and the p fixed rows after them: exact, up to rounding in double.
+// O(o (o + p) d) time once and O(p^2 k) a product; o (o + p) doubles of memory beside the fixed
+// rows'.
+//
+// A copy has the fixed row's affinities, and 1 to that row itself. So the fixed rows' affinities
+// are applied once, to the fixed rows' values with the copies' added on: terms of a sum are added
+// in another order, and what is added for the pair itself is not multiplied. No term is subtracted
+// again.
 class BorderedAffinity : public AffinityOperator {
  public:
-  // border: s x d.
-  BorderedAffinity(const Matrix& border, std::shared_ptr<const FixedRows> fixed);
+  BorderedAffinity(const Border& border, std::shared_ptr<const FixedRows> fixed);
 
-  Eigen::Index size() const override { return from_border_.cols(); }
+  Eigen::Index size() const override {
+    return static_cast<Eigen::Index>(copy_of_.size()) + fixed_->points().rows();
+  }
 
  private:
   absl::Status Sums(const Matrix& v, Matrix* product, Vector* degrees,
                     const ProductObserver& observer) const override;
 
+  // The values of own rows and of fixed ones, copies' added: (o + p) x k out of (s + p) x k.
+  Matrix Folded(const Matrix& v) const;
+  // Products for own and for fixed rows, (o + p) x k, in those of all: (s + p) x k. v: of all.
+  Matrix Unfolded(const Matrix& products, const Matrix& v) const;
+
   std::shared_ptr<const FixedRows> fixed_;
-  Matrix from_border_;  // s x (s + p): the first rows of W
+  std::vector<Eigen::Index> copy_of_;
+  Matrix from_own_;  // o x (o + p): W between own rows and these, and the fixed ones
 };
 
 }  // namespace privatemail

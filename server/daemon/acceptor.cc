@@ -19,6 +19,7 @@
 #include "server/services/log.h"
 
 namespace privatemail {
+
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
     ListeningSockets sockets, int64_t max_connections,
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,

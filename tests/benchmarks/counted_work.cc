@@ -53,7 +53,7 @@ void LowDimensional() {
 }
 
 void Bordered() {
-  const Matrix slots = UnitNormal(50, 64);
+  const Border slots{std::vector<Eigen::Index>(50, Border::kOwn), UnitNormal(50, 64)};
   const auto anchors = std::make_shared<FixedRows>(UnitNormal(500, 64), kDenominator);
   const Matrix v = Normal(550, 2);
   Measured([&] { BorderedAffinity(slots, anchors).MultiplyWithDegrees(v).value(); });

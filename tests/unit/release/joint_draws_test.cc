@@ -1,4 +1,5 @@
 // What a release draws, and what every iteration begins with.
+#include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
@@ -62,6 +63,14 @@ uint8_t NextByte(BitSource& bits) {
   return byte;
 }
 
+// What stands in a slot.
+RowVector RowOf(const Border& slots, size_t slot, const JointSetting& setting) {
+  const Eigen::Index original = slots.copy_of[slot];
+  if (original != Border::kOwn) return setting.anchors->points().row(original);
+  return slots.own.row(std::count(
+      slots.copy_of.begin(), slots.copy_of.begin() + static_cast<int64_t>(slot), Border::kOwn));
+}
+
 TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnotherClass) {
   const JointSetting setting = MakeSetting();
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
@@ -77,13 +86,17 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   EXPECT_EQ(one.noise.mechanism->noise_stddev(), two.noise.mechanism->noise_stddev());
 
   const Matrix target = *UnitRows("target", NormalRows(2, kDim, 77));
-  const Matrix one_rows = SlotRows(setting, one, 0, target.row(0));
-  const Matrix two_rows = SlotRows(setting, two, 2, target.row(1));
-  for (int row = 0; row < one_rows.rows(); ++row) {
-    EXPECT_EQ(one_rows.row(row) == two_rows.row(row), row != 0 && row != 2) << "row " << row;
+  const Border one_rows = SlotRows(setting, one, 0, target.row(0));
+  const Border two_rows = SlotRows(setting, two, 2, target.row(1));
+  for (size_t slot = 0; slot < setting.parameters.slot_labels.size(); ++slot) {
+    EXPECT_EQ(RowOf(one_rows, slot, setting) == RowOf(two_rows, slot, setting),
+              slot != 0 && slot != 2)
+        << "slot " << slot;
   }
-  EXPECT_EQ(two_rows.row(0), setting.pool.row(one.dummies[0]));
-  EXPECT_EQ(one_rows.row(2), setting.pool.row(one.dummies[2]));
+  EXPECT_EQ(RowOf(one_rows, 0, setting), target.row(0));
+  EXPECT_EQ(RowOf(two_rows, 2, setting), target.row(1));
+  EXPECT_EQ(RowOf(two_rows, 0, setting), setting.anchors->points().row(one.dummies[0]));
+  EXPECT_EQ(RowOf(one_rows, 2, setting), setting.anchors->points().row(one.dummies[2]));
 
   // The iterations differ, the noise does not: both are the value on the grid plus the draws that
   // a sampler under the same bits makes, bit for bit.
