@@ -1,0 +1,58 @@
+// What an experiment found, in the form in which it is stored, drawn, listed and told.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace privatemail {
+
+struct FigurePoint {
+  double x = 0;  // or the index of a category
+  double y = 0;
+  // A band around y, as a confidence interval; NaN: none.
+  double low = std::numeric_limits<double>::quiet_NaN();
+  double high = std::numeric_limits<double>::quiet_NaN();
+  int32_t group = 0;  // kScatter: what it is coloured by
+};
+
+struct FigureSeries {
+  enum class Mark {
+    kLine,       // through the points, in the order of x
+    kReference,  // a dashed line: a ceiling, a baseline without privacy, chance
+    kBars,       // one for each category
+    kScatter,    // dots, coloured by group
+  };
+  std::string name;
+  Mark mark = Mark::kLine;
+  std::vector<FigurePoint> points;
+};
+
+struct FigureAxis {
+  std::string label;
+  bool logarithmic = false;
+  double low = std::numeric_limits<double>::quiet_NaN();  // NaN: what the points need
+  double high = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::string> categories;  // not empty: x counts these
+};
+
+// One of the plots side by side in a figure; all have its axes.
+struct FigurePanel {
+  std::string title;  // empty where there is one panel
+  std::vector<FigureSeries> series;
+};
+
+struct Figure {
+  std::string id;  // letters, digits and '-': part of file names
+  std::string title;
+  FigureAxis x;
+  FigureAxis y;
+  std::vector<FigurePanel> panels;
+  std::vector<std::string> words;  // sentences that say what the figure shows, made from its data
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
