@@ -1,9 +1,13 @@
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/message_memory.h"
 #include "common/protocol/snapshot.h"
 #include "common/protocol/snapshot_layout.h"
 
@@ -13,10 +17,17 @@ using namespace snapshot;  // NOLINT(google-build-using-namespace): its own layo
 
 namespace {
 
+// Far more than what a writer's blocks take: 1 MiB of the smallest items, or one of 65 MiB.
+constexpr int64_t kMostBlockMemory = int64_t{256} << 20;
+
+// False: it is none, or one that only takes memory.
 template <typename Message>
 bool Parse(absl::string_view body, Message* message) {
-  // A body has at most kMaxSnapshotBlockBytes.
-  return message->ParseFromArray(body.data(), static_cast<int>(body.size()));
+  const auto size = static_cast<int>(body.size());  // at most kMaxSnapshotBlockBytes
+  google::protobuf::io::ArrayInputStream bytes(body.data(), size);
+  const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &bytes);
+  return memory.has_value() && *memory <= kMostBlockMemory &&
+         message->ParseFromArray(body.data(), size);
 }
 
 }  // namespace

@@ -5,9 +5,10 @@
 
 namespace privatemail {
 
-ByteBudget::Share::~Share() {
+void ByteBudget::Share::GiveBack() {
   const std::lock_guard<std::mutex> guard(budget_->mutex_);
   budget_->taken_ -= taken_;
+  taken_ = 0;
 }
 
 absl::Status ByteBudget::Share::Take(int64_t bytes, int64_t limit) {

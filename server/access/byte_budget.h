@@ -25,13 +25,16 @@ class ByteBudget {
   class Share {
    public:
     explicit Share(ByteBudget* budget) : budget_(budget) {}
-    ~Share();
+    ~Share() { GiveBack(); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
     // RESOURCE_EXHAUSTED naming limit and value: all shares together would have more than `limit`.
     // Then nothing more is taken. bytes >= 0.
     absl::Status Take(int64_t bytes, int64_t limit);
+
+    // Everything that was taken.
+    void GiveBack();
 
     // The same for bytes that are to be taken later, without taking any.
     absl::Status Check(int64_t bytes, int64_t limit) const;

@@ -14,6 +14,7 @@ namespace privatemail {
 struct Limits {
   int64_t max_message_bytes = int64_t{64} << 20;
   int64_t max_transport_memory = int64_t{1} << 30;  // bytes of messages on their way in, of all
+  int64_t max_parsed_memory = int64_t{1} << 32;     // bytes they take once parsed, of all
   int64_t max_collections = 1000;
   int64_t max_items = 10'000'000;                 // stored items of one collection
   int64_t max_batch_items = 100'000;              // items of one message of an upload

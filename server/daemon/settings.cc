@@ -121,6 +121,10 @@ std::vector<Setting> LimitSettings() {
        "Bytes of messages that are being received, of all callers together; calls that would take "
        "more are reset.",
        1 << 24, int64_t{1} << 40},
+      {"max_parsed_memory", Limit<&Limits::max_parsed_memory>, kLive,
+       "Bytes that the messages of all calls may take together once they are parsed, as estimated "
+       "before; what a key may not do is refused first.",
+       1 << 24, int64_t{1} << 40},
       {"max_collections", Limit<&Limits::max_collections>, kLive, "Collections in all.", 0, 1e6},
       {"max_items", Limit<&Limits::max_items>, kLive,
        "Items of one collection. An upload that might exceed it is refused from that message on.",

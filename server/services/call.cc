@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/services/request.h"
+#include "server/services/wire.h"
 
 namespace privatemail {
 namespace {
@@ -11,6 +12,15 @@ namespace {
 constexpr size_t kNamedBytes = 64;  // of what a peer may send at any length
 
 }  // namespace
+
+absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+  parsed_.GiveBack();
+  PM_ASSIGN_OR_RETURN(const int64_t memory, MemoryOfParsed(bytes, *message->GetDescriptor()));
+  PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
+                                limits().max_request_memory, "max_request_memory"));
+  PM_RETURN_IF_ERROR(parsed_.Take(memory, limits().max_parsed_memory));
+  return privatemail::Parse(bytes, message);
+}
 
 absl::Status Call::Admit(const google::protobuf::Message& message) {
   request_bytes_ += message.ByteSizeLong();

@@ -4,6 +4,7 @@
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
+#include "server/access/byte_budget.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/idle_calls.h"
@@ -39,11 +41,18 @@ class Call {
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
+    ByteBudget* parsed;  // memory of the messages of all calls
   };
-  explicit Call(const Parts& parts) : parts_(parts) {}
+  explicit Call(const Parts& parts) : parts_(parts), parsed_(parts.parsed) {}
   virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
+
+  // Makes a message of what came, in place of the one before. RESOURCE_EXHAUSTED naming limit and
+  // value, before anything is made: it would take more than max_request_memory, or with the
+  // messages of all calls more than max_parsed_memory. INVALID_ARGUMENT: the bytes are no such
+  // message.
+  absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
   // Of every message of the caller, before anything is done with it: may the key use this
   // collection? PERMISSION_DENIED, the same whether the collection exists or not. INVALID_ARGUMENT:
@@ -103,6 +112,7 @@ class Call {
   virtual void Answer(const grpc::Status& status) = 0;
 
   const Parts parts_;
+  ByteBudget::Share parsed_;  // of the message that was parsed last
   const absl::Time start_ = absl::Now();
   std::shared_ptr<const AccessKey> key_;  // null: none that is valid
   absl::Status key_error_;                // then why

@@ -31,18 +31,6 @@ constexpr size_t kLoggedMessageBytes = 300;
 
 constexpr absl::string_view kScheme = "Bearer ";
 
-absl::Status Guarded(absl::FunctionRef<absl::Status()> run) {
-  try {
-    return run();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("the server has not enough memory for this request");
-  } catch (const std::system_error&) {
-    return absl::ResourceExhaustedError("the server has no thread for this request");
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
-  }
-}
-
 const std::shared_ptr<const AccessKey>& Everyone() {
   static const auto everyone = [] {
     AccessKey key;
@@ -79,8 +67,20 @@ void WriteLeftOut(const GateParts& parts, uint64_t lines) {
 
 }  // namespace
 
+absl::Status Gate::Guarded(absl::FunctionRef<absl::Status()> run) {
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the server has not enough memory for this request");
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError("the server has no thread for this request");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
+}
+
 Call::Parts Gate::NewCall(grpc::CallbackServerContext* context, absl::string_view rpc) {
-  return {FindRpc(rpc), CurrentLimits(), context, parts_.keys, parts_.metrics, &idle_};
+  return {FindRpc(rpc), CurrentLimits(), context, parts_.keys, parts_.metrics, &idle_, &parsed_};
 }
 
 void Gate::Begin(Call* call, const google::protobuf::Message* request, Pace pace, Handler handler) {

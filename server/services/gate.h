@@ -20,6 +20,7 @@
 #include "common/base/workers.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
+#include "server/access/byte_budget.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/access/line_budget.h"
@@ -123,19 +124,39 @@ class Gate {
     return absl::OkStatus();
   }
 
-  // Bytes that are no message are refused after everything that a key is refused for.
+  // Longer messages are parsed on a worker once their caller may call and has a place: until then
+  // nobody can make the server work, or take memory, beyond what was sent. Shorter ones are parsed
+  // at once, so that the logs can tell which collection a refused call was for.
+  static constexpr size_t kParsedAtOnce = 65536;
+
+  // Bytes that are no message are refused after everything that a key is refused for. `bytes` live
+  // as long as the call.
   template <typename Message>
   void BeginWith(Call* call, const grpc::ByteBuffer* bytes,
                  absl::FunctionRef<Pace(const Message&)> pace,
                  std::function<absl::Status(Call&, const Message&)> handler) {
     const auto message = std::make_shared<Message>();
-    if (absl::Status parsed = Parse(*bytes, message.get()); !parsed.ok()) {
+    const auto parse = [bytes, message, call] { return call->Parse(*bytes, message.get()); };
+    if (bytes->Length() > kParsedAtOnce) {
+      Begin(call, nullptr, Pace::kAny,
+            [parse, message, handler = std::move(handler)](Call& it) -> absl::Status {
+              PM_RETURN_IF_ERROR(parse());
+              PM_RETURN_IF_ERROR(it.Admit(*message));
+              return handler(it, *message);
+            });
+      return;
+    }
+    if (absl::Status parsed = Guarded(parse); !parsed.ok()) {
       Begin(call, nullptr, Pace::kBrief, [parsed = std::move(parsed)](Call&) { return parsed; });
       return;
     }
     Begin(call, message.get(), pace(*message),
           [message, handler = std::move(handler)](Call& it) { return handler(it, *message); });
   }
+
+  // What `run` returns; memory that runs out in it is RESOURCE_EXHAUSTED, any other exception
+  // INTERNAL.
+  static absl::Status Guarded(absl::FunctionRef<absl::Status()> run);
 
   Call::Parts NewCall(grpc::CallbackServerContext* context, absl::string_view rpc);
   // Answers the call, now or from another thread. request: null when the handler shows messages to
@@ -157,6 +178,7 @@ class Gate {
 
   const GateParts parts_;
   RateLimits rates_;
+  ByteBudget parsed_{"memory of the messages of all calls in bytes", "max_parsed_memory"};
   LineBudget lines_;
   IdleCalls idle_;
   mutable std::mutex mutex_;  // guards limits_

@@ -87,7 +87,7 @@ class ReadingCall final : public ReactorCall<grpc::ServerReadReactor<grpc::ByteB
       this->StartRead(&bytes_);
       return read_.Wait();
     });
-    return came && this->Accept(AtNumber(number_++, Parse(bytes_, message)));
+    return came && this->Accept(AtNumber(number_++, this->Parse(bytes_, message)));
   }
 
  private:

@@ -2,17 +2,37 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "common/protocol/message_memory.h"
 
 namespace privatemail {
+
+namespace {
+
+absl::Status NoMessage(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) {
+  return absl::InvalidArgumentError(absl::StrCat("message must be a ", type.full_name(),
+                                                 ", but its ", bytes.Length(),
+                                                 " bytes cannot be parsed as one"));
+}
+
+}  // namespace
 
 absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   grpc::ByteBuffer shared(bytes);  // the reader would take the slices away
   grpc::ProtoBufferReader reader(&shared);
   if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("message must be a ", message->GetDescriptor()->full_name(), ", but its ",
-                   bytes.Length(), " bytes cannot be parsed as one"));
+  return NoMessage(bytes, *message->GetDescriptor());
+}
+
+absl::StatusOr<int64_t> MemoryOfParsed(const grpc::ByteBuffer& bytes,
+                                       const google::protobuf::Descriptor& type) {
+  grpc::ByteBuffer shared(bytes);
+  grpc::ProtoBufferReader reader(&shared);
+  if (!reader.status().ok()) return NoMessage(bytes, type);
+  const std::optional<int64_t> memory = MessageMemory(type, &reader);
+  return memory.has_value() ? absl::StatusOr<int64_t>(*memory) : NoMessage(bytes, type);
 }
 
 grpc::ByteBuffer ToWire(const std::string& bytes) {

@@ -2,12 +2,15 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_WIRE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_WIRE_H_
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace privatemail {
 
@@ -15,6 +18,10 @@ namespace privatemail {
 // to parse by itself, would answer UNIMPLEMENTED without a word, past every log, and end a stream
 // as if it were complete.
 absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+
+// What the message takes once it is parsed, about (message_memory.h). Errors as Parse.
+absl::StatusOr<int64_t> MemoryOfParsed(const grpc::ByteBuffer& bytes,
+                                       const google::protobuf::Descriptor& type);
 
 grpc::ByteBuffer ToWire(const std::string& bytes);
 

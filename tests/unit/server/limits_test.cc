@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/audit_lines.h"
@@ -128,42 +129,6 @@ TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
   const absl::Status status = Create(request);
   EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
   EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
-}
-
-DaemonOptions LittleMemory() {
-  DaemonOptions options;
-  options.limits.max_request_memory = 1000;
-  options.limits.max_build_memory = 1;
-  return options;
-}
-
-class MemoryLimitsTest : public LimitsTest {
- protected:
-  MemoryLimitsTest() : LimitsTest(LittleMemory()) {}
-};
-
-TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
-  const v1::GetCollectionResponse birds = MakeBirds(6, false);
-  EXPECT_THAT(Retrieve(birds, 1),
-              FailsWith(kExhausted, "more than the limit of 1000 (max_request_memory)"));
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress),
-              FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
-}
-
-// 12 anchors of 4 dimensions have 576 bytes as they come and in double.
-TEST_F(MemoryLimitsTest, OfAnchorsOfANewCollectionNameLimitAndValue) {
-  v1::CreateCollectionRequest request = Birds();
-  ToProto(FloatMatrix::Random(12, 7).eval(), request.mutable_anchors());
-  EXPECT_THAT(Create(request),
-              FailsWith(kExhausted,
-                        "memory of the anchors in bytes is 1008, more than the limit "
-                        "of 1000 (max_request_memory)"));
-  // What is announced counts, whatever came.
-  request.mutable_anchors()->set_rows(100'000);
-  request.mutable_anchors()->set_cols(65'536);
-  EXPECT_THAT(Create(request), FailsWith(kExhausted, "in bytes is 78643200000, more than"));
-  EXPECT_THAT(Create(Birds()), IsOk());
 }
 
 class AnswerLimitsTest : public LimitsTest {

@@ -295,17 +295,20 @@ class OfMemory : public SnapshotLimitsTest {
  protected:
   static DaemonOptions Little() {
     DaemonOptions options = Tight();
-    options.limits.max_request_memory = 575;
+    options.limits.max_request_memory = 65536;
+    options.limits.max_anchors = 2000;
     return options;
   }
   OfMemory() : SnapshotLimitsTest(Little()) {}
 };
 
 TEST_F(OfMemory, AnchorsAreLimitedToo) {
-  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
+  contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
               FailsWith(kExhausted,
-                        "memory of the anchors of the snapshot in bytes is 576, more "
-                        "than the limit of 575 (max_request_memory)"));
+                        "memory of the anchors of the snapshot in bytes is 96000, more "
+                        "than the limit of 65536 (max_request_memory)"));
   EXPECT_EQ(Collections(), 0);
 }
 
