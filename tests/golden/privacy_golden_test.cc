@@ -3,6 +3,7 @@
 
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
+#include "client/privacy/cell_mechanism.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/inference_privacy_calibration.h"
 #include "client/privacy/published_gaussian_sensitivity.h"
@@ -27,6 +28,27 @@ TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
     ExpectSame(bound->m, golden.at("M"));
     ExpectSame(bound->sensitivity_as_printed, golden.at("delta_as_printed"));
     ExpectSame(bound->sensitivity_its_proof_supports, golden.at("delta_its_proof_supports"));
+  }
+}
+
+TEST(CellsGolden, EqualTheReference) {
+  ASSERT_EQ(Golden().at("cells").size(), 5u);
+  for (const json& golden : Golden().at("cells")) {
+    const auto mechanism = CellMechanism::Create(
+        {golden.at("cells"), golden.at("ask"), golden.at("focus"), golden.at("epsilon")});
+    ASSERT_TRUE(mechanism.ok()) << mechanism.status();
+    const std::vector<double> overlaps = mechanism->OverlapProbabilities();
+    double included = 0;
+    for (size_t i = 0; i < golden.at("overlap_values").size(); ++i) {
+      const int overlap = golden.at("overlap_values")[i];
+      const double expected = golden.at("overlap_probabilities")[i];
+      EXPECT_NEAR(overlaps[static_cast<size_t>(overlap)], expected, 1e-11 * expected);
+      included += overlap * overlaps[static_cast<size_t>(overlap)];
+    }
+    const double share = golden.at("ask").get<double>() / golden.at("cells").get<double>();
+    EXPECT_NEAR(included / golden.at("focus").get<double>(), golden.at("any_best_cell_included"),
+                1e-11);
+    EXPECT_NEAR(CellCeiling(golden.at("epsilon"), share), golden.at("ceiling"), 1e-12);
   }
 }
 
