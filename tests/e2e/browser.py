@@ -101,4 +101,4 @@ class Browser:
     def value_of(self, expression):
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, f"{expression}: {answer}"
-        return answer["result"]["value"]
+        return answer["result"].get("value")

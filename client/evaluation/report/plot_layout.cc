@@ -12,9 +12,9 @@ using Mark = FigureSeries::Mark;
 
 constexpr double kNarrowestPanel = 280;
 constexpr double kGap = 32;             // between panels
-constexpr double kBesideWidth = 236;    // of a legend beside the plot
+constexpr double kBesideWidth = 250;    // of a legend beside the plot
 constexpr double kRoomForBeside = 640;  // of the page
-constexpr double kTickLength = 10;      // from a tick's text to the plot
+constexpr double kTickLength = 14;      // from a tick's text to the plot
 constexpr double kTickHeight = 26;      // of ticks' text below the plot
 constexpr double kValueWidth = 52;      // of the number at a bar's end
 
@@ -132,12 +132,13 @@ Cell MakeCell(const Figure& figure, const PlotScales& scales, double width, doub
   const std::string& upward = scales.categories ? figure.x.label : figure.y.label;
   const std::string& across = scales.categories ? figure.y.label : figure.x.label;
   cell.texts.upward_label = WrappedLabel(upward, cell.width);
-  cell.texts.across_label = WrappedLabel(across, cell.plot_width());
+  cell.texts.across_label = WrappedLabel(across, cell.width);
   size_t title_lines = 0;
   for (const FigurePanel& panel : figure.panels) {
     title_lines = std::max(title_lines, WrappedLabel(panel.title, cell.width).size());
   }
-  cell.head = kPlotLine * static_cast<double>(title_lines) + Lines(cell.texts.upward_label) + 10;
+  cell.head =
+      kPlotLine * static_cast<double>(title_lines) + Lines(cell.texts.upward_label) + kHeadGap;
   cell.foot = kTickHeight + Lines(cell.texts.across_label);
   return cell;
 }
@@ -167,7 +168,7 @@ PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, 
   if (with_title) layout.title = Wrapped(figure.title, kTitleFontSize, width);
   layout.legend_beside = figure.panels.size() == 1 && width >= kRoomForBeside &&
                          !scales.categories && !Has(figure, Mark::kScatter);
-  layout.legend = LegendOf(figure, styles, layout.legend_beside ? kBesideWidth - 36 : width);
+  layout.legend = LegendOf(figure, styles, layout.legend_beside ? kBesideWidth - 44 : width);
   layout.legend_beside &= !layout.legend.empty();
   Cell cell = MakeCell(figure, scales, (width - kGap * (columns - 1)) / columns,
                        layout.legend_beside ? kBesideWidth : 0);
@@ -184,7 +185,7 @@ PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, 
   layout.height = top + (figure.panels.empty() ? 0 : cell.height());
   if (layout.legend_beside) {
     const PlotFrame& frame = layout.panels[0].frame;
-    StackBeside(figure.panels[0], frame, frame.box.right() + 36, &layout.legend);
+    StackBeside(figure.panels[0], frame, frame.box.right() + 44, &layout.legend);
   } else if (!layout.legend.empty()) {
     layout.height += kRowGap;
     layout.height += FlowBelow({0, layout.height, width, 0}, &layout.legend);

@@ -14,6 +14,7 @@ namespace privatemail {
 
 inline constexpr double kPlotFontSize = 13;
 inline constexpr double kPlotLine = 18;  // from one line of text to the next
+inline constexpr double kHeadGap = 14;   // between the text above a plot and the plot
 inline constexpr double kTitleFontSize = 17;
 inline constexpr double kTitleLine = 24;
 

@@ -82,6 +82,31 @@ double WidthOf(const LegendEntry& entry) {
   return width + (entry.sample ? kLegendSample : 0);
 }
 
+// Entries that touch each other.
+struct Stack {
+  double top;
+  double height;
+  size_t entries;
+};
+
+// Moves the last stack between the limits, and as long as it overlaps the one above it makes one of
+// both, about the middle between where they wanted to be.
+void Merge(double highest, double lowest, std::vector<Stack>* stacks) {
+  while (true) {
+    Stack& last = stacks->back();
+    last.top = std::max(std::min(last.top, lowest - last.height), highest);
+    if (stacks->size() == 1) return;
+    Stack& above = (*stacks)[stacks->size() - 2];
+    if (above.top + above.height <= last.top) return;
+    const auto weight = static_cast<double>(above.entries);
+    const double wanted =
+        (above.top * weight + (last.top - above.height) * static_cast<double>(last.entries)) /
+        (weight + static_cast<double>(last.entries));
+    above = {wanted, above.height + last.height, above.entries + last.entries};
+    stacks->pop_back();
+  }
+}
+
 std::string DrawSample(const LegendEntry& entry, const std::string& hatch_fill) {
   const double y = entry.box.top + kLegendLine / 2;
   const Spot middle = {entry.box.left + kSampleWidth / 2, y};
@@ -153,17 +178,22 @@ double StackHeight(const std::vector<LegendEntry>& entries) {
 
 void StackBeside(const FigurePanel& panel, const PlotFrame& frame, double left,
                  std::vector<LegendEntry>* entries) {
-  double lowest = frame.box.top;
-  for (LegendEntry& entry : *entries) {  // from the highest end to the lowest
+  constexpr double kAbove = 14;  // the plot, where the label of its axis leaves room
+  double top = frame.box.top - kAbove;
+  std::vector<Stack> stacks;
+  for (const LegendEntry& entry : *entries) {  // from the highest end to the lowest
     const std::optional<FigurePoint> last = LastPoint(panel, entry.style);
-    const double wanted = last ? frame.Upward(last->y) - kLegendLine / 2 : frame.box.bottom();
-    entry.box = {left, std::max(wanted, lowest), WidthOf(entry), HeightOf(entry)};
-    lowest = entry.box.bottom();
+    const double end = last ? frame.Upward(last->y) : frame.box.bottom();
+    stacks.push_back({end - kLegendLine / 2, HeightOf(entry), 1});
+    Merge(top, frame.box.bottom() + kLegendLine / 2, &stacks);
   }
-  double highest = frame.box.bottom() + kLegendLine / 2;
-  for (auto entry = entries->rbegin(); entry != entries->rend(); ++entry) {
-    entry->box.top = std::min(entry->box.top, highest - entry->box.height);
-    highest = entry->box.top;
+  auto entry = entries->begin();
+  for (const Stack& stack : stacks) {
+    top = stack.top;
+    for (size_t i = 0; i < stack.entries; ++i, ++entry) {
+      entry->box = {left, top, WidthOf(*entry), HeightOf(*entry)};
+      top = entry->box.bottom();
+    }
   }
 }
 
