@@ -42,6 +42,11 @@ std::string XCell(const FigureAxis& axis, double x) {
   return Cell(axis.categories.at(static_cast<size_t>(x)));
 }
 
+// Of a value that holds for every x.
+std::string AllCell(const FigureAxis& axis) {
+  return axis.categories.empty() ? "<td class=\"number\">all</td>" : "<td>all</td>";
+}
+
 std::string HeadCell(absl::string_view text, bool number) {
   return absl::StrCat("<th scope=\"col\"", number ? " class=\"number\"" : "", ">", Escaped(text),
                       "</th>");
@@ -54,7 +59,8 @@ std::string Head(const Figure& figure, const Columns& columns) {
   std::string head;
   if (columns.panels) head += HeadCell("panel", false);
   head += HeadCell("series", false);
-  head += HeadCell(name(figure.x, "x"), figure.x.categories.empty());
+  head += HeadCell(name(figure.x, figure.x.categories.empty() ? "x" : "category"),
+                   figure.x.categories.empty());
   head += HeadCell(name(figure.y, "y"), true);
   if (columns.bands) head += HeadCell("band from", true) + HeadCell("to", true);
   if (columns.groups) head += HeadCell("class", true);
@@ -63,12 +69,11 @@ std::string Head(const Figure& figure, const Columns& columns) {
 
 std::string Row(const Figure& figure, const Columns& columns, const FigurePanel& panel,
                 const FigureSeries& series, const FigurePoint& point) {
-  // A reference's single point holds for every x.
   const bool level = series.mark == FigureSeries::Mark::kReference && series.points.size() == 1;
   std::string row = "<tr>";
   if (columns.panels) row += Cell(panel.title);
   row += Cell(series.name);
-  row += level ? Cell("all") : XCell(figure.x, point.x);
+  row += level ? AllCell(figure.x) : XCell(figure.x, point.x);
   row += NumberCell(point.y);
   if (columns.bands) row += NumberCell(point.low) + NumberCell(point.high);
   if (columns.groups) absl::StrAppend(&row, "<td class=\"number\">", point.group, "</td>");

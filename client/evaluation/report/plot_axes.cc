@@ -1,5 +1,7 @@
 #include "client/evaluation/report/plot_axes.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
@@ -22,6 +24,17 @@ std::string Lines(double x, double y, double line_height, absl::string_view styl
     y += line_height;
   }
   return drawn;
+}
+
+// Below the middle of the plot, unless the label is wider and would leave the panel.
+double MiddleOfLabel(const PanelPlace& place) {
+  double half = 0;
+  for (const std::string& line : place.across_label) {
+    half = std::max(half, TextWidth(line, kPlotFontSize) / 2);
+  }
+  const Box& box = place.frame.box;
+  const double rightmost = place.left + place.width - half;
+  return std::max(place.left + half, std::min(box.left + box.width / 2, rightmost));
 }
 
 std::string DrawNames(const PanelPlace& place) {
@@ -80,10 +93,9 @@ std::string DrawAxes(const PanelPlace& place) {
   double y = place.top + 13;
   texts += Lines(place.left, y, kPlotLine, "strong", place.title);
   // Panels of a row have their plots at one height, whether their titles take one line or two.
-  y = box.top - 10 - kPlotLine * static_cast<double>(place.upward_label.size()) + 14;
+  y = box.top - kHeadGap - kPlotLine * static_cast<double>(place.upward_label.size()) + 14;
   texts += Lines(place.left, y, kPlotLine, "label", place.upward_label);
-  texts +=
-      Lines(box.left + box.width / 2, box.bottom() + 40, kPlotLine, "middle", place.across_label);
+  texts += Lines(MiddleOfLabel(place), box.bottom() + 40, kPlotLine, "middle", place.across_label);
   return absl::StrCat("<path class=\"axis\" d=\"", lines, "\"/>\n", texts, "\n");
 }
 

@@ -24,6 +24,16 @@ Strip StripOf(size_t series, size_t count) {
   return {first + kBetween / 2, first + width - kBetween / 2};
 }
 
+// Three digits of the longest bar, and as many behind the point for all, as in a column.
+std::string ValueText(double value, const AxisRange& range) {
+  constexpr int kMostDecimals = 6;
+  constexpr int kMostZeros = 3;
+  const double largest = std::max(std::abs(range.low), std::abs(range.high));
+  const int decimals = 2 - static_cast<int>(std::floor(std::log10(largest)));
+  if (decimals < -kMostZeros || decimals > kMostDecimals) return NumberText(value, 3);
+  return FixedText(value, std::max(0, decimals));
+}
+
 std::string DrawBar(const FigurePoint& point, const Strip& strip, const PlotFrame& frame,
                     const SeriesStyle& style, absl::string_view id_prefix) {
   constexpr double kTextGap = 7;
@@ -44,7 +54,7 @@ std::string DrawBar(const FigurePoint& point, const Strip& strip, const PlotFram
     text_left = std::max(text_left, frame.Across(std::min(point.high, y.high)) + kTextGap);
   }
   absl::StrAppend(&drawn, "<text class=\"small strong\" x=\"", Pixels(text_left), "\" y=\"",
-                  Pixels((top + bottom) / 2 + 4), "\">", NumberText(point.y, 3), "</text>\n");
+                  Pixels((top + bottom) / 2 + 4), "\">", ValueText(point.y, y), "</text>\n");
   return drawn;
 }
 

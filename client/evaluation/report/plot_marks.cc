@@ -115,7 +115,8 @@ std::string DrawReference(const FigureSeries& series, const PlotFrame& frame,
     points.front().x -= 0.5;
     points.back().x += 0.5;
   }
-  return Path("reference", style.colour, LinePath(points, frame), Dashes(style));
+  const std::string path = LinePath(points, frame);
+  return Path("halo", style.colour, path) + Path("reference", style.colour, path, Dashes(style));
 }
 
 std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame,

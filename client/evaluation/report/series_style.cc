@@ -132,6 +132,7 @@ absl::string_view PlotStyleSheet() {
 .plot .paper{fill:#fff}.plot .grid{stroke:#e6e9ed;fill:none}.plot .axis{stroke:#8a939f;fill:none}
 .plot .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}
 .plot .reference{fill:none;stroke:currentColor;stroke-width:1.6}
+.plot .halo{fill:none;stroke:#fff;stroke-width:4;opacity:.75}
 .plot .leader{fill:none;stroke:currentColor;opacity:.45}
 .plot .band{fill:currentColor;opacity:.13}.plot .whisker{fill:none;stroke:#14181d;stroke-width:1.3}
 .plot .point{fill:currentColor}.plot .hollow{fill:#fff;stroke:currentColor;stroke-width:1.5}
@@ -143,7 +144,7 @@ absl::string_view PlotStyleSheet() {
 @media screen and (prefers-color-scheme:dark){
 .plot text{fill:#b9c0ca}.plot .strong{fill:#f0f2f5}.plot .paper{fill:#15181d}
 .plot .grid{stroke:#2a2f37}.plot .axis{stroke:#707985}.plot .whisker{stroke:#f0f2f5}
-.plot .hollow{fill:#15181d}.plot .band{opacity:.2}
+.plot .hollow{fill:#15181d}.plot .halo{stroke:#15181d}.plot .band{opacity:.2}
 .plot .c0{color:#3f9fdc}.plot .c5{color:#f0f2f5}.plot .quiet{color:#98a1ad}}
 )css";
 }
