@@ -157,7 +157,8 @@ AxisRange FitRange(const FigureAxis& axis, const std::vector<double>& values, Ax
 
 double PlaceOn(const AxisRange& range, double value) {
   if (!range.logarithmic) return (value - range.low) / (range.high - range.low);
-  return std::log(value / range.low) / std::log(range.high / range.low);
+  // Logarithms and not one of a quotient, which may be too large.
+  return (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low));
 }
 
 std::vector<AxisTick> AxisTicks(const AxisRange& range, int most) {

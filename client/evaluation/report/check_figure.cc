@@ -29,10 +29,10 @@ absl::Status CheckDrawable(const std::string& field, const FigureAxis& axis, dou
     return Wrong(field, "positive on a logarithmic axis", Exactly(value));
   }
   if (axis.logarithmic && !(value >= kSmallestLogarithmic)) {
-    return Wrong(field, "at least 1e-300 on a logarithmic axis", Exactly(value));
+    return Wrong(field, "at least 1e-250 on a logarithmic axis", Exactly(value));
   }
   if (!(std::abs(value) <= kLargestDrawn)) {
-    return Wrong(field, "at most 1e300 in size", Exactly(value));
+    return Wrong(field, "at most 1e250 in size", Exactly(value));
   }
   return absl::OkStatus();
 }

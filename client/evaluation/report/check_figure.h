@@ -10,10 +10,10 @@
 
 namespace privatemail {
 
-// Beyond this the length of an axis might not be a number.
-inline constexpr double kLargestDrawn = 1e300;
-// Below this doubles lose digits.
-inline constexpr double kSmallestLogarithmic = 1e-300;
+// Beyond this the ends of an axis might not be numbers.
+inline constexpr double kLargestDrawn = 1e250;
+// The same for an axis whose unit is a factor.
+inline constexpr double kSmallestLogarithmic = 1e-250;
 
 // INVALID_ARGUMENT: an id that is no part of a file name. `field` names it.
 absl::Status CheckFigureId(absl::string_view field, const std::string& id);

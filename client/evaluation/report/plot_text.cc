@@ -41,7 +41,7 @@ size_t BytesOf(absl::string_view text, size_t count) {
 }
 
 std::string Formatted(double value, std::chars_format format, int precision) {
-  char text[400];  // 1e300 has 301 digits before the point
+  char text[400];  // 1e250 has 251 digits before the point
   return std::string(text, std::to_chars(text, text + sizeof(text), value, format, precision).ptr);
 }
 
