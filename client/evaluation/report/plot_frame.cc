@@ -1,5 +1,7 @@
 #include "client/evaluation/report/plot_frame.h"
 
+#include <algorithm>
+
 namespace privatemail {
 namespace {
 
@@ -30,6 +32,12 @@ Needs Collect(const Figure& figure) {
   return needs;
 }
 
+// Far beyond an end that is given a coordinate would be no number that SVG knows.
+double NearPlace(const AxisRange& range, double value) {
+  constexpr double kFar = 100;  // plots
+  return std::clamp(PlaceOn(range, value), -kFar, kFar);
+}
+
 }  // namespace
 
 PlotScales FitScales(const Figure& figure) {
@@ -45,11 +53,11 @@ PlotScales FitScales(const Figure& figure) {
 }
 
 double PlotFrame::Across(double value) const {
-  return box.left + box.width * PlaceOn(scales.across(), value);
+  return box.left + box.width * NearPlace(scales.across(), value);
 }
 
 double PlotFrame::Upward(double value) const {
-  const double place = PlaceOn(scales.upward(), value);
+  const double place = NearPlace(scales.upward(), value);
   return box.top + box.height * (scales.categories ? place : 1 - place);
 }
 

@@ -96,11 +96,15 @@ std::string PointPath(int shape, Spot centre, double radius) {
                         Pixels(2 * radius), " 0", arc, Pixels(-2 * radius), " 0z");
   }
   std::string path;
+  Spot former = {0, 0};
   for (int i = 0; i < form.corners; ++i) {
     const double angle = (form.first_degrees + 360.0 * i / form.corners) * M_PI / 180;
     const double reach = i % 2 == 1 ? radius * form.inner : radius;
-    absl::StrAppend(&path, i == 0 ? "M" : "L", Pixels(centre.x + reach * std::cos(angle)), " ",
-                    Pixels(centre.y + reach * std::sin(angle)));
+    const Spot corner = {centre.x + reach * std::cos(angle), centre.y + reach * std::sin(angle)};
+    // Differences are short, which counts where there are thousands of points.
+    absl::StrAppend(&path, i == 0 ? "M" : "l", Pixels(corner.x - former.x), " ",
+                    Pixels(corner.y - former.y));
+    former = corner;
   }
   return path + "z";
 }

@@ -104,7 +104,7 @@ absl::StatusOr<std::string> InlineSvg(const Figure& figure, double width) {
   PM_RETURN_IF_ERROR(CheckFigure(figure));
   const std::vector<SeriesStyle> styles = StylesOf(figure);
   const PlotLayout layout = LayOut(figure, styles, width, /*with_title=*/false);
-  const std::string id_prefix = absl::StrCat(figure.id, "-", Pixels(width));
+  const std::string id_prefix = absl::StrCat("plot-", figure.id, "-", Pixels(width));
   return absl::StrCat(Opening(figure, id_prefix, 0, 0, layout.width, layout.height),
                       DrawContent(figure, layout, styles, id_prefix), "</svg>\n");
 }

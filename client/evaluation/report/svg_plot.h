@@ -19,7 +19,7 @@ inline constexpr double kPhoneWidth = 358;
 absl::StatusOr<std::string> StandAloneSvg(const Figure& figure);
 
 // An <svg> element for a page of HTML that has the title and PlotStyleSheet() itself. `width`: more
-// than 200. Its ids begin with the figure's, a '-' and the width.
+// than 200. Its ids begin with "plot-", the figure's and the width.
 absl::StatusOr<std::string> InlineSvg(const Figure& figure, double width);
 
 }  // namespace privatemail
