@@ -112,6 +112,8 @@ TEST(SvgPlot, APointLiesWhereTheTicksSayItsValueIs) {
     const std::vector<double> line =
         Numbers(WithClass(elements, "line").front().attributes.at("d"));
     ASSERT_EQ(line.size(), 6U);
+    EXPECT_LT(TickPixel(elements, "1", false), TickPixel(elements, "100", false));
+    EXPECT_GT(TickPixel(elements, "0.2", true), TickPixel(elements, "1.0", true));
     EXPECT_NEAR(line[0], TickPixel(elements, "1", false), 0.15);
     EXPECT_NEAR(line[1], TickPixel(elements, "0.2", true), 0.15);
     EXPECT_NEAR(line[2], TickPixel(elements, "10", false), 0.15);
