@@ -16,7 +16,8 @@ from browser import NAMES, Browser, find_browser
 from png import colours
 
 SKIPPED = 77
-WIDTHS = {1280: 900, 390: 844}
+# Desktop and phone, and both sides of the width at which the page changes over.
+WIDTHS = {1280: 900, 840: 900, 839: 900, 390: 844}
 FEWEST_COLOURS = 12  # in a plot with a grid, text, and a series or two
 LEAST_DRAWN = 0.01  # of its pixels
 SMALLEST_TEXT = 10  # pixels on the screen

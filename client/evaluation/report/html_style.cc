@@ -28,7 +28,7 @@ section{margin:64px 0 0;padding:40px 0 0;border-top:1px solid var(--rule);scroll
 figure{margin:30px 0 0}
 figure svg{display:block;width:100%;height:auto}
 .page svg{max-width:920px}
-.phone{display:none;max-width:430px;margin:0 auto}
+.phone{display:none;max-width:480px;margin:0 auto}
 details{margin:22px 0 0;font-size:15px}
 summary{cursor:pointer;color:var(--link);width:fit-content;padding:4px 0}
 .table{margin:10px 0 0;max-height:460px;overflow:auto;border:1px solid var(--rule);border-radius:6px}
@@ -40,7 +40,7 @@ tbody tr:first-child td{border-top:0}
 .number{text-align:right}
 .files,footer{font-size:15px;color:var(--soft)}
 footer{margin:72px 0 0;padding:24px 0 0;border-top:1px solid var(--rule)}
-@media (max-width:719px){
+@media (max-width:839px){
 body{font-size:16px}
 .sheet{padding:36px 16px 64px}
 h1{font-size:27px}h2{font-size:21px}

@@ -7,7 +7,7 @@
 namespace privatemail {
 
 // CSS of the page around the plots, whose own is PlotStyleSheet(): light and dark, wide and narrow,
-// on paper. Below 720 px it shows what has the class "phone" instead of what has "page".
+// on paper. Below 840 px it shows what has the class "phone" instead of what has "page".
 absl::string_view HtmlStyleSheet();
 
 }  // namespace privatemail
