@@ -10,6 +10,9 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SECONDS = 60
+OPTIONS = ("--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
+           "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
+           "--disable-sync")
 
 
 def find_browser():
@@ -24,10 +27,8 @@ class Browser:
         to_read, self.to_write = os.pipe()
         self.from_read, from_write = os.pipe()
         # DevTools over a pipe: commands on descriptor 3, answers on 4. The shell moves them there.
-        command = ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program,
-                   "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
-                   "--disable-sync", f"--user-data-dir={self.folder.name}/profile"]
+        command = ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *OPTIONS,
+                   f"--user-data-dir={self.folder.name}/profile"]
         own = {name: f"{self.folder.name}/{name}" for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
         with open(f"{self.folder.name}/log", "wb") as log:
             self.process = subprocess.Popen(command, pass_fds=(to_read, from_write), stdout=log, stderr=log,

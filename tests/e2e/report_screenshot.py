@@ -16,8 +16,8 @@ from browser import NAMES, Browser, find_browser
 from png import colours
 
 SKIPPED = 77
-# Desktop and phone, and both sides of the width at which the page changes over.
-WIDTHS = {1280: 900, 840: 900, 839: 900, 390: 844}
+WIDTHS = {1280: 900, 390: 844}  # and the heights of a desktop's and a phone's window
+TURN = (840, 839)  # on both sides of the width at which the page changes over
 FEWEST_COLOURS = 12  # in a plot with a grid, text, and a series or two
 LEAST_DRAWN = 0.01  # of its pixels
 SMALLEST_TEXT = 10  # pixels on the screen
@@ -110,7 +110,7 @@ def screenshot(browser, box, scale, path=None):
 
 
 def check_drawn(browser, plot):
-    counts = colours(screenshot(browser, plot, 0.5))
+    counts = colours(screenshot(browser, plot, 0.25))
     share = 1 - max(counts.values()) / sum(counts.values())
     assert len(counts) >= FEWEST_COLOURS, f"{plot['id']} has {len(counts)} colours"
     assert share >= LEAST_DRAWN, f"{plot['id']} is blank but for {share:.4f} of it"
@@ -118,6 +118,14 @@ def check_drawn(browser, plot):
 
 def facts_of(browser):
     return json.loads(browser.value_of(FACTS))
+
+
+def check_turn(browser, url, figures):
+    browser.prefer("light")
+    for width in TURN:
+        browser.resize(width, 900)
+        browser.open(url)
+        check_page(facts_of(browser), width, figures)
 
 
 def check_width(browser, url, width, figures, folder):
@@ -169,8 +177,10 @@ def main():
     subprocess.run([sys.argv[1], str(folder / "report")], check=True)
     figures = json.loads((folder / "report" / "results.json").read_text(encoding="utf-8"))["figures"]
     with Browser(program) as browser:
+        url = (folder / "report" / "index.html").as_uri()
         for width in WIDTHS:
-            check_width(browser, (folder / "report" / "index.html").as_uri(), width, figures, folder)
+            check_width(browser, url, width, figures, folder)
+        check_turn(browser, url, figures)
         check_files(browser, folder, figures)
     print(f"{len(figures)} figures at {' and '.join(map(str, WIDTHS))} px; screenshots in {folder}")
     return 0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "client/evaluation/report/check_figure.h"
 #include "client/evaluation/report/plot_text.h"
@@ -83,12 +84,14 @@ std::string TickText(double value, double step, double largest) {
 
 std::vector<AxisTick> LinearTicks(const AxisRange& range, int most) {
   const double step = RoundStep(range.high - range.low, most);
-  const double first = std::ceil(range.low / step - kHair);
-  const double last = std::floor(range.high / step + kHair);
+  // At most some 1e9 in size: no range is narrower than kNarrowest of its values.
+  const auto first = static_cast<int64_t>(std::ceil(range.low / step - kHair));
+  const auto last = static_cast<int64_t>(std::floor(range.high / step + kHair));
   const double largest = std::max(std::abs(range.low), std::abs(range.high));
   std::vector<AxisTick> ticks;
-  for (double i = first; i <= last; ++i) {
-    ticks.push_back({i * step, TickText(i * step, step, largest)});
+  for (int64_t i = first; i <= last; ++i) {
+    const double value = static_cast<double>(i) * step;
+    ticks.push_back({value, TickText(value, step, largest)});
   }
   return ticks;
 }
