@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what PrivateMail is built and tested with: Debian 12 packages only, no other source.
 # Works as root and for a user who may use sudo. Does nothing when everything is there already.
-# usage: setup.sh [--build-only]    only what the release preset needs: no tests, no fuzzers, no compiler cache
+# usage: setup.sh [--build-only | --with-browser]
+#   --build-only    only what the release preset needs: no tests, no fuzzers, no compiler cache
+#   --with-browser  Chromium as well, 0.4 GB, in which one test reads the report of an evaluation
 set -euo pipefail
 
 packages=(
@@ -15,7 +17,7 @@ packages=(
 )
 case "$*" in
   --build-only) ;;
-  "")
+  "" | --with-browser)
     packages+=(
       ccache git
       postgresql
@@ -24,9 +26,10 @@ case "$*" in
       python3 python3-numpy python3-scipy openssl
       libopenmpi-dev openmpi-bin
     )
+    if [ "$*" = --with-browser ]; then packages+=(chromium); fi
     ;;
   *)
-    echo "setup: the only option is --build-only, but these were given: $*" >&2
+    echo "setup: the only options are --build-only and --with-browser, one of them, but these were given: $*" >&2
     exit 2
     ;;
 esac

@@ -3,7 +3,7 @@
 # answers, the containers' as well. Ends with CTest's summary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-deploy/setup.sh
+deploy/setup.sh --with-browser
 cmake --preset fuzz
 cmake --build --preset fuzz
 ctest --preset fuzz

@@ -1,0 +1,160 @@
+#include "client/evaluation/report/plot_marks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/report/plot_bars.h"
+#include "client/evaluation/report/plot_text.h"
+
+namespace privatemail {
+namespace {
+
+using Mark = FigureSeries::Mark;
+
+constexpr size_t kMostPoints = 24;  // drawn on one line: more would hide it
+
+bool IsDrawn(const FigurePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
+
+std::string At(Spot spot) { return absl::StrCat(Pixels(spot.x), " ", Pixels(spot.y)); }
+
+// A band's lower end may be 0 where the axis is logarithmic.
+Spot LowEnd(const PlotFrame& frame, const FigurePoint& point) {
+  return frame.At(point.x, std::max(point.low, frame.scales.y.low));
+}
+
+bool HasBand(const FigurePoint& point) {
+  return IsDrawn(point) && std::isfinite(point.low) && std::isfinite(point.high);
+}
+
+std::vector<FigurePoint> InOrder(const FigureSeries& series) {
+  std::vector<FigurePoint> points = series.points;
+  // NaN has no place in an order.
+  const auto finite = std::stable_partition(
+      points.begin(), points.end(), [](const auto& point) { return std::isfinite(point.x); });
+  points.erase(finite, points.end());
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& left, const auto& right) { return left.x < right.x; });
+  return points;
+}
+
+std::string Path(absl::string_view style_class, absl::string_view colour, absl::string_view d,
+                 absl::string_view more = "") {
+  if (d.empty()) return "";
+  return absl::StrCat("<path class=\"", style_class, " ", colour, "\"", more, " d=\"", d, "\"/>\n");
+}
+
+// One area for each stretch of points that have a band.
+std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
+  const std::vector<FigurePoint> points = InOrder(series);
+  std::string areas;
+  std::string whiskers;
+  for (size_t first = 0; first < points.size();) {
+    size_t end = first;
+    while (end < points.size() && HasBand(points[end])) ++end;
+    if (end == first + 1) absl::StrAppend(&whiskers, WhiskerPath(frame, points[first]));
+    if (end > first + 1) {
+      for (size_t i = first; i < end; ++i) {
+        absl::StrAppend(&areas, i == first ? "M" : "L", At(frame.At(points[i].x, points[i].high)));
+      }
+      for (size_t i = end; i > first; --i) {
+        absl::StrAppend(&areas, "L", At(LowEnd(frame, points[i - 1])));
+      }
+      areas += "z";
+    }
+    first = end + 1;
+  }
+  return Path("band", style.colour, areas) + Path("whisker", style.colour, whiskers);
+}
+
+std::string LinePath(const std::vector<FigurePoint>& points, const PlotFrame& frame) {
+  std::string path;
+  bool gap = true;
+  for (const FigurePoint& point : points) {
+    if (IsDrawn(point)) absl::StrAppend(&path, gap ? "M" : "L", At(frame.At(point.x, point.y)));
+    gap = !IsDrawn(point);
+  }
+  return path;
+}
+
+std::string Dashes(const SeriesStyle& style) {
+  return style.dash.empty() ? "" : absl::StrCat(" stroke-dasharray=\"", style.dash, "\"");
+}
+
+std::string PointsOn(const std::vector<FigurePoint>& points, const PlotFrame& frame,
+                     const SeriesStyle& style) {
+  const size_t stride = (points.size() + kMostPoints - 1) / kMostPoints;
+  std::string path;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const bool shown = i % stride == 0 || i + 1 == points.size();
+    if (!shown || !IsDrawn(points[i])) continue;
+    absl::StrAppend(&path, PointPath(style.shape, frame.At(points[i].x, points[i].y), 3.6));
+  }
+  return Path(style.hollow ? "hollow" : "point", style.colour, path);
+}
+
+std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
+  const std::vector<FigurePoint> points = InOrder(series);
+  return Path("line", style.colour, LinePath(points, frame), Dashes(style)) +
+         PointsOn(points, frame, style);
+}
+
+// A single point is a level: it holds for every x. Over categories a line reaches the edges.
+std::string DrawReference(const FigureSeries& series, const PlotFrame& frame,
+                          const SeriesStyle& style) {
+  const AxisRange& x = frame.scales.x;
+  std::vector<FigurePoint> points = InOrder(series);
+  if (series.points.size() == 1 && std::isfinite(series.points[0].y)) {
+    points = {series.points[0], series.points[0]};
+    points[0].x = x.low;
+    points[1].x = x.high;
+  } else if (frame.scales.categories && !points.empty()) {
+    points.insert(points.begin(), points.front());
+    points.push_back(points.back());
+    points.front().x -= 0.5;
+    points.back().x += 0.5;
+  }
+  const std::string path = LinePath(points, frame);
+  return Path("halo", style.colour, path) + Path("reference", style.colour, path, Dashes(style));
+}
+
+std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame,
+                      const SeriesStyle& style) {
+  constexpr size_t kMany = 300;
+  const double radius = series.points.size() > kMany ? 2.6 : 3.4;
+  std::map<int32_t, std::string> paths;  // by group
+  for (const FigurePoint& point : series.points) {
+    if (!IsDrawn(point)) continue;
+    const SeriesStyle group = GroupStyle(point.group, style.hollow ? 1 : 0);
+    absl::StrAppend(&paths[point.group],
+                    PointPath(group.shape, frame.At(point.x, point.y), radius));
+  }
+  std::string drawn;
+  for (const auto& [group_id, path] : paths) {
+    const SeriesStyle group = GroupStyle(group_id, style.hollow ? 1 : 0);
+    drawn += Path(group.hollow ? "cloud hollow" : "cloud point", group.colour, path);
+  }
+  return drawn;
+}
+
+}  // namespace
+
+std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
+                      const std::vector<SeriesStyle>& styles, absl::string_view id_prefix,
+                      size_t panel_index) {
+  const auto draw_all = [&](Mark mark, const auto& draw) {
+    std::string drawn;
+    for (const FigureSeries& series : panel.series) {
+      if (series.mark == mark) drawn += draw(series, frame, StyleOf(styles, series));
+    }
+    return drawn;
+  };
+  return absl::StrCat(DrawBars(panel, frame, styles, id_prefix), "<g clip-path=\"url(#", id_prefix,
+                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, DrawBand),
+                      draw_all(Mark::kReference, DrawReference),
+                      draw_all(Mark::kScatter, DrawCloud), draw_all(Mark::kLine, DrawLine),
+                      "</g>\n");
+}
+
+}  // namespace privatemail

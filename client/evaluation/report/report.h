@@ -1,0 +1,23 @@
+// Everything that an evaluation tells.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/evaluation/figure.h"
+
+namespace privatemail {
+
+struct Report {
+  std::string title;
+  // What was measured, in the order in which it is told: {"gallery", "5,000 x 128, 100 classes"}.
+  // Nothing about the machine, so that the same seeds give the same files.
+  std::vector<std::pair<std::string, std::string>> about;
+  std::vector<Figure> figures;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_

@@ -1,0 +1,105 @@
+"""A headless Chromium, spoken to over a pipe in its DevTools protocol, with nothing but Python's own library."""
+
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+SECONDS = 60
+OPTIONS = ("--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
+           "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
+           "--disable-sync")
+
+
+def find_browser():
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    """One browser with one tab; whatever the page says or asks for is collected in `events`."""
+
+    def __init__(self, program):
+        self.folder = tempfile.TemporaryDirectory(prefix="privatemail_browser_", ignore_cleanup_errors=True)
+        to_read, self.to_write = os.pipe()
+        self.from_read, from_write = os.pipe()
+        # DevTools over a pipe: commands on descriptor 3, answers on 4. The shell moves them there.
+        command = ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *OPTIONS,
+                   f"--user-data-dir={self.folder.name}/profile"]
+        own = {name: f"{self.folder.name}/{name}" for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
+        with open(f"{self.folder.name}/log", "wb") as log:
+            self.process = subprocess.Popen(command, pass_fds=(to_read, from_write), stdout=log, stderr=log,
+                                            env={**os.environ, **own})
+        os.close(to_read)
+        os.close(from_write)
+        self.buffer, self.events, self.sent, self.session = b"", [], 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(domain + ".enable")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.to_write)
+        os.close(self.from_read)
+        self.folder.cleanup()
+
+    def call(self, method, **parameters):
+        self.sent += 1
+        number = self.sent
+        message = {"id": number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.to_write, json.dumps(message).encode() + b"\0")
+        answer = self.await_message(lambda message: message.get("id") == number)
+        assert "error" not in answer, f"{method}: {answer}"
+        return answer["result"]
+
+    def await_event(self, method):
+        if not any(event["method"] == method for event in self.events):
+            self.await_message(lambda message: message.get("method") == method)
+
+    def await_message(self, wanted):
+        until = time.monotonic() + SECONDS
+        while True:
+            while b"\0" in self.buffer:
+                text, self.buffer = self.buffer.split(b"\0", 1)
+                message = json.loads(text)
+                if "method" in message:
+                    self.events.append(message)
+                if wanted(message):
+                    return message
+            ready, _, _ = select.select([self.from_read], [], [], max(0, until - time.monotonic()))
+            part = os.read(self.from_read, 1 << 20) if ready else b""
+            if not part:
+                with open(f"{self.folder.name}/log", encoding="utf-8", errors="replace") as log:
+                    raise AssertionError(f"no answer of the browser; its log: {log.read()[-2000:]}")
+            self.buffer += part
+
+    def open(self, url):
+        self.events.clear()
+        self.call("Page.navigate", url=url)
+        self.await_event("Page.loadEventFired")
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
+
+    def prefer(self, scheme):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def value_of(self, expression):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, f"{expression}: {answer}"
+        return answer["result"].get("value")
