@@ -23,8 +23,9 @@ struct TlsIdentity {
 // Reads and checks certificate and key, which gRPC would only find unusable when the first client
 // comes. FAILED_PRECONDITION naming the flag and the file: not readable, no PEM certificate or key,
 // a damaged one, a key of another certificate, a chain out of order, one that is not valid yet, or
-// one that cannot be served, a key that is too short for one. An expired certificate is returned:
-// see not_after.
+// one that cannot be served, a key that is too short for one. Every signature whose signer is in
+// the file is checked, a certificate's own included; of the last one's issuer only clients know
+// more. An expired certificate is returned: see not_after.
 absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
                                          const std::string& key_path);
 
@@ -35,7 +36,8 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
 absl::StatusOr<TlsIdentity> SelfSignedIdentity(const std::string& directory);
 
 // Reads a PEM file of authorities. FAILED_PRECONDITION naming `flag`: it holds no certificate, a
-// damaged one, after which the rest would be left out in silence, or none that is valid now.
+// damaged one (in its PEM, after which the rest would be left out in silence, or in its signature
+// of itself), or none that is valid now.
 absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::string& path);
 
 }  // namespace privatemail

@@ -78,7 +78,9 @@ absl::Status SetNames(X509* certificate) {
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_basic_constraints, "critical,CA:FALSE"));
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_key_usage, "critical,digitalSignature"));
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_ext_key_usage, "serverAuth"));
-  return AddExtension(certificate, NID_subject_key_identifier, "hash");
+  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_subject_key_identifier, "hash"));
+  // Beside the names a second sign of who has signed: see LoadIdentity.
+  return AddExtension(certificate, NID_authority_key_identifier, "keyid:always");
 }
 
 }  // namespace

@@ -113,6 +113,42 @@ TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
               static_cast<long long>(writer.acknowledged_messages()));
 }
 
+// Otherwise nobody could make room.
+TEST_F(FullDisk, ACollectionIsDeletedAndItsPlaceIsTheOthers) {
+  constexpr int kBulk = 20'000;
+  constexpr int kItemsOfAMessage = 2000;
+  StartDaemon();
+  CreateCollection();
+  Writer writer("a", "things", 1);
+  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
+  v1::CreateCollectionRequest bulk = NewThings();
+  bulk.set_name("bulk");
+  ASSERT_THAT(Connect().CreateCollection(bulk), IsOk());
+  int sent = 0;
+  ASSERT_THAT(Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (sent == kBulk) return false;
+    message->set_collection("bulk");
+    for (const int end = sent + kItemsOfAMessage; sent < end; ++sent) {
+      // Out of the order of their ids, as others have them.
+      *message->add_items() = ItemOf(std::to_string(sent * 7919 % kBulk), 1);
+    }
+    return true;
+  }),
+              IsOk());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  EXPECT_THAT(writer.WriteUntilFailure(Connect()), FailsWith(kExhausted, "privatemail.sqlite"));
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  const auto deleted = Connect().DeleteCollection("bulk");
+  ASSERT_THAT(deleted, IsOk());
+  EXPECT_EQ(deleted->deleted_items(), static_cast<uint64_t>(kBulk));
+  EXPECT_THAT(writer.Write(Connect(), 100), IsOk());
+  daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
+  StartDaemon();
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
+}
+
 TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
   // Longer than the log on standard error, which is a file here, too.
   std::string former;

@@ -75,7 +75,7 @@ absl::Status SqliteStore::ImportParts(const StoredCollection& collection, Galler
   PM_ASSIGN_OR_RETURN(const int64_t key, ReserveKey(collection));
   const absl::Status imported = ImportInto(key, collection, source);
   // What is left over because this fails, too, goes at the next start.
-  if (!imported.ok()) RemoveItemsOf(key).IgnoreError();
+  if (!imported.ok()) RemoveRowsOf(key).IgnoreError();
   return imported;
 }
 
@@ -105,38 +105,6 @@ absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collec
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
   PM_RETURN_IF_ERROR(Insert(database_.get(), collection, key, collection.items, version));
   return transaction.Commit();
-}
-
-absl::Status SqliteStore::RemoveItemsOf(int64_t key) {
-  for (int64_t removed = 1; removed > 0;) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-    PM_ASSIGN_OR_RETURN(Statement remove,
-                        database_->Prepare("DELETE FROM items WHERE rowid IN (SELECT rowid FROM "
-                                           "items WHERE collection = ?1 LIMIT 5000)"));
-    PM_RETURN_IF_ERROR(remove.Bind(1, key).Run());
-    PM_RETURN_IF_ERROR(transaction.Commit());
-    removed = database_->changes();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SqliteStore::RemoveItemsOfNoCollection() {
-  int64_t key = 0;
-  while (true) {
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      PM_ASSIGN_OR_RETURN(Statement next,
-                          database_->Prepare("SELECT min(collection), min(collection) "
-                                             "IN (SELECT key FROM collections) "
-                                             "FROM items WHERE collection > ?1"));
-      PM_RETURN_IF_ERROR(next.Bind(1, key).Step().status());
-      key = next.Int(0);
-      if (key == 0) return absl::OkStatus();  // none: null reads as 0
-      if (next.Int(1) != 0) continue;
-    }
-    PM_RETURN_IF_ERROR(RemoveItemsOf(key));
-  }
 }
 
 }  // namespace privatemail

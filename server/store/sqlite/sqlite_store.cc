@@ -73,7 +73,9 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
   PM_RETURN_IF_ERROR(database->Settle());
   auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
-  PM_RETURN_IF_ERROR(store->RemoveItemsOfNoCollection());
+  // Nobody sees what is left over, so a full disk is no reason not to start.
+  const absl::Status removed = store->RemoveRowsOfNoCollection();
+  if (!removed.ok() && !absl::IsResourceExhausted(removed)) return removed;
   return store;
 }
 
@@ -141,29 +143,6 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
                       static_cast<uint64_t>(select.Int(3)), static_cast<uint64_t>(select.Int(4)),
                       static_cast<uint64_t>(select.Int(5))});
   }
-}
-
-absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
-  uint64_t items = 0;
-  {
-    // Finished before the commit, which an open statement would hold up.
-    PM_ASSIGN_OR_RETURN(Statement count,
-                        database_->Prepare("SELECT items FROM collections WHERE key = ?1"));
-    PM_RETURN_IF_ERROR(count.Bind(1, key).Step().status());
-    items = static_cast<uint64_t>(count.Int(0));
-  }
-  for (const absl::string_view sql :
-       {"DELETE FROM items WHERE collection = ?1", "DELETE FROM deletions WHERE collection = ?1",
-        "DELETE FROM embedded_items WHERE collection = ?1",
-        "DELETE FROM embeddings WHERE collection = ?1", "DELETE FROM collections WHERE key = ?1"}) {
-    PM_ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
-    PM_RETURN_IF_ERROR(statement.Bind(1, key).Run());
-  }
-  PM_RETURN_IF_ERROR(transaction.Commit());
-  return items;
 }
 
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {

@@ -18,8 +18,9 @@
 namespace privatemail {
 
 // The file `privatemail.sqlite` of a data directory, held under a lock against other daemons, with
-// a write-ahead log and synchronous=FULL. One call at a time, the others wait; an import is many of
-// them, and galleries are read beside. An upsert takes about 10 us an item. Messages name the file.
+// a write-ahead log and synchronous=FULL. One call at a time, the others wait; an import and the
+// deletion of a collection are many of them, and galleries are read beside. An upsert takes about
+// 10 us an item. Messages name the file.
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked by another daemon, cannot be made or written, or
@@ -31,6 +32,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
+  // The collection is gone for everybody, crashes included, before its rows are removed in parts.
+  // Those that a full disk or a crash leaves go when the store is opened again.
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
@@ -71,12 +74,24 @@ class SqliteStore final : public Store {
   static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
   absl::StatusOr<EmbeddingVersions> VersionsOf(int64_t key);
 
-  // The parts of an import: a key that is given to no other collection, items under it and the
-  // collection, and what becomes of items whose import did not come to its end.
+  // The parts of an import: a key that is given to no other collection, and items under it and the
+  // collection.
   absl::StatusOr<int64_t> ReserveKey(const StoredCollection& collection);
   absl::Status ImportInto(int64_t key, const StoredCollection& collection, GallerySource source);
-  absl::Status RemoveItemsOf(int64_t key);
-  absl::Status RemoveItemsOfNoCollection();
+
+  // The parts of a deletion; the second is what becomes of an import that fails, too.
+  struct Removed {
+    int64_t key = 0;
+    uint64_t items = 0;
+  };
+  absl::StatusOr<Removed> RemoveCollection(absl::string_view uuid);
+  absl::Status RemoveRowsOf(int64_t key);
+  // Returns how many rows went. sql: what removes some of those of a collection.
+  absl::StatusOr<int64_t> RemovePart(const std::string& sql, int64_t key);
+  // Of imports and deletions that did not come to their end. While none is under way.
+  absl::Status RemoveRowsOfNoCollection();
+  // The least key after `after` in a table that no collection has; 0: none.
+  absl::StatusOr<int64_t> NextKeyOfNone(absl::string_view table, int64_t after);
 
   DirectoryLock lock_;  // outlives the connection
   std::mutex mutex_;    // guards the connection

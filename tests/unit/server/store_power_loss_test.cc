@@ -18,6 +18,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/testing/simulated_disk.h"
 #include "tests/unit/server/fixtures.h"
@@ -76,6 +77,16 @@ absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& b
   return text + TextOf(embedding);
 }
 
+// Rows that belong to no collection; read beside the store.
+std::string RowsOfNone(const std::string& folder) {
+  constexpr char kCount[] =
+      "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
+      "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
+      "embeddings) WHERE collection NOT IN (SELECT key FROM collections)";
+  const auto file = sqlite::Database::OpenToRead(folder + "/privatemail.sqlite");
+  return file.ok() ? (*file)->Query(kCount).value_or("unreadable") : "unreadable";
+}
+
 // Changes of a store one after another, and what each means.
 class Story {
  public:
@@ -97,6 +108,10 @@ class Story {
         },
         [](Model* model) { model->fish = false; });
     Upsert(MakeItems(12, 130));
+    Add([this](SqliteStore* store) { return store->Create(fish_); },
+        [](Model* model) { model->fish = true; });
+    Add([this](SqliteStore* store) { return store->Delete(birds().collection_uuid).status(); },
+        [](Model* model) { *model = {.fish = true}; });
   }
 
   size_t steps() const { return steps_.size(); }
@@ -121,7 +136,8 @@ class Story {
     }
   }
 
-  // shown: how many steps are there, -1 when it is no number of steps. later: writes that work.
+  // shown: how many steps are there, -1 when it is no number of steps or rows of what was deleted
+  // are there. later: writes that work.
   void Look(Life& life, const std::string& folder) const {
     life.shown = -1;
     auto store = SqliteStore::Open(folder);
@@ -129,7 +145,7 @@ class Story {
     if (!store.ok()) return;
     const auto text = TextOf(store->get(), birds());
     life.status_code = static_cast<int>(text.status().code());
-    if (!text.ok()) return;
+    if (!text.ok() || RowsOfNone(folder) != "0") return;
     for (size_t i = 0; i < texts_.size(); ++i) {
       if (texts_[i] == *text) life.shown = static_cast<int64_t>(i);
     }
