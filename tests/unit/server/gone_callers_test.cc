@@ -178,7 +178,9 @@ TEST_F(GoneFromTheQueue, TheirCallsAreNotExecuted) {
   EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &birds)), IsOk());
   EXPECT_EQ(birds.items(), 3u);
   for (const nlohmann::json& call : Audited()) {
-    if (call["rpc"] == "DeleteCollection") EXPECT_EQ(call["code"], "CANCELLED");
+    if (call["rpc"] == "DeleteCollection") {
+      EXPECT_EQ(call["code"], "CANCELLED");
+    }
   }
 }
 
