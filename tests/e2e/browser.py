@@ -9,7 +9,7 @@ import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-SECONDS = 60
+SECONDS = 200  # for one answer: on a machine that is busy a browser takes a minute to start
 OPTIONS = ("--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
            "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
            "--disable-sync")
@@ -36,12 +36,16 @@ class Browser:
         os.close(to_read)
         os.close(from_write)
         self.buffer, self.events, self.sent, self.session = b"", [], 0, None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(domain + ".enable")
 
     def __enter__(self):
+        try:
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.call(domain + ".enable")
+        except BaseException:
+            self.__exit__()  # or the browser would outlive the test
+            raise
         return self
 
     def __exit__(self, *_):

@@ -142,11 +142,11 @@ def check_width(browser, url, width, figures, folder):
     opened = facts_of(browser)
     check_page(opened, width, figures)
     assert all(table["width"] > 0 and table["height"] > 0 for table in opened["tables"])
-    screenshot(browser, {**page, "height": min(opened["height"], 8000)}, 1, folder / f"tables-{width}.png")
+    screenshot(browser, {**page, "height": min(opened["height"], 2400)}, 1, folder / f"tables-{width}.png")
     browser.prefer("dark")
     dark = facts_of(browser)
     assert dark["background"] != facts["background"] and dark["ink"] != facts["ink"], "no colours for the dark"
-    screenshot(browser, {**page, "height": min(opened["height"], 8000)}, 1, folder / f"dark-{width}.png")
+    screenshot(browser, {**page, "height": min(opened["height"], 2400)}, 1, folder / f"dark-{width}.png")
     check_quiet(browser.events)
 
 
