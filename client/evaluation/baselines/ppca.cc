@@ -34,7 +34,7 @@ absl::StatusOr<Matrix> AxesOfASample(const Matrix& anchors, const CandidatePpcaO
   const std::vector<uint64_t> bounds(static_cast<size_t>(options.anchors_each),
                                      static_cast<uint64_t>(anchors.rows()));
   PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> chosen, SampleUniform(bounds, bits));
-  // Rows drawn twice could leave fewer directions than asked for; the full V completes them.
+  // The left singular vectors are orthonormal however few directions the sample spans.
   Eigen::MatrixXd sample(anchors.cols(), options.anchors_each);
   for (Eigen::Index i = 0; i < sample.cols(); ++i) {
     sample.col(i) = anchors.row(static_cast<Eigen::Index>(chosen[static_cast<size_t>(i)]));
@@ -105,7 +105,7 @@ absl::StatusOr<BaselineResult> PublishedPpca(const DataSplit& split,
 
 absl::StatusOr<int64_t> ChooseSubspace(const Matrix& rows, const std::vector<Matrix>& candidates,
                                        const Cost& cost, BitSource& bits) {
-  PM_RETURN_IF_ERROR(CheckEpsilon(cost.epsilon));
+  PM_RETURN_IF_ERROR(CheckBetween("epsilon", cost.epsilon, 1e-6, 1e6));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("gallery", rows));
   std::vector<int64_t> scores(candidates.size());
   ParallelFor(static_cast<int>(candidates.size()), [&](int i) {

@@ -60,8 +60,8 @@ struct CandidatePpcaOptions {
 // Proven: candidates do not depend on the gallery, scores are integers, and the choice among them
 // is drawn exactly (SampleExponentialMechanism, client/privacy/exact_sampling.h).
 //
-// INVALID_ARGUMENT as above, and for anchors of another dimension, candidates or anchors_each out
-// of range. Time O(candidates n d k).
+// INVALID_ARGUMENT as above, and for epsilon below 1e-6, anchors of another dimension, candidates
+// or anchors_each out of range. Time O(candidates n d k).
 absl::StatusOr<BaselineResult> CandidatePpca(const DataSplit& split,
                                              const CandidatePpcaOptions& options, const Cost& cost,
                                              BitSource& bits);
