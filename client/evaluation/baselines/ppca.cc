@@ -9,7 +9,6 @@
 #include "client/privacy/exact_sampling.h"
 #include "client/privacy/privacy_parameters.h"
 #include "client/privacy/rounding.h"
-#include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -107,11 +106,10 @@ absl::StatusOr<int64_t> ChooseSubspace(const Matrix& rows, const std::vector<Mat
                                        const Cost& cost, BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckBetween("epsilon", cost.epsilon, 1e-6, 1e6));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("gallery", rows));
-  std::vector<int64_t> scores(candidates.size());
-  ParallelFor(static_cast<int>(candidates.size()), [&](int i) {
-    const auto at = static_cast<size_t>(i);
-    scores[at] = std::llrint(kStepsPerUnit * (unit * candidates[at]).squaredNorm());
-  });
+  std::vector<int64_t> scores;
+  for (const Matrix& axes : candidates) {
+    scores.push_back(std::llrint(kStepsPerUnit * (unit * axes).squaredNorm()));
+  }
   const int64_t best = *std::max_element(scores.begin(), scores.end());
   std::vector<uint64_t> losses;
   for (const int64_t score : scores) losses.push_back(static_cast<uint64_t>(best - score));

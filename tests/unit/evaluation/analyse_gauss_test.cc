@@ -47,8 +47,8 @@ TEST(AnalyseGauss, NoTwoRowsMoveTheMomentsFurtherThanTwoAxes) {
   for (int i = 0; i < 100'000; ++i) {
     const auto row = [&] {
       // Mostly along one axis: what moves most lies there.
-      return UnitRow({normal(generator) * 9, normal(generator), normal(generator) / 9,
-                      normal(generator) * 9});
+      return UnitRow(
+          {normal(generator) * 9, normal(generator), normal(generator) / 9, normal(generator) * 9});
     };
     furthest = std::max(furthest, UpperTriangleMove(row(), row()));
   }

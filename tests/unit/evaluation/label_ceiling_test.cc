@@ -34,14 +34,18 @@ TEST(LabelHidingCeiling, IsReachedBySubsetSelectionAtEveryK) {
 }
 
 // Says the class outright with probability delta, and otherwise selects a subset.
-TEST(LabelHidingCeiling, LeavesRoomForWhatDeltaAllows) {
-  constexpr double kDelta = .05;
-  for (const int k : {1, 3}) {
-    const double hits = kDelta + (1 - kDelta) * SubsetSelectionHits(1, 10, k);
-    ASSERT_OK_AND_ASSIGN(const double ceiling, LabelHidingCeiling({1, kDelta}, 10, k));
-    EXPECT_LE(hits, ceiling);
-    EXPECT_LE(ceiling, hits + 9 * kDelta);
-  }
+double HitsWithDelta(double delta, int k) {
+  return delta + (1 - delta) * SubsetSelectionHits(1, 10, k);
+}
+
+TEST(LabelHidingCeiling, IsReachedAtOneByWhoSaysTheClassWithProbabilityDelta) {
+  ASSERT_OK_AND_ASSIGN(const double ceiling, LabelHidingCeiling({1, .05}, 10, 1));
+  ExpectSame(ceiling, HitsWithDelta(.05, 1));
+}
+
+TEST(LabelHidingCeiling, IsNotPassedAtThreeByWhoSaysTheClassWithProbabilityDelta) {
+  ASSERT_OK_AND_ASSIGN(const double ceiling, LabelHidingCeiling({1, .05}, 10, 3));
+  EXPECT_LT(HitsWithDelta(.05, 3), ceiling);
 }
 
 TEST(LabelHidingCeiling, IsOneWhereAllClassesAreAnsweredOrNothingIsHidden) {
@@ -57,7 +61,8 @@ TEST(LabelHidingCeiling, WhatIsWrongIsNamed) {
               FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
   EXPECT_THAT(LabelHidingCeiling({1, 0}, 1, 1),
               FailsWith(absl::StatusCode::kInvalidArgument, "classes"));
-  EXPECT_THAT(LabelHidingCeiling({1, 0}, 10, 0), FailsWith(absl::StatusCode::kInvalidArgument, "k"));
+  EXPECT_THAT(LabelHidingCeiling({1, 0}, 10, 0),
+              FailsWith(absl::StatusCode::kInvalidArgument, "k"));
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ TEST(RandomProjection, AddsNoiseOfTheCalibratedDeviationToTargetsAlone) {
   const Matrix& projection = result.gallery;
   const double entries = 4 * kDim;
   EXPECT_NEAR(projection.squaredNorm() / entries, .25, kDeviations * .25 * std::sqrt(2 / entries));
-  const double stddev = SketchSensitivity(projection, Neighbours::kAnyTwoTargets) *
-                        *AnalyticGaussianStddev(1, 1e-5);
+  const double stddev =
+      SketchSensitivity(projection, Neighbours::kAnyTwoTargets) * *AnalyticGaussianStddev(1, 1e-5);
   const Matrix noise = (result.targets - projection.replicate(kTargets / kDim, 1)) / stddev;
   const auto values = static_cast<double>(noise.size());
   EXPECT_NEAR(noise.squaredNorm() / values, 1, kDeviations * std::sqrt(2 / values));
