@@ -16,12 +16,14 @@ namespace {
 
 using baselines::Cost;
 
-constexpr int64_t kMostReleases = 100'000;  // each calibrates its noise anew
+// Of a step that calibrates its noise anew each time, and of the others.
+constexpr int64_t kFewReleases = 50'000;
+constexpr int64_t kManyReleases = 200'000;
 
 // Whether a fresh release of the neighbour shows the event.
 using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
 
-Attack OnEvent(std::string what, EventFn event) {
+Attack OnEvent(std::string what, int64_t most_releases, EventFn event) {
   return {.what = std::move(what),
           .hits = [event = std::move(event)](Neighbour neighbour,
                                              int64_t releases) -> absl::StatusOr<int64_t> {
@@ -33,7 +35,7 @@ Attack OnEvent(std::string what, EventFn event) {
             }
             return hits;
           },
-          .most_releases = kMostReleases};
+          .most_releases = most_releases};
 }
 
 // So many rows along the first axis of the plane, and then along the second.
@@ -55,9 +57,10 @@ absl::StatusOr<Subject> AttackAnalyseGauss(const Cost& cost) {
         baselines::ReleaseSecondMoments(RowsAlongAxes(one ? 1 : 0, one ? 0 : 1), cost, bits));
     return noisy.moments(0, 0) > noisy.moments(1, 1);
   };
-  return Subject{.mechanism = "analyse-gauss",
-                 .claim = any.guarantee,
-                 .attacks = {OnEvent("one row along either axis, the nearer moments", event)}};
+  return Subject{
+      .mechanism = "analyse-gauss",
+      .claim = any.guarantee,
+      .attacks = {OnEvent("one row along either axis, the nearer moments", kFewReleases, event)}};
 }
 
 absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
@@ -77,10 +80,10 @@ absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
                         release(neighbour == Neighbour::kOne ? 1 : -1, bits));
     return sketch.rows(0, 1) > 0;
   };
-  return Subject{
-      .mechanism = "random-projection",
-      .claim = any.guarantee,
-      .attacks = {OnEvent("targets along the singular vector and opposite, the nearer", event)}};
+  return Subject{.mechanism = "random-projection",
+                 .claim = any.guarantee,
+                 .attacks = {OnEvent("targets along the singular vector and opposite, the nearer",
+                                     kFewReleases, event)}};
 }
 
 absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
@@ -96,7 +99,8 @@ absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
   };
   return Subject{.mechanism = "dp-dsne",
                  .claim = noise.guarantee(),
-                 .attacks = {OnEvent("opposite clipped gradients in one step, the nearer", event)}};
+                 .attacks = {OnEvent("opposite clipped gradients in one step, the nearer",
+                                     kManyReleases, event)}};
 }
 
 // The neighbour on which the second axis is likelier has one of four rows there.
@@ -111,10 +115,11 @@ absl::StatusOr<Subject> AttackPublishedPpca(const Cost& cost) {
     constexpr double kDegrees = M_PI / 180;
     return std::abs(axis(1, 0)) > std::cos(15 * kDegrees);
   };
-  return Subject{.mechanism = "published-ppca",
-                 .claim = baselines::PublishedPpcaGuarantee(cost),
-                 .attacks = {OnEvent(
-                     "one row of four along the other axis, that axis within 15 degrees", event)}};
+  return Subject{
+      .mechanism = "published-ppca",
+      .claim = baselines::PublishedPpcaGuarantee(cost),
+      .attacks = {OnEvent("one row of four along the other axis, that axis within 15 degrees",
+                          kManyReleases, event)}};
 }
 
 absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {
@@ -126,7 +131,8 @@ absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {
   };
   return Subject{.mechanism = "candidate-ppca",
                  .claim = baselines::CandidatePpcaGuarantee(cost),
-                 .attacks = {OnEvent("one row of four along the other axis, that axis", event)}};
+                 .attacks = {OnEvent("one row of four along the other axis, that axis",
+                                     kManyReleases, event)}};
 }
 
 constexpr BaselineStep kSteps[] = {

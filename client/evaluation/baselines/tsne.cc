@@ -9,7 +9,6 @@
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/neighbors.h"
 
 namespace privatemail::baselines {
 namespace {
@@ -19,13 +18,16 @@ constexpr double kSmallestProbability = std::numeric_limits<double>::epsilon();
 // 1 / (1 + |y_i - y_j|^2), zero on the diagonal: q before it is scaled.
 Matrix Similarities(const Matrix& embedding) {
   const Eigen::Index n = embedding.rows();
+  const Eigen::MatrixXd columns = embedding;  // a coordinate of all points lies together
   Matrix similarities(n, n);
   ParallelFor(static_cast<int>(n), [&](int i) {
-    for (Eigen::Index j = 0; j < n; ++j) {
-      similarities(i, j) = 1 / (1 + SquaredDistance(embedding.row(i).data(),
-                                                    embedding.row(j).data(), embedding.cols()));
+    auto row = similarities.row(i).transpose().array();
+    row.setOnes();
+    for (Eigen::Index c = 0; c < columns.cols(); ++c) {
+      row += (columns.col(c).array() - columns(i, c)).square();
     }
-    similarities(i, i) = 0;
+    row = row.inverse().eval();
+    row(i) = 0;
   });
   return similarities;
 }

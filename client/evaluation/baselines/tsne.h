@@ -31,8 +31,8 @@ struct TsneOptions {
 //
 // INVALID_ARGUMENT: CheckSplit's; more than kMostTsneRows rows; perplexity out of range; a
 // number of iterations below 0 or above 100,000; exaggeration, learning rate or start not finite or
-// out of range. Otherwise the error of `bits`. Time O(iterations n^2): a second for 250 iterations
-// of 1000 rows or so.
+// out of range. Otherwise the error of `bits`. Time O(iterations n^2): a second of one core
+// or so for 250 iterations of 1000 rows.
 absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& options,
                                     BitSource& bits);
 
