@@ -33,13 +33,15 @@ Spread SpreadOf(const NoisyGradients& noise, const Matrix& gradient, const Matri
 }
 
 TEST(DpDsne, AGradientIsClippedAsAWholeAndNoised) {
-  ASSERT_OK_AND_ASSIGN(const NoisyGradients noise, NoisyGradients::Make(1, 4, 2, kCost));
+  ASSERT_OK_AND_ASSIGN(const NoisyGradients noise,
+                       NoisyGradients::Make(1, 4, 2, {.epsilon = 1e4, .delta = .1}));
   const double infinity = std::numeric_limits<double>::infinity();
   Matrix gradient(1, 2);
   Matrix expected(1, 2);
   for (const auto& [a, b, clipped_a, clipped_b] :
-       std::vector<std::array<double, 4>>{{.3, -.4, .3, -.4},      // short: as it is
-                                          {30, -40, .6, -.8},      // long: its direction
+       std::vector<std::array<double, 4>>{{.3, -.4, .3, -.4},  // short: as it is
+                                          {30, -40, .6, -.8},  // long: its direction
+                                          {.9, -1.2, .6, -.8},
                                           {infinity, 1, 0, 0}}) {  // none
     gradient << a, b;
     expected << clipped_a, clipped_b;

@@ -1,5 +1,6 @@
 #include "client/evaluation/baselines/non_private.h"
 
+#include "client/evaluation/baselines/principal_axes.h"
 #include "common/numerics/neighbors.h"
 #include "tests/unit/evaluation/baselines_fixture.h"
 
@@ -18,6 +19,15 @@ TEST(Pca, RanksAsScikitLearns) {
   ASSERT_OK_AND_ASSIGN(const BaselineResult result, Pca(GoldenSplit(), {.dimension = 2}));
   ExpectSame(Distances(result.targets, result.gallery),
              MatrixFrom(Golden()["principal_components"]["pca"]));
+}
+
+TEST(PrincipalAxes, ComeHeaviestFirst) {
+  const Matrix weights = RowVector{{1, 3, 2}}.asDiagonal();
+  ASSERT_OK_AND_ASSIGN(const Matrix axes, PrincipalAxes(weights, 2));
+  EXPECT_NEAR(std::abs(axes(1, 0)), 1, 1e-12);
+  EXPECT_NEAR(std::abs(axes(2, 1)), 1, 1e-12);
+  EXPECT_THAT(PrincipalAxes(Matrix::Constant(2, 2, std::nan("")), 1),
+              FailsWith(absl::StatusCode::kInvalidArgument, "finite"));
 }
 
 TEST(Pca, OfEveryDimensionKeepsAllDistances) {
