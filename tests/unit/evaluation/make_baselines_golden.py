@@ -125,7 +125,8 @@ def golden():
         "matrix_bingham": matrix_bingham(),
         "random_guess": {"gallery_labels": [0] * 5 + [1] * 3 + [2] * 2,
                          "target_labels": [0, 1, 1, 2, 3], "k": 3,
-                         "recall": np.mean([1 - hypergeom(10, m, 3).pmf(0) for m in (5, 3, 3, 2, 0)])},
+                         "recall": np.mean(
+                             [1 - hypergeom(10, m, 3).pmf(0) for m in (5, 3, 3, 2, 0)])},
     })
 
 
