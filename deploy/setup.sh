@@ -23,7 +23,7 @@ case "$*" in
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
       clang-14 libclang-rt-14-dev valgrind
-      python3 python3-numpy python3-scipy openssl
+      python3 python3-numpy python3-scipy python3-sklearn openssl
       libopenmpi-dev openmpi-bin
     )
     if [ "$*" = --with-browser ]; then packages+=(chromium); fi

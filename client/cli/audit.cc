@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/audit/baseline_attacks.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
 #include "client/cli/command.h"
@@ -24,14 +26,25 @@ struct AuditOptions {
 
 constexpr double kDelta = 1e-5;  // where none is given and a mechanism takes one
 
+std::string BaselineNames() {
+  return absl::StrJoin(audit::BaselineSteps(), ", ",
+                       [](std::string* out, const auto& step) { out->append(step.name); });
+}
+
 // A delta would say nothing of a pure law.
+absl::Status CheckDeltaIsOfUse(const AuditOptions& options, bool takes_delta) {
+  if (options.delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("delta is of no use to ", options.mechanism, ": expected none"));
+}
+
 absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
-  PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
-  const MechanismTraits& traits = TraitsOf(kind);
-  if (options.delta.value_or(0) != 0 && !traits.TakesDelta()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta is of no use to ", traits.name, ": expected none"));
+  if (const auto* step = audit::BaselineStepFromName(options.mechanism)) {
+    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, step->takes_delta));
+    return step->attack({.epsilon = options.epsilon, .delta = delta});
   }
+  PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
+  PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, TraitsOf(kind).TakesDelta()));
   return audit::AttackProductionMechanism(kind, options.epsilon, delta);
 }
 
@@ -53,6 +66,9 @@ absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
   }
   for (const PrivacyCost& cost : audit::AuditedJointCosts(options.epsilon, delta)) {
     subjects.push_back([cost] { return audit::AttackJointRelease(cost); });
+  }
+  for (const audit::BaselineStep& step : audit::BaselineSteps()) {
+    subjects.push_back([=] { return step.attack({.epsilon = options.epsilon, .delta = delta}); });
   }
   return subjects;
 }
@@ -107,8 +123,11 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                  "Attack our own releases: what they certainly cost, beside the "
                                  "claim; exit 1 when it is more");
   CLI::App* what = command->add_option_group("what", "One of the two");
-  what->add_option("--mechanism", options->mechanism, MechanismNames());
-  what->add_flag("--all", options->all, "Every mechanism, by itself and in the joint release");
+  what->add_option(
+      "--mechanism", options->mechanism,
+      absl::StrCat(MechanismNames(), "; or a baseline of the evaluation: ", BaselineNames()));
+  what->add_flag("--all", options->all,
+                 "Every mechanism, by itself and in the joint release, and every baseline's noise");
   what->require_option(1);
   command
       ->add_option("--epsilon", options->epsilon,

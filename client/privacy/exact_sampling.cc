@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
@@ -221,6 +222,22 @@ absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>&
   }
   return Repeat(bounds.size(), bits,
                 [&bounds](size_t i, Words& words) { return UniformBelow(bounds[i], words); });
+}
+
+absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
+                                                   uint64_t scale, BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckScale("scale of the exponential mechanism", scale, kMaxDiscreteScale));
+  PM_RETURN_IF_ERROR(CheckScale("number of losses", losses.size(), uint64_t{1} << 32));
+  const uint64_t least = *std::min_element(losses.begin(), losses.end());
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws, Repeat(1, bits, [&](size_t, Words& words) {
+                        while (true) {
+                          const uint64_t i = UniformBelow(losses.size(), words);
+                          if (BernoulliExp(losses[i] - least, scale, words)) {
+                            return static_cast<int64_t>(i);
+                          }
+                        }
+                      }));
+  return draws.front();
 }
 
 }  // namespace privatemail

@@ -53,6 +53,13 @@ absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
 absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>& bounds,
                                                     BitSource& bits);
 
+// The exponential mechanism: an index, Pr[i] proportional to exp(-losses[i] / scale). Proposes
+// uniformly and accepts with that probability over the likeliest's, so it takes no more proposals
+// on average than there are losses; how many does depend on them. losses: 1 to 2^32 of them; scale:
+// 1 .. kMaxDiscreteScale, else INVALID_ARGUMENT. Otherwise the error of `bits`.
+absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
+                                                   uint64_t scale, BitSource& bits);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_EXACT_SAMPLING_H_

@@ -173,20 +173,34 @@ TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
   EXPECT_THAT(useless.err, HasSubstr("--delta is of no use to laplace: expected none"));
 }
 
-// Eleven mechanisms by themselves, then in the joint release, then over several iterations.
+TEST_F(PrivacyCommands, AuditsOneBaseline) {
+  const json result = Answer({"audit", "--mechanism", "analyse-gauss", "--releases", "5000"});
+  EXPECT_EQ(result["mechanism"], "analyse-gauss");
+  EXPECT_EQ(result["claimed_delta"], 1e-5);
+  EXPECT_GT(result["epsilon_lower"], 1.5);
+  EXPECT_EQ(result["exceeded"], false);
+  const Outcome useless = Run({"audit", "--mechanism", "candidate-ppca", "--delta", "1e-6"});
+  EXPECT_EQ(useless.exit_code, 2);
+  EXPECT_THAT(useless.err, HasSubstr("--delta is of no use to candidate-ppca: expected none"));
+}
+
+// Eleven mechanisms by themselves, then in the joint release, then over several iterations, then
+// five baselines.
 TEST_F(PrivacyCommands, AuditsEveryMechanismByItselfAndInTheJointRelease) {
   const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
-  ASSERT_THAT(all, SizeIs(24));
+  ASSERT_THAT(all, SizeIs(29));
   EXPECT_EQ(all[0]["mechanism"], "gaussian");
   EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
   EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
   EXPECT_EQ(all[23]["mechanism"], "joint release, laplace, 40 iterations");
+  EXPECT_EQ(all[24]["mechanism"], "analyse-gauss");
   for (const json& row : all) {
     const std::string name = row["mechanism"];
     EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
     EXPECT_EQ(row["claimed_epsilon"], 2) << name;
     const bool takes_delta =
-        name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos;
+        (name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos) ||
+        name == "random-projection" || name == "dp-dsne";
     EXPECT_EQ(row["claimed_delta"], takes_delta || row == all[23] ? 1e-6 : 0) << name;
     EXPECT_LE(row["epsilon_lower"], 2) << row;
     EXPECT_EQ(row["exceeded"], false) << name;

@@ -1,0 +1,157 @@
+#include "client/audit/baseline_attacks.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "client/evaluation/baselines/analyse_gauss.h"
+#include "client/evaluation/baselines/dp_dsne.h"
+#include "client/evaluation/baselines/ppca.h"
+#include "client/evaluation/baselines/random_projection.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::audit {
+namespace {
+
+using baselines::Cost;
+
+// Of a step that calibrates its noise anew each time, and of the others.
+constexpr int64_t kFewReleases = 50'000;
+constexpr int64_t kManyReleases = 200'000;
+
+// Whether a fresh release of the neighbour shows the event.
+using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
+
+Attack OnEvent(std::string what, int64_t most_releases, EventFn event) {
+  return {.what = std::move(what),
+          .hits = [event = std::move(event)](Neighbour neighbour,
+                                             int64_t releases) -> absl::StatusOr<int64_t> {
+            SecureBits bits;
+            int64_t hits = 0;
+            for (int64_t i = 0; i < releases; ++i) {
+              PM_ASSIGN_OR_RETURN(const bool hit, event(neighbour, bits));
+              hits += hit ? 1 : 0;
+            }
+            return hits;
+          },
+          .most_releases = most_releases};
+}
+
+// So many rows along the first axis of the plane, and then along the second.
+Matrix RowsAlongAxes(int64_t first, int64_t second) {
+  Matrix rows = Matrix::Zero(first + second, 2);
+  rows.col(0).head(first).setOnes();
+  rows.col(1).tail(second).setOnes();
+  return rows;
+}
+
+absl::StatusOr<Subject> AttackAnalyseGauss(const Cost& cost) {
+  SecureBits bits;
+  PM_ASSIGN_OR_RETURN(const baselines::NoisySecondMoments any,
+                      baselines::ReleaseSecondMoments(RowsAlongAxes(1, 0), cost, bits));
+  const EventFn event = [cost](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    const bool one = neighbour == Neighbour::kOne;
+    PM_ASSIGN_OR_RETURN(
+        const baselines::NoisySecondMoments noisy,
+        baselines::ReleaseSecondMoments(RowsAlongAxes(one ? 1 : 0, one ? 0 : 1), cost, bits));
+    return noisy.moments(0, 0) > noisy.moments(1, 1);
+  };
+  return Subject{
+      .mechanism = "analyse-gauss",
+      .claim = any.guarantee,
+      .attacks = {OnEvent("one row along either axis, the nearer moments", kFewReleases, event)}};
+}
+
+absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
+  Matrix projection = Matrix::Zero(3, 2);
+  projection.diagonal() << 3, 4;
+  const auto release = [cost, projection](double target, BitSource& bits) {
+    Matrix row(1, 3);
+    row << 0, target, 0;
+    return baselines::ReleaseSketch(row, projection,
+                                    baselines::RandomProjectionOptions::Neighbours::kAnyTwoTargets,
+                                    cost, bits);
+  };
+  SecureBits bits;
+  PM_ASSIGN_OR_RETURN(const baselines::NoisySketch any, release(1, bits));
+  const EventFn event = [release](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    PM_ASSIGN_OR_RETURN(const baselines::NoisySketch sketch,
+                        release(neighbour == Neighbour::kOne ? 1 : -1, bits));
+    return sketch.rows(0, 1) > 0;
+  };
+  return Subject{.mechanism = "random-projection",
+                 .claim = any.guarantee,
+                 .attacks = {OnEvent("targets along the singular vector and opposite, the nearer",
+                                     kFewReleases, event)}};
+}
+
+absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
+  constexpr double kClip = .01;
+  PM_ASSIGN_OR_RETURN(const baselines::NoisyGradients noise,
+                      baselines::NoisyGradients::Make(kClip, 1, 2, cost));
+  const EventFn event = [noise](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    Matrix gradient(1, 2);
+    gradient << 3, 4;  // far longer than the clip
+    if (neighbour == Neighbour::kOther) gradient = -gradient;
+    PM_ASSIGN_OR_RETURN(const Matrix released, noise.Release(gradient, bits));
+    return 3 * released(0, 0) + 4 * released(0, 1) > 0;
+  };
+  return Subject{.mechanism = "dp-dsne",
+                 .claim = noise.guarantee(),
+                 .attacks = {OnEvent("opposite clipped gradients in one step, the nearer",
+                                     kManyReleases, event)}};
+}
+
+// The neighbour on which the second axis is likelier has one of four rows there.
+Matrix FourRows(Neighbour neighbour) {
+  return neighbour == Neighbour::kOne ? RowsAlongAxes(3, 1) : RowsAlongAxes(4, 0);
+}
+
+absl::StatusOr<Subject> AttackPublishedPpca(const Cost& cost) {
+  const EventFn event = [cost](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    PM_ASSIGN_OR_RETURN(const Matrix axis, baselines::DrawPublishedSubspace(
+                                               FourRows(neighbour), {.dimension = 1}, cost, bits));
+    constexpr double kDegrees = M_PI / 180;
+    return std::abs(axis(1, 0)) > std::cos(15 * kDegrees);
+  };
+  return Subject{
+      .mechanism = "published-ppca",
+      .claim = baselines::PublishedPpcaGuarantee(cost),
+      .attacks = {OnEvent("one row of four along the other axis, that axis within 15 degrees",
+                          kManyReleases, event)}};
+}
+
+absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {
+  const std::vector<Matrix> axes = {Matrix::Identity(2, 2).col(0), Matrix::Identity(2, 2).col(1)};
+  const EventFn event = [cost, axes](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    PM_ASSIGN_OR_RETURN(const int64_t chosen,
+                        baselines::ChooseSubspace(FourRows(neighbour), axes, cost, bits));
+    return chosen == 1;
+  };
+  return Subject{.mechanism = "candidate-ppca",
+                 .claim = baselines::CandidatePpcaGuarantee(cost),
+                 .attacks = {OnEvent("one row of four along the other axis, that axis",
+                                     kManyReleases, event)}};
+}
+
+constexpr BaselineStep kSteps[] = {
+    {"analyse-gauss", true, AttackAnalyseGauss},
+    {"published-ppca", false, AttackPublishedPpca},
+    {"candidate-ppca", false, AttackCandidatePpca},
+    {"random-projection", true, AttackRandomProjection},
+    {"dp-dsne", true, AttackDpDsne},
+};
+
+}  // namespace
+
+absl::Span<const BaselineStep> BaselineSteps() { return kSteps; }
+
+const BaselineStep* BaselineStepFromName(absl::string_view name) {
+  for (const BaselineStep& step : kSteps) {
+    if (name == step.name) return &step;
+  }
+  return nullptr;
+}
+
+}  // namespace privatemail::audit

@@ -1,0 +1,31 @@
+#include "client/evaluation/baselines/label_ceiling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::baselines {
+
+absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k) {
+  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", cost.epsilon));
+  if (!(cost.delta >= 0) || !(cost.delta < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta must be at least 0 and below 1, but is ", cost.delta));
+  }
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 2, kMost));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMost));
+  if (k >= classes) return 1;
+  // Both sides of the fraction over e^epsilon, which overflows where the ceiling is 1.
+  const double other = std::exp(-cost.epsilon);
+  const auto answers = static_cast<double>(k);
+  const auto all = static_cast<double>(classes);
+  return std::min(1.0,
+                  (answers + (all - 1) * cost.delta * other) / (answers + (all - answers) * other));
+}
+
+}  // namespace privatemail::baselines
