@@ -66,6 +66,7 @@ InvertedLists::InvertedLists(const Matrix& points)
   const auto lists = static_cast<size_t>(ListsFor(points.rows()));
   faiss::ClusteringParameters parameters;
   parameters.niter = 8;
+  parameters.min_points_per_centroid = 1;   // otherwise it prints a warning
   parameters.max_points_per_centroid = 64;  // more cost time and hardly move a centroid
   faiss::Clustering clustering(static_cast<int>(dim), static_cast<int>(lists), parameters);
   faiss::IndexFlatL2 quantizer(static_cast<faiss::Index::idx_t>(dim));
@@ -136,7 +137,7 @@ void InvertedLists::Scan(int64_t list, const RowVector& query, NearestSoFar* nea
   const double off = std::sqrt(dim) * std::ldexp(1 + scaled.cwiseAbs().maxCoeff(), -22);
   const double rounding = 1 + (dim + 2) * std::ldexp(1, -23);
   const auto farthest = [&] {
-    if (!nearest->full()) return std::numeric_limits<double>::infinity();
+    if (!nearest->full() || nearest->size() == 0) return std::numeric_limits<double>::infinity();
     const double within = std::sqrt(nearest->farthest()) / scale_ + off;
     return within * within * rounding;
   };
