@@ -197,11 +197,14 @@ TEST(ApproximateIndex, IsNotMadeWhereItWouldNotReachTheRecall) {
   EXPECT_EQ(ApproximateIndex::Make(ExactIndex(Matrix::Ones(4000, 5)), .5), nullptr);
 }
 
-TEST(ApproximateIndex, LeavesNoThreadsBehind) {
-  const ExactIndex exact(Clouds(kRows, 1));
+TEST(InvertedLists, StartNoThreadsOfOpenMP) {
+  const Matrix points = Clouds(kRows, 1);
   const int64_t before = Threads();
-  const auto index = ApproximateIndex::Make(exact, .9);
-  for (int i = 0; i < 100; ++i) index->Search(exact.points().row(i), 8);
+  const InvertedLists lists(points);
+  NearestSoFar nearest(8, nullptr);
+  for (const int64_t list : lists.Nearest(points.row(0), 8)) {
+    lists.Scan(list, points.row(0), &nearest);
+  }
   EXPECT_EQ(Threads(), before);
 }
 
