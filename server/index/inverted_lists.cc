@@ -13,6 +13,8 @@
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int threads);
+// OpenBLAS's, null with another BLAS.
+void openblas_set_num_threads(int threads) __attribute__((weak));
 }
 
 namespace privatemail {
@@ -23,10 +25,15 @@ int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }
 
-// FAISS starts OpenMP's threads, which would stay; a daemon has its own.
+// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
+// while they wait for one another: beside other work two of them take three times as long as one.
+// Nothing else here uses them, so they are not set free again.
 class OneThread {
  public:
-  OneThread() : former_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  OneThread() : former_(omp_get_max_threads()) {
+    omp_set_num_threads(1);
+    if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+  }
   ~OneThread() { omp_set_num_threads(former_); }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;

@@ -13,7 +13,7 @@ namespace privatemail {
 // n x k points, finite, in about 2 sqrt(n) lists: the cells of a k-means (FAISS's, of a sample,
 // with a fixed seed: equal points give equal lists). Keeps single-precision copies of the points,
 // centred and scaled first, so that a cloud far from the origin loses nothing. Immutable and
-// thread-safe; searches use no OpenMP and no BLAS, the constructor does, with all cores of BLAS.
+// thread-safe; searches use neither OpenMP nor BLAS, the constructor does, on the calling thread.
 class InvertedLists {
  public:
   // Whether the points can be copied at all: not all at one place, no sum of theirs overflows.
