@@ -13,6 +13,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev
+  libfaiss-dev libopenblas-pthread-dev
   libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
 )
 case "$*" in
@@ -21,7 +22,7 @@ case "$*" in
     packages+=(
       ccache git
       postgresql
-      libgtest-dev libgmock-dev libbenchmark-dev libfaiss-dev libopenblas-pthread-dev
+      libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy python3-sklearn openssl
       libopenmpi-dev openmpi-bin

@@ -37,6 +37,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"embedded", c.embedded_items()},
       {"version", c.embedding_version()},
       {"changes_since_embedding", c.changes_since_embedding()},
+      {"index", c.index()},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
       {"feature_dim", p.feature_dim()},
@@ -64,6 +65,7 @@ void Print(const v1::GetCollectionResponse& c) {
               << c.changes().updated() << " updated (found as they were), " << c.changes().deleted()
               << " deleted (not found any more): privatemail build " << Printable(c.name()) << "\n";
   }
+  if (!c.index().empty()) std::cout << "  index " << Printable(c.index()) << "\n";
   std::cout << "  uuid " << Printable(p.collection_uuid()) << "\n  digest "
             << absl::BytesToHexString(c.fingerprint()) << "\n  extractor "
             << Printable(p.extractor()) << "\n  kernel " << v1::Kernel_Name(s.kernel())

@@ -144,6 +144,10 @@ AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options) {
           options.limits.max_build_memory};
 }
 
+IndexOptions IndexOf(const DaemonOptions& options) {
+  return {options.index == "ivf", options.index_recall};
+}
+
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
     : address_(std::move(parts.address)),
       lock_(std::move(parts.lock)),
@@ -203,8 +207,8 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   // certificates or keys at once.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
-  PM_ASSIGN_OR_RETURN(parts.catalog,
-                      Catalog::Open(std::move(store), options.data_directory, LogRefresh));
+  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), options.data_directory,
+                                                   LogRefresh, IndexOf(options)));
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));

@@ -110,6 +110,25 @@ std::vector<Setting> OperationSettings() {
   };
 }
 
+std::vector<Setting> IndexSettings() {
+  using Options = DaemonOptions;
+  return {
+      {"index",
+       Of<&Options::index>,
+       kLive,
+       "How embeddings of more than 4 columns and 10000 items or more are searched: all of one, or "
+       "the lists of an inverted file that are nearest, of one that is built or loaded from then "
+       "on.",
+       0,
+       0,
+       {"exact", "ivf"}},
+      {"index_recall", Of<&Options::index_recall>, kLive,
+       "Share of the 8 true nearest that index ivf must find, measured when it is made; where it "
+       "would not, it is exact.",
+       .5, 1},
+  };
+}
+
 std::vector<Setting> LimitSettings() {
   return {
       {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
@@ -211,7 +230,8 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
-    for (const auto& more : {StoreSettings(), OperationSettings(), LimitSettings()}) {
+    for (const auto& more :
+         {StoreSettings(), OperationSettings(), IndexSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

@@ -69,9 +69,10 @@ int64_t CollectionView::build_memory(Features features) const {
 }
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
-                                                       std::string directory,
-                                                       RefreshReport report) {
+                                                       std::string directory, RefreshReport report,
+                                                       const IndexOptions& index) {
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store), std::move(directory)));
+  catalog->index_options_ = index;
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
@@ -85,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     PM_RETURN_IF_ERROR(embedding.status());
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
-      Install(MakeRetriever(published, **std::move(embedding)), deleted, entry.get());
+      Install(MakeRetriever(published, **std::move(embedding), index), deleted, entry.get());
     }
     catalog->entries_.emplace(published.name, entry);
   }

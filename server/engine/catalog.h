@@ -83,7 +83,11 @@ class Catalog {
   // directory: where builds and snapshots keep what memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
-                                                       RefreshReport report = nullptr);
+                                                       RefreshReport report = nullptr,
+                                                       const IndexOptions& index = {});
+
+  // For embeddings that are built or loaded from now on; those that answer keep their index.
+  void SetIndexOptions(const IndexOptions& options);
 
   const std::string& directory() const { return directory_; }
 
@@ -171,6 +175,7 @@ class Catalog {
   // The entry of this very collection; null when there is none any more. Under mutex_.
   std::shared_ptr<Entry> FindEntry(const PublishedCollection& published) const;
   bool IsDeleted(const Entry& entry) const;
+  IndexOptions index_options() const;
 
   // The following are called under mutex_.
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
@@ -199,8 +204,9 @@ class Catalog {
   const std::string directory_;
   std::mutex refresh_mutex_;         // one Refresh at a time; before administration_mutex_
   std::mutex administration_mutex_;  // one Create, Delete or adoption at a time; before mutex_
-  mutable std::mutex mutex_;         // guards the map and all entries; never held over store calls
+  mutable std::mutex mutex_;         // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
+  IndexOptions index_options_;
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 

@@ -29,9 +29,9 @@ std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) 
 }
 
 std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
-                                               Embedding embedding) {
+                                               Embedding embedding, const IndexOptions& index) {
   return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
-                                           std::move(embedding));
+                                           std::move(embedding), index);
 }
 
 void Catalog::Install(std::shared_ptr<const Retriever> retriever,
@@ -50,6 +50,16 @@ void Catalog::Install(std::shared_ptr<const Retriever> retriever,
 
 void Catalog::EndLoad(Entry* entry) {
   if (--entry->loads == 0) entry->deletions.clear();
+}
+
+void Catalog::SetIndexOptions(const IndexOptions& options) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  index_options_ = options;
+}
+
+IndexOptions Catalog::index_options() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return index_options_;
 }
 
 bool Catalog::IsDeleted(const Entry& entry) const {
@@ -119,7 +129,7 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
   if (absl::IsNotFound(deleted.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
   const std::shared_ptr<const Retriever> retriever =
-      MakeRetriever(published, *std::move(embedding));
+      MakeRetriever(published, *std::move(embedding), index_options());
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;

@@ -97,7 +97,7 @@ absl::Status Catalog::AdoptEmbedding(Entry* entry) {
   if (!embedding->has_value()) return absl::OkStatus();
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
-      MakeRetriever(published, **std::move(embedding));
+      MakeRetriever(published, **std::move(embedding), index_options());
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;

@@ -10,7 +10,7 @@ namespace privatemail {
 
 std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection);
 std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
-                                               Embedding embedding);
+                                               Embedding embedding, const IndexOptions& index);
 
 // INVALID_ARGUMENT: it cannot be a collection's.
 absl::Status CheckName(absl::string_view name);

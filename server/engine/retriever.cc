@@ -28,7 +28,7 @@ absl::Status CheckNotCancelled(const RetrievalQuery& query) {
 }  // namespace
 
 Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
-                     Embedding embedding)
+                     Embedding embedding, const IndexOptions& index)
     : settings_(parameters.settings),
       slots_(static_cast<Eigen::Index>(parameters.slot_labels.size())),
       release_label_graph_(ReleaseLabels(parameters, anchor_labels), settings_.label_graph,
@@ -41,7 +41,7 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       labels_(std::move(embedding.labels)),
       payloads_(std::move(embedding.payloads)),
       anchor_coordinates_(std::move(embedding.anchor_coordinates)),
-      index_(std::move(embedding.coordinates)) {}
+      index_(std::move(embedding.coordinates), index) {}
 
 absl::Status Retriever::Check(const RetrievalQuery& query) const {
   if (query.k > kMaxNeighbors) {

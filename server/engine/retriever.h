@@ -19,7 +19,7 @@
 #include "common/protocol/public_parameters.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/payload_columns.h"
-#include "server/index/exact_index.h"
+#include "server/index/search_index.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -36,8 +36,8 @@ struct RetrievalQuery {
 };
 
 struct RetrievalAnswer {
-  // For every slot the min(k, n) nearest of the n items that may be found, nearest first; rows of
-  // the embedding's items.
+  // For every slot the min(k, n) nearest, as the index finds them, of the n items that may be
+  // found, nearest first; rows of the embedding's items.
   std::vector<std::vector<Neighbor>> slots;
   Similarity alignment;          // from release to server coordinates
   double relative_residual = 0;  // of the anchors under it
@@ -50,16 +50,16 @@ class Retriever {
  public:
   // anchor_labels: one an anchor, in the published order.
   Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
-            Embedding embedding);
+            Embedding embedding, const IndexOptions& index = {});
 
   // PRIVACY.md section 1, steps 4 to 6: optionally the post-processing iterations, Kabsch-Umeyama
   // with scale from the release's anchor rows to the embedding's, and for every slot its nearest
   // items. INVALID_ARGUMENT: k or post_processing_steps out of range, or "release has the wrong
   // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
   // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
-  // post-processing. CANCELLED. What ExactIndex takes for every
+  // post-processing. CANCELLED. What SearchIndex takes for every
   // slot beside the alignment, O((slots + anchors)^2) a
-  // post-processing step; with a filter what PayloadColumns takes.
+  // post-processing step; with a filter, which makes every search exact, what PayloadColumns takes.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
@@ -71,7 +71,9 @@ class Retriever {
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
   Eigen::Index items() const { return index_.size(); }
   // Whether a search without a filter looks at a few of the items only.
-  bool IsSubLinear() const { return index_.has_tree(); }
+  bool IsSubLinear() const { return index_.IsSubLinear(); }
+  // Of what kind the index is, and how exact: SearchIndex::description.
+  const std::string& index_description() const { return index_.description(); }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }
@@ -92,7 +94,7 @@ class Retriever {
   std::vector<int32_t> labels_;
   PayloadColumns payloads_;
   Matrix anchor_coordinates_;
-  ExactIndex index_;
+  SearchIndex index_;
 };
 
 }  // namespace privatemail

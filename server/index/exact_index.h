@@ -19,6 +19,7 @@ class ExactIndex {
   explicit ExactIndex(Matrix points);
 
   Eigen::Index size() const { return points_.rows(); }
+  const Matrix& points() const { return points_; }
   // Whether a search looks at a few of the rows only.
   bool has_tree() const { return tree_ != nullptr; }
 

@@ -37,6 +37,7 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   if (view.retriever != nullptr) {
     proto->set_embedded_items(view.embedded_items());
     proto->set_embedding_version(view.retriever->version());
+    proto->set_index(view.retriever->index_description());
   }
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());

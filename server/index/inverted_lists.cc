@@ -1,0 +1,161 @@
+#include "server/index/inverted_lists.h"
+
+#include <faiss/Clustering.h>
+#include <faiss/IndexFlat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+// Of the OpenMP standard. Its header belongs to a compiler, and FAISS was built with another one
+// where this is built with clang.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+// OpenBLAS's, null with another BLAS.
+void openblas_set_num_threads(int threads) __attribute__((weak));
+}
+
+namespace privatemail {
+namespace {
+
+// Half as many lists need twice the time of a search, twice as many four times that of k-means.
+int64_t ListsFor(Eigen::Index rows) {
+  return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
+}
+
+// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
+// while they wait for one another: beside other work two of them take three times as long as one.
+// Nothing else here uses them, so they are not set free again.
+class OneThread {
+ public:
+  OneThread() : former_(omp_get_max_threads()) {
+    omp_set_num_threads(1);
+    if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+  }
+  ~OneThread() { omp_set_num_threads(former_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int former_;
+};
+
+// Squared distances of the rows of `columns` to a point.
+void DistancesTo(const Eigen::VectorXf& point, const Eigen::MatrixXf& columns,
+                 Eigen::ArrayXf* distances) {
+  *distances = Eigen::ArrayXf::Zero(columns.rows());
+  for (Eigen::Index c = 0; c < columns.cols(); ++c) {
+    *distances += (columns.col(c).array() - point[c]).square();
+  }
+}
+
+RowVector CentreOf(const Matrix& points) { return points.colwise().mean(); }
+
+double ScaleOf(const Matrix& points, const RowVector& centre) {
+  return (points.rowwise() - centre).cwiseAbs().maxCoeff();
+}
+
+}  // namespace
+
+bool InvertedLists::CanHold(const Matrix& points) {
+  const RowVector centre = CentreOf(points);
+  const double scale = ScaleOf(points, centre);
+  return centre.allFinite() && std::isfinite(scale) && std::isfinite(1 / scale);
+}
+
+InvertedLists::InvertedLists(const Matrix& points)
+    : points_(points), centre_(CentreOf(points)), scale_(ScaleOf(points, centre_)) {
+  const OneThread one_thread;
+  const FloatMatrix scaled = Scaled();
+  const auto dim = static_cast<size_t>(points.cols());
+  const auto lists = static_cast<size_t>(ListsFor(points.rows()));
+  faiss::ClusteringParameters parameters;
+  parameters.niter = 8;
+  parameters.min_points_per_centroid = 1;   // otherwise it prints a warning
+  parameters.max_points_per_centroid = 64;  // more cost time and hardly move a centroid
+  faiss::Clustering clustering(static_cast<int>(dim), static_cast<int>(lists), parameters);
+  faiss::IndexFlatL2 quantizer(static_cast<faiss::Index::idx_t>(dim));
+  clustering.train(scaled.rows(), scaled.data(), quantizer);
+  centroids_ = Eigen::Map<const FloatMatrix>(clustering.centroids.data(),
+                                             static_cast<Eigen::Index>(lists), points.cols());
+  std::vector<int64_t> list_of_row(static_cast<size_t>(points.rows()));
+  quantizer.assign(scaled.rows(), scaled.data(), list_of_row.data());
+  Fill(scaled, list_of_row);
+}
+
+Eigen::VectorXf InvertedLists::Scaled(const RowVector& point) const {
+  return ((point - centre_) / scale_).transpose().cast<float>();
+}
+
+FloatMatrix InvertedLists::Scaled() const {
+  return ((points_.rowwise() - centre_) / scale_).cast<float>();
+}
+
+void InvertedLists::Fill(const FloatMatrix& scaled, const std::vector<int64_t>& list_of_row) {
+  starts_.assign(static_cast<size_t>(centroids_.rows()) + 1, 0);
+  for (const int64_t list : list_of_row) ++starts_[static_cast<size_t>(list) + 1];
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+  std::vector<int64_t> next(starts_.begin(), starts_.end() - 1);
+  rows_.resize(list_of_row.size());
+  for (size_t row = 0; row < list_of_row.size(); ++row) {
+    rows_[static_cast<size_t>(next[static_cast<size_t>(list_of_row[row])]++)] =
+        static_cast<int64_t>(row);
+  }
+  for (int64_t list = 0; list < size(); ++list) {
+    const std::vector<int64_t> rows = RowsOf(list);
+    Eigen::MatrixXf& copies = copies_.emplace_back(rows.size(), scaled.cols());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      copies.row(static_cast<Eigen::Index>(i)) = scaled.row(rows[i]);
+    }
+  }
+}
+
+std::vector<int64_t> InvertedLists::RowsOf(int64_t list) const {
+  const auto at = static_cast<size_t>(list);
+  return {rows_.begin() + starts_[at], rows_.begin() + starts_[at + 1]};
+}
+
+std::vector<int64_t> InvertedLists::Nearest(const RowVector& query, int64_t count) const {
+  Eigen::ArrayXf distances;
+  DistancesTo(Scaled(query), centroids_, &distances);
+  std::vector<int64_t> lists(static_cast<size_t>(size()));
+  std::iota(lists.begin(), lists.end(), 0);
+  const auto nearer = [&](int64_t a, int64_t b) {
+    return distances[a] != distances[b] ? distances[a] < distances[b] : a < b;
+  };
+  const auto end = lists.begin() + std::min(count, size());
+  std::partial_sort(lists.begin(), end, lists.end(), nearer);
+  lists.erase(end, lists.end());
+  return lists;
+}
+
+// A scaled coordinate of a point is at most 1, that of the query at most m; copied, both are off by
+// 2^-24 (1 + m), and so is their difference, rounded, by no more than 2^-22 (1 + m). Distances are
+// off by sqrt(k) times that, and their squares' sum by 2^-24 of itself for each of k + 1
+// operations.
+void InvertedLists::Scan(int64_t list, const RowVector& query, NearestSoFar* nearest) const {
+  const Eigen::VectorXf scaled = Scaled(query);
+  Eigen::ArrayXf distances;
+  const Eigen::MatrixXf& copies = copies_[static_cast<size_t>(list)];
+  DistancesTo(scaled, copies, &distances);
+  const auto dim = static_cast<double>(points_.cols());
+  const double off = std::sqrt(dim) * std::ldexp(1 + scaled.cwiseAbs().maxCoeff(), -22);
+  const double rounding = 1 + (dim + 2) * std::ldexp(1, -23);
+  const auto farthest = [&] {
+    if (!nearest->full() || nearest->size() == 0) return std::numeric_limits<double>::infinity();
+    const double within = std::sqrt(nearest->farthest()) / scale_ + off;
+    return within * within * rounding;
+  };
+  double limit = farthest();
+  const int64_t* rows = rows_.data() + starts_[static_cast<size_t>(list)];
+  for (Eigen::Index i = 0; i < distances.size(); ++i) {
+    if (distances[i] > limit) continue;
+    const double* point = points_.data() + rows[i] * points_.cols();
+    nearest->Offer({rows[i], SquaredDistance(point, query.data(), points_.cols())});
+    limit = farthest();
+  }
+}
+
+}  // namespace privatemail

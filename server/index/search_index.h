@@ -1,0 +1,55 @@
+// The index that answers, by what an operator wants.
+#ifndef PRIVATEMAIL_SERVER_INDEX_SEARCH_INDEX_H_
+#define PRIVATEMAIL_SERVER_INDEX_SEARCH_INDEX_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/matrix.h"
+#include "common/numerics/neighbors.h"
+#include "server/index/approximate_index.h"
+#include "server/index/exact_index.h"
+
+namespace privatemail {
+
+struct IndexOptions {
+  // Misses a few of the nearest where that is faster. An exact index of few columns looks at less
+  // still, and one of few rows is small: these stay exact.
+  bool approximate = false;
+  double recall = .99;  // to be reached, 0 to 1; otherwise it is exact
+};
+
+// An exact index and maybe an approximate one beside it. Immutable and thread-safe.
+class SearchIndex {
+ public:
+  static constexpr Eigen::Index kFewestApproximateRows = 10'000;
+
+  SearchIndex(Matrix points, const IndexOptions& options);
+
+  Eigen::Index size() const { return exact_->size(); }
+  // Whether a search looks at a few of the rows only.
+  bool IsSubLinear() const { return exact_->has_tree() || approximate_ != nullptr; }
+  // "exact, k-d tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
+  // or why it is exact after all.
+  const std::string& description() const { return description_; }
+
+  // As ExactIndex::Search and ApproximateIndex::Search.
+  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
+                               const std::vector<bool>* hidden = nullptr) const;
+  // Exact in any case.
+  ExactIndex::Part Restrict(std::vector<int64_t> rows) const {
+    return exact_->Restrict(std::move(rows));
+  }
+
+ private:
+  std::unique_ptr<const ExactIndex> exact_;
+  std::unique_ptr<const ApproximateIndex> approximate_;  // null: none
+  std::string description_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_INDEX_SEARCH_INDEX_H_
