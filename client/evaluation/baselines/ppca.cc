@@ -53,11 +53,14 @@ absl::StatusOr<std::vector<Matrix>> Candidates(const Matrix& anchors,
 }
 
 // Steps by which replacing a row can move a score: one unit, a candidate whose columns are
-// orthonormal up to rounding (1e-9 of it), rounding to a step (1), and sums in double: each of two
-// neighbours is off by at most 2 (n + d + 8) u of a score that is at most n.
+// orthonormal up to rounding (1e-9 of it), rounding to a step (1), and sums in double. In these, an
+// entry of x V is off by at most d u, so that the n rows' squares are off by 2 n d sqrt(k) u, k <=
+// d, and adding up n k of them in any order, to a score of at most n, by n^2 k u; twice, for two
+// neighbours. Both bounds have room for terms in u^2.
 double SensitivityInSteps(int64_t n, int64_t d) {
   const auto rows = static_cast<double>(n);
-  const double sums = 4 * (rows + static_cast<double>(d) + 8) * kUnitRoundoff * rows;
+  const auto columns = static_cast<double>(d);
+  const double sums = 4 * rows * columns * (rows + 2 * columns) * kUnitRoundoff;
   return std::ceil(RoundUp(kStepsPerUnit * (1 + 1e-9 + sums) + 1));
 }
 
