@@ -78,7 +78,7 @@ TEST_F(GoneCallers, AreNotSearchedForToTheEnd) {
   create.mutable_settings()->set_normalise(true);
   ToProto(FloatMatrix::Random(kAnchors, kDim).eval(), create.mutable_anchors());
   create.clear_anchor_labels();
-  for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % 3);
+  for (const Item& item : MakeItems(kAnchors, 1)) create.add_anchor_labels(item.label);
   {
     grpc::ClientContext context;
     v1::CreateCollectionResponse created;
@@ -178,7 +178,8 @@ TEST_F(GoneFromTheQueue, TheirCallsAreNotExecuted) {
   EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &birds)), IsOk());
   EXPECT_EQ(birds.items(), 3u);
   for (const nlohmann::json& call : Audited()) {
-    if (call["rpc"] == "DeleteCollection") EXPECT_EQ(call["code"], "CANCELLED");
+    if (call["rpc"] != "DeleteCollection") continue;
+    EXPECT_EQ(call["code"], "CANCELLED");
   }
 }
 
