@@ -113,8 +113,8 @@ TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
               static_cast<long long>(writer.acknowledged_messages()));
 }
 
-// Otherwise nobody could make room.
-TEST_F(FullDisk, ACollectionIsDeletedAndItsPlaceIsTheOthers) {
+// However large it is, for want of which nobody could make room.
+TEST_F(FullDisk, ACollectionIsDeletedWithPlaceForSomePagesAndItsOwnIsUsedAgain) {
   constexpr int kBulk = 20'000;
   constexpr int kItemsOfAMessage = 2000;
   StartDaemon();
@@ -135,18 +135,23 @@ TEST_F(FullDisk, ACollectionIsDeletedAndItsPlaceIsTheOthers) {
     return true;
   }),
               IsOk());
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  const rlim_t full = LargestFile();
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full));
   EXPECT_THAT(writer.WriteUntilFailure(Connect()), FailsWith(kExhausted, "privatemail.sqlite"));
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full + 65536));
   const auto deleted = Connect().DeleteCollection("bulk");
   ASSERT_THAT(deleted, IsOk());
   EXPECT_EQ(deleted->deleted_items(), static_cast<uint64_t>(kBulk));
-  EXPECT_THAT(writer.Write(Connect(), 100), IsOk());
+  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
   daemon_->program().Signal(SIGKILL);
   daemon_->program().Wait();
-  StartDaemon();
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  StartDaemon();  // with place for the log of what was left
   EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  EXPECT_THAT(writer.Write(Connect(), 200), IsOk());
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
 }
 
 TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {

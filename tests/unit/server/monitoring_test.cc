@@ -85,11 +85,11 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
 TEST_F(MonitoringTest, MetricsCountRefusalsForSize) {
   EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
   v1::CreateCollectionRequest request = Birds();
-  ToProto(FloatMatrix::Random(12, 5000).eval(), request.mutable_anchors());
+  request.mutable_anchors()->set_rows(1'000'000'000);  // of which memory is wanted, whatever came
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
-              FailsWith(absl::StatusCode::kResourceExhausted, "(max_dims)"));
+              FailsWith(absl::StatusCode::kResourceExhausted, "(max_anchors)"));
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
