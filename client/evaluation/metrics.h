@@ -2,10 +2,9 @@
 //
 // The papers measure recall@k as their reference for image retrieval does (Jun et al. 2019, named
 // in section 7 of the second paper): the share of targets with at least one item of their class
-// among the k. That grows with k even by chance, so the reports have two:
-// - `class_share`: the share of the k items that are of the target's class. What is called recall
-//   in words about a figure, unless they say otherwise.
-// - `hit`: 1 when any of the k is, else 0. The papers' recall@k is its mean.
+// among the k. That grows with k even by chance, so reports have two:
+// - `class_share`: the share of the k items that are of the target's class: precision@k.
+// - `hit`: 1 when any of the k is, else 0: recall@k, the papers' definition, is its mean.
 // Both ask for the class alone. `fidelity` asks what a search without privacy would have found.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_

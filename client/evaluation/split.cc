@@ -100,6 +100,11 @@ absl::StatusOr<DataSplit> MakeSplit(const LabelledRows& data, const SplitSizes& 
                    .targets = RowsOf(data, targets)};
 }
 
+int64_t CountClasses(const LabelledRows& data) {
+  const std::set<int32_t> distinct(data.labels.begin(), data.labels.end());
+  return static_cast<int64_t>(distinct.size());
+}
+
 LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half) {
   const std::set<int32_t> distinct(data.labels.begin(), data.labels.end());
   const std::vector<int32_t> classes(distinct.begin(), distinct.end());

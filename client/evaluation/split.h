@@ -26,6 +26,8 @@ absl::StatusOr<DataSplit> MakeSplit(const LabelledRows& data, const SplitSizes& 
 // The rows of these numbers, in their order.
 LabelledRows RowsOf(const LabelledRows& data, const std::vector<int64_t>& rows);
 
+int64_t CountClasses(const LabelledRows& data);
+
 // Which of the classes, in ascending order of their labels: the papers' image sets are split by
 // class, the first half to train a network on, the second to search.
 enum class ClassHalf { kAll, kFirst, kSecond };
