@@ -61,10 +61,9 @@ struct Found {
 absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retriever& retriever,
                                          const Asking& asking, int64_t k, int64_t slot,
                                          const RowVector& features, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix release,
-                      ReleaseOf(joint, asking.cost, slot, features, bits));
+  PM_ASSIGN_OR_RETURN(const Released release, ReleaseOf(joint, asking.cost, slot, features, bits));
   const absl::StatusOr<RetrievalAnswer> answer =
-      retriever.Retrieve({.release = release.cast<double>(),
+      retriever.Retrieve({.release = release.rows.cast<double>(),
                           .post_processing_steps = joint.parameters.settings.steps,
                           .k = k,
                           .cancelled = nullptr});
@@ -124,19 +123,22 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
   return normal.normalized();
 }
 
-absl::StatusOr<FloatMatrix> ReleaseOf(const JointSetting& joint,
-                                      const std::optional<PrivacyCost>& cost, int64_t slot,
-                                      const RowVector& unit_features, BitSource& bits) {
+absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
+                                   const std::optional<PrivacyCost>& cost, int64_t slot,
+                                   const RowVector& unit_features, BitSource& bits) {
   // Start and dummies are drawn alike with any cost.
   const PrivacyCost drawn = cost.value_or(PrivacyCost{.epsilon = 1, .delta = 1e-5});
   PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, drawn, bits));
   if (cost) {
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
-    return std::move(released.back());
+    return Released{.rows = std::move(released.back()),
+                    .start = part.start,
+                    .noise_stddev = part.noise.mechanism->noise_stddev()};
   }
   const BorderedAffinity graph = FeatureGraph(joint, SlotRows(joint, part, slot, unit_features));
-  return FloatMatrix(PrivateIteration(joint, part.start, graph).cast<float>());
+  return Released{.rows = PrivateIteration(joint, part.start, graph).cast<float>(),
+                  .start = part.start};
 }
 
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part) {

@@ -51,9 +51,16 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
 
 // One release of target `target` as JointScheme::Release makes it, but for ledger and bits; without
 // a cost the iteration without noise. unit_features: what the target holds. Slot: its row.
-absl::StatusOr<FloatMatrix> ReleaseOf(const JointSetting& joint,
-                                      const std::optional<PrivacyCost>& cost, int64_t slot,
-                                      const RowVector& unit_features, BitSource& bits);
+struct Released {
+  FloatMatrix rows;  // (slots + anchors) x embedding_dim
+  // What attackers are given although it stays with the searcher: the guarantee holds whoever knows
+  // it.
+  Matrix start;
+  double noise_stddev = 0;
+};
+absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
+                                   const std::optional<PrivacyCost>& cost, int64_t slot,
+                                   const RowVector& unit_features, BitSource& bits);
 
 // A uniformly drawn direction.
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "client/cli/numbers.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
+#include "client/evaluation/experiments/settings.h"
 #include "client/evaluation/runner.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -42,16 +44,23 @@ class ProgressLine {
   double shown_ = -1e9;
 };
 
+absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& options,
+                                                      const std::shared_ptr<Stage>& stage) {
+  if (options.tune) return std::vector<Experiment>{MakeTuneExperiment(stage)};
+  return MakeExperiments(stage, options.experiments, options.attacks, /*baselines=*/{});
+}
+
 absl::Status Evaluate(const EvaluationOptions& options) {
   if (options.out.empty()) return absl::InvalidArgumentError("--out must be given");
   PM_ASSIGN_OR_RETURN(Study study, StudyOf(options));
+  if (options.tune) {
+    PM_ASSIGN_OR_RETURN(study, TuningStudy(study));
+  }
   PM_RETURN_IF_ERROR(Validate(study));
   const std::string described = Describe(study);
   std::cerr << Printable(study.about) << "\n";
   const auto stage = std::make_shared<Stage>(std::move(study));
-  PM_ASSIGN_OR_RETURN(
-      const std::vector<Experiment> experiments,
-      MakeExperiments(stage, options.experiments, options.attacks, /*baselines=*/{}));
+  PM_ASSIGN_OR_RETURN(const std::vector<Experiment> experiments, ExperimentsOf(options, stage));
   ProgressLine line;
   const RunOptions run{.folder = options.out,
                        .study = described,

@@ -57,11 +57,12 @@ std::string Describe(const Study& study) {
   return absl::StrCat("privatemail-evaluate " PRIVATEMAIL_VERSION "\ndata ", DigestOf(study.data),
                       "\nanchors_per_class ", study.sizes.anchors_per_class, "\ntargets ",
                       study.sizes.targets, "\ngallery_per_class ", study.sizes.gallery_per_class,
-                      "\nk ", study.k, "\ndelta ", Exactly(study.delta), "\nkernel_bandwidth ",
-                      Exactly(s.kernel_bandwidth), "\nalpha ", Exactly(s.alpha), "\nkernel ",
-                      static_cast<int>(s.kernel), "\nlabel_graph ", static_cast<int>(s.label_graph),
-                      "\nembedding_dim ", s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ",
-                      s.normalise, "\nstart_stddev ", Exactly(s.start_stddev));
+                      "\nk ", study.k, "\nepsilon ", Exactly(study.epsilon), "\ndelta ",
+                      Exactly(study.delta), "\nkernel_bandwidth ", Exactly(s.kernel_bandwidth),
+                      "\nalpha ", Exactly(s.alpha), "\nkernel ", static_cast<int>(s.kernel),
+                      "\nlabel_graph ", static_cast<int>(s.label_graph), "\nembedding_dim ",
+                      s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ", s.normalise,
+                      "\nstart_stddev ", Exactly(s.start_stddev));
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed) {

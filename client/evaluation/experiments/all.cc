@@ -8,8 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/evaluation/experiments/ablation.h"
+#include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/bounded_gaussian.h"
+#include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
+#include "client/evaluation/experiments/settings.h"
 
 namespace privatemail {
 namespace {
@@ -28,6 +31,9 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
   const std::vector<Known> all = {
       {"recall", false, [&] { return MakeRecallExperiment(stage, baselines); }},
       {"ablation", false, [&] { return MakeAblationExperiment(stage); }},
+      {"convergence", false, [&] { return MakeConvergenceExperiment(stage); }},
+      {"settings", false, [&] { return MakeSettingsExperiment(stage); }},
+      {"alignment", false, [&] { return MakeAlignmentExperiment(stage); }},
       {"inference-privacy", false, [&] { return MakeInferencePrivacyExperiment(stage); }},
       {"bounded-gaussian", false,
        [&] { return MakeBoundedGaussianExperiment(stage->study().delta); }},

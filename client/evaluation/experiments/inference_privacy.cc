@@ -75,8 +75,7 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
                 [](double epsilon) { return PrivacyCost{.epsilon = epsilon, .radius = kRadius}; });
   Experiment experiment{.name = "inference-privacy", .jobs = radii.Jobs(), .draw = nullptr};
   const size_t of_radii = experiment.jobs.size();
-  for (Job& job : experiment.jobs)
-    job.key = absl::StrCat("by radius, epsilon ", study.epsilon, ": ", job.key);
+  for (Job& job : experiment.jobs) job.key = absl::StrCat("by radius: ", job.key);
   for (Job& job : epsilons.Jobs()) {
     job.key = absl::StrCat("by epsilon, radius ", kRadius, ": ", job.key);
     experiment.jobs.push_back(std::move(job));
