@@ -162,6 +162,16 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
   return answers;
 }
 
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
+                                                          absl::string_view part) {
+  std::vector<std::vector<int64_t>> rows;
+  for (size_t target = 0; target < scene.trial->split.targets.labels.size(); ++target) {
+    PM_ASSIGN_OR_RETURN(std::optional<Found> found, AskOne(scene, asking, part, target));
+    rows.push_back(found ? std::move(found->rows) : std::vector<int64_t>());
+  }
+  return rows;
+}
+
 Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets) {
   Answers answers;
   const auto found = NearestOf(targets, gallery, trial.k);

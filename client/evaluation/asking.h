@@ -49,6 +49,10 @@ JobResult ToResult(const Answers& answers);
 // valid.
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
 
+// The rows of the gallery that come back for each of them; none where nothing does.
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
+                                                          absl::string_view part);
+
 // One release of target `target` as JointScheme::Release makes it, but for ledger and bits; without
 // a cost the iteration without noise. unit_features: what the target holds. Slot: its row.
 struct Released {

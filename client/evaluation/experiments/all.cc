@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/bounded_gaussian.h"
@@ -35,6 +36,7 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
       {"settings", false, [&] { return MakeSettingsExperiment(stage); }},
       {"alignment", false, [&] { return MakeAlignmentExperiment(stage); }},
       {"inference-privacy", false, [&] { return MakeInferencePrivacyExperiment(stage); }},
+      {"attacks", true, [&] { return MakeAttacksExperiment(stage); }},
       {"bounded-gaussian", false,
        [&] { return MakeBoundedGaussianExperiment(stage->study().delta); }},
   };
