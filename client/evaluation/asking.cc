@@ -162,6 +162,20 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
   return answers;
 }
 
+absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
+                                       const EmbeddingSettings& settings, const Asking& asking,
+                                       absl::string_view part) {
+  const auto scene = MakeScene(trial, settings);
+  if (!absl::IsFailedPrecondition(scene.status())) {
+    PM_RETURN_IF_ERROR(scene.status());
+    return AskAll(**scene, asking, part);
+  }
+  Answers none;
+  for (size_t i = 0; i < trial->split.targets.labels.size(); ++i) none.Add({});
+  none.unanswered = static_cast<int64_t>(none.hit.size());
+  return none;
+}
+
 absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
                                                           absl::string_view part) {
   std::vector<std::vector<int64_t>> rows;

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_ASKING_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,12 @@ JobResult ToResult(const Answers& answers);
 // and condition, so that each has noise of its own. Errors: those of a release whose cost is not
 // valid.
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
+
+// The same on a scene of its own with other settings. Settings with which the server refuses to
+// build, since nothing could be aligned, answer nobody.
+absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
+                                       const EmbeddingSettings& settings, const Asking& asking,
+                                       absl::string_view part);
 
 // The rows of the gallery that come back for each of them; none where nothing does.
 absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,

@@ -79,10 +79,12 @@ Band Sweep::BandOf(const std::vector<JobResult>& results, size_t condition, size
   return BootstrapBand(by_seed, first);
 }
 
-int64_t Sweep::Unanswered(const std::vector<JobResult>& results) const {
+void Sweep::TellUnanswered(const std::vector<JobResult>& results, std::vector<std::string>* words) {
   double unanswered = 0;
   for (const JobResult& result : results) unanswered += result.at("unanswered")[0];
-  return static_cast<int64_t>(unanswered);
+  if (unanswered == 0) return;
+  words->push_back(
+      absl::StrCat(unanswered, " releases could not be aligned; they count as finding nothing."));
 }
 
 FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& metric) const {

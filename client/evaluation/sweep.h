@@ -53,8 +53,9 @@ class Sweep {
   // Reads results of Jobs(), in their order. Bands are bootstrapped over seeds and targets.
   Band BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
               const char* metric) const;
-  // Of all conditions and xs together.
-  int64_t Unanswered(const std::vector<JobResult>& results) const;
+  // Adds a sentence where some releases, of all conditions and xs together, were not answered.
+  static void TellUnanswered(const std::vector<JobResult>& results,
+                             std::vector<std::string>* words);
   // One series a condition: a line over the xs, or a dashed reference.
   FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;
 

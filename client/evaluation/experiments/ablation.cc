@@ -64,10 +64,8 @@ Condition ConditionOf(const std::shared_ptr<Stage>& stage, const Change& change)
       PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
       return AskAll(*scene, asking, part);
     }
-    PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene,
-                        MakeScene(std::move(trial), *change.settings));
-    return AskAll(*scene, asking, part);
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    return BuildAndAskAll(trial, *change.settings, asking, part);
   };
   return {.name = change.name, .fixed = false, .work = change.settings ? 2. : 1., .run = run};
 }
@@ -120,10 +118,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
                                  Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
                                  " and ", Short(mean(c, 1, recall)), " without noise."));
   }
-  if (const int64_t unanswered = sweep.Unanswered(results); unanswered > 0) {
-    words.push_back(
-        absl::StrCat(unanswered, " releases could not be aligned; they count as finding nothing."));
-  }
+  Sweep::TellUnanswered(results, &words);
   return words;
 }
 

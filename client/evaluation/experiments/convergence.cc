@@ -25,10 +25,8 @@ Condition StepsCondition(const std::shared_ptr<Stage>& stage, std::string name, 
                                    const std::string& part) -> absl::StatusOr<Answers> {
     EmbeddingSettings settings = stage->study().settings;
     settings.steps = static_cast<int>(steps);
-    PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene,
-                        MakeScene(std::move(trial), settings));
-    return AskAll(*scene, asking, part);
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    return BuildAndAskAll(trial, settings, asking, part);
   };
   return {.name = std::move(name), .fixed = false, .work = 2, .run = run};
 }
@@ -141,6 +139,7 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
                      recall.name, " is at most ", Short(most), " and reaches 95 % of that with ",
                      sweep.xs()[first], " iterations."));
   }
+  Sweep::TellUnanswered(results, &figure.words);
   return figure;
 }
 

@@ -48,6 +48,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
           Short(sweep.BandOf(results, sweep.conditions().size() - 1, 0, metric.key).mean), "."));
     }
   }
+  Sweep::TellUnanswered(results, &words);
   words.push_back("The class is not hidden by any of these; slots are in place all the same.");
   return words;
 }

@@ -121,10 +121,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
       words.push_back(absl::StrCat(baseline.name, ": ", baseline.protects));
     }
   }
-  if (const int64_t unanswered = sweep.Unanswered(results); unanswered > 0) {
-    words.push_back(
-        absl::StrCat(unanswered, " releases could not be aligned; they count as finding nothing."));
-  }
+  Sweep::TellUnanswered(results, &words);
   return words;
 }
 

@@ -49,10 +49,8 @@ absl::StatusOr<Answers> AskWith(Stage& stage, const EmbeddingSettings& settings,
   const Study& study = stage.study();
   Asking asking;
   if (noise) asking.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta};
-  PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage.TrialOf(seed));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene,
-                      MakeScene(std::move(trial), settings));
-  return AskAll(*scene, asking, part);
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage.TrialOf(seed));
+  return BuildAndAskAll(trial, settings, asking, part);
 }
 
 Sweep SweepOf(const std::shared_ptr<Stage>& stage, const Knob& knob) {
@@ -96,6 +94,7 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
                                         " lies between ", Short(*least), " at ", knob.name, " ",
                                         at(least), " and ", Short(*most), " at ", at(most), "."));
   }
+  Sweep::TellUnanswered(results, &figure.words);
   return figure;
 }
 
@@ -169,6 +168,7 @@ Figure DrawTuning(const std::vector<EmbeddingSettings>& grid, const Sweep& sweep
                                FlagsOf(grid[tried.back().place]), ", with precision", at_k, " ",
                                WithBand(tried.back().precision), "."),
                   "Only anchors were read, which are public: no budget was spent."};
+  Sweep::TellUnanswered(results, &figure.words);
   return figure;
 }
 
