@@ -13,6 +13,7 @@ TEST(Metrics, CountTheClassAndTheOverlap) {
   EXPECT_DOUBLE_EQ(scores.class_share, .5);
   EXPECT_DOUBLE_EQ(scores.hit, 1);
   EXPECT_DOUBLE_EQ(scores.fidelity, .75);
+  EXPECT_DOUBLE_EQ(ScoreOf({2, 0}, labels, 1, {0, 1}).hit, 1);  // one is enough
   EXPECT_DOUBLE_EQ(ScoreOf({2, 4}, labels, 1, {0, 1}).class_share, 0);
   EXPECT_DOUBLE_EQ(ScoreOf({2, 4}, labels, 1, {0, 1}).hit, 0);
   EXPECT_DOUBLE_EQ(ScoreOf({2, 4}, labels, 1, {0, 1}).fidelity, 0);
