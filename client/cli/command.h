@@ -51,6 +51,7 @@ void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSampleImagesCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);
 void AddHealthCommand(CLI::App& app, Context& context);
+void AddEvaluateCommands(CLI::App& app, Context& context);  // evaluate and tune
 
 // JSON on one line, in ASCII: what a server says can hold no control character for a terminal.
 // Bytes that are not UTF-8 become U+FFFD.

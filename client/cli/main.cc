@@ -77,6 +77,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddCalibrateCommand(app, context);
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);
+  AddEvaluateCommands(app, context);
   AddSampleImagesCommand(app, context);
 }
 

@@ -10,8 +10,8 @@
 namespace privatemail {
 
 // A stream of independent uniform bytes. Two implementations: SecureBits below, and the seeded
-// source of the tests (tests/testing/seeded_bits.h), which no program that opens a network channel
-// links.
+// source of evaluation and tests (client/evaluation/seeded_bits.h), which no program that opens a
+// network channel links.
 class BitSource {
  public:
   virtual ~BitSource() = default;

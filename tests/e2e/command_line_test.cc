@@ -56,6 +56,24 @@ TEST_F(CommandLine, SaysWhatIsWrongWithOptions) {
                    "--label-graph must be distance, kernel or one_hot_kernel, but is \"round\"");
 }
 
+// Another program says what it takes, and what is wrong.
+TEST(Evaluation, IsHandedToItsOwnProgram) {
+  const auto run = [](std::vector<std::string> words) {
+    words.insert(words.begin(), PRIVATEMAIL);
+    return Program(words).Wait();
+  };
+  const Outcome help = run({"evaluate", "--help"});
+  EXPECT_EQ(help.exit_code, 0) << help.err;
+  EXPECT_THAT(help.out, HasSubstr("--anchors-per-class"));
+  const Outcome no_data = run({"evaluate", "--out", "/nowhere"});
+  EXPECT_EQ(no_data.exit_code, 2);
+  EXPECT_THAT(no_data.err, HasSubstr("--vectors with --labels"));
+  const Outcome no_vectors =
+      run({"tune", "--vectors", "/nowhere.npy", "--labels", "/nowhere.txt", "--out", "/nowhere"});
+  EXPECT_EQ(no_vectors.exit_code, 1);
+  EXPECT_THAT(no_vectors.err, HasSubstr("/nowhere.npy"));
+}
+
 // The number options of a command, by its own help.
 std::vector<std::string> NumberOptions(const std::string& help) {
   std::vector<std::string> options;

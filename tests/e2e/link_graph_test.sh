@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Reads the build graph: nothing of client/ goes into the daemon, neither an object nor a library nor a header,
-# only the rooms that speak gRPC include it, and MPI is privatemaild-embed's alone.
+# only the rooms that speak gRPC include it, and MPI is privatemaild-embed's alone. Seeded noise is in no program
+# with a network channel, and privatemail-evaluate, which has it, has none.
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
 inputs=$(ninja -C "$2" -t inputs server/privatemaild)
@@ -26,4 +27,22 @@ if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privat
   printf 'privatemaild links MPI:\n%s\n' "$found"
   exit 1
 fi
+for program in client/privatemail server/privatemaild; do
+  if found=$(ninja -C "$2" -t inputs $program | grep -E 'libprivatemail_(seeded_bits|evaluation)'); then
+    printf '%s has a network channel and links seeded noise:\n%s\n' "$program" "$found"
+    exit 1
+  fi
+done
+inputs=$(ninja -C "$2" -t inputs client/privatemail-evaluate)
+grep -q '^client/libprivatemail_seeded_bits.a$' <<<"$inputs" || { echo "the graph of privatemail-evaluate lacks its noise"; exit 1; }
+if found=$(grep -E 'grpc|libprivatemail_(client|rpc|services|daemon)' <<<"$inputs"); then
+  printf 'privatemail-evaluate links a network channel:\n%s\n' "$found"
+  exit 1
+fi
+# The server's rooms that it embeds with can reach PostgreSQL; what it calls of them does not.
+if found=$(readelf -d "$2/client/privatemail-evaluate" | grep -E 'NEEDED.*lib(grpc|pq|ssl|curl|civetweb)'); then
+  printf 'privatemail-evaluate loads a network library:\n%s\n' "$found"
+  exit 1
+fi
+echo "privatemail-evaluate has no channel, and nothing with a channel has seeded noise"
 echo "the daemon links nothing of client/; gRPC is included where it may be"

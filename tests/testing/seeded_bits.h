@@ -1,31 +1,11 @@
-// Reproducible bits for tests. Never linked into a program that opens a network channel.
+// Bits for tests: reproducible ones (of the room seeded_bits), and ones that run out.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 #define PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <random>
-
+#include "client/evaluation/seeded_bits.h"
 #include "client/privacy/bit_source.h"
 
 namespace privatemail {
-
-class SeededBits final : public BitSource {
- public:
-  explicit SeededBits(uint64_t seed) : generator_(seed) {}
-
-  absl::Status Fill(absl::Span<uint8_t> bytes) override {
-    for (size_t at = 0; at < bytes.size(); at += 8) {
-      const uint64_t word = generator_();
-      std::memcpy(bytes.data() + at, &word, std::min<size_t>(8, bytes.size() - at));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  std::mt19937_64 generator_;
-};
 
 // Answers a number of calls, then fails.
 class FailingBits final : public BitSource {

@@ -1,0 +1,207 @@
+#include "client/evaluation/asking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <random>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/seeded_bits.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// The searcher's side and the server's of a target that has no slots to hide in.
+struct Slotless {
+  JointSetting joint;
+  std::unique_ptr<const Retriever> retriever;
+};
+
+Slotless WithoutSlots(const Scene& scene, int64_t slot) {
+  const JointSetting& with = scene.joint;
+  const std::vector<int32_t>& anchor_labels = scene.trial->split.anchors.labels;
+  PublicParameters parameters = with.parameters;
+  parameters.slot_labels = {with.parameters.slot_labels[static_cast<size_t>(slot)]};
+  std::vector<int32_t> labels = parameters.slot_labels;
+  labels.insert(labels.end(), anchor_labels.begin(), anchor_labels.end());
+  LabelGraph graph(labels, parameters.settings.label_graph,
+                   parameters.settings.KernelDenominator());
+  auto retriever = std::make_unique<const Retriever>(parameters, anchor_labels, scene.embedding);
+  return {.joint = JointSetting{.parameters = std::move(parameters),
+                                .anchors = with.anchors,
+                                .pool = std::nullopt,
+                                .of_slot = {with.of_slot[static_cast<size_t>(slot)]},
+                                .label_graph = std::move(graph),
+                                .class_means = with.class_means.row(slot)},
+          .retriever = std::move(retriever)};
+}
+
+int64_t WrongSlot(int64_t slot, int64_t slots, uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  const auto others = static_cast<uint64_t>(slots - 1);
+  return (slot + 1 + static_cast<int64_t>(bits() % others)) % slots;
+}
+
+std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
+  std::vector<int64_t> rows;
+  for (const Neighbor& neighbor : neighbors) rows.push_back(neighbor.row);
+  return rows;
+}
+
+struct Found {
+  std::vector<int64_t> rows;
+  double residual = 0;
+};
+
+// Nothing where the server would refuse the release.
+absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retriever& retriever,
+                                         const Asking& asking, int64_t k, int64_t slot,
+                                         const RowVector& features, BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Released release, ReleaseOf(joint, asking.cost, slot, features, bits));
+  const absl::StatusOr<RetrievalAnswer> answer =
+      retriever.Retrieve({.release = release.rows.cast<double>(),
+                          .post_processing_steps = joint.parameters.settings.steps,
+                          .k = k,
+                          .cancelled = nullptr});
+  if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
+  PM_RETURN_IF_ERROR(answer.status());
+  return Found{.rows = RowsOf(answer->slots[static_cast<size_t>(slot)]),
+               .residual = answer->relative_residual};
+}
+
+absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& asking,
+                                            absl::string_view part, size_t target) {
+  const Trial& trial = *scene.trial;
+  const auto row = static_cast<Eigen::Index>(target);
+  const auto seed_of = [&](absl::string_view what) {
+    return SeedOf(absl::StrCat(part, "/", what), trial.seed, target);
+  };
+  PM_ASSIGN_OR_RETURN(int64_t slot,
+                      scene.joint.parameters.SlotOf(trial.split.targets.labels[target]));
+  if (asking.label == Asking::Label::kWrong) {
+    slot = WrongSlot(slot, scene.joint.slots(), seed_of("label"));
+  }
+  const RowVector features =
+      asking.feature == Asking::Feature::kOwn
+          ? RowVector(trial.split.targets.features.row(row))
+          : RandomDirection(trial.split.targets.features.cols(), seed_of("feature"));
+  SeededBits bits(seed_of("release"));
+  if (asking.slots) {
+    return Ask(scene.joint, *scene.retriever, asking, trial.k, slot, features, bits);
+  }
+  const Slotless alone = WithoutSlots(scene, slot);
+  return Ask(alone.joint, *alone.retriever, asking, trial.k, 0, features, bits);
+}
+
+}  // namespace
+
+void Answers::Add(const Scores& scores) {
+  class_share.push_back(scores.class_share);
+  hit.push_back(scores.hit);
+  fidelity.push_back(scores.fidelity);
+}
+
+JobResult ToResult(const Answers& answers) {
+  return {{"class_share", answers.class_share},
+          {"hit", answers.hit},
+          {"fidelity", answers.fidelity},
+          {"residual", {answers.mean_residual}},
+          {"unanswered", {static_cast<double>(answers.unanswered)}}};
+}
+
+RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  const auto uniform = [&] { return (static_cast<double>(bits() >> 11) + 1) * 0x1p-53; };
+  const RowVector normal = RowVector::NullaryExpr(dim, [&](Eigen::Index /*column*/) {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  });
+  return normal.normalized();
+}
+
+absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
+                                   const std::optional<PrivacyCost>& cost, int64_t slot,
+                                   const RowVector& unit_features, BitSource& bits) {
+  // Start and dummies are drawn alike with any cost.
+  const PrivacyCost drawn = cost.value_or(PrivacyCost{.epsilon = 1, .delta = 1e-5});
+  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, drawn, bits));
+  if (cost) {
+    PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
+                        ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
+    return Released{.rows = std::move(released.back()),
+                    .start = part.start,
+                    .noise_stddev = part.noise.mechanism->noise_stddev()};
+  }
+  const BorderedAffinity graph = FeatureGraph(joint, SlotRows(joint, part, slot, unit_features));
+  return Released{.rows = PrivateIteration(joint, part.start, graph).cast<float>(),
+                  .start = part.start};
+}
+
+absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part) {
+  const Trial& trial = *scene.trial;
+  Answers answers;
+  double residuals = 0;
+  for (size_t target = 0; target < trial.split.targets.labels.size(); ++target) {
+    PM_ASSIGN_OR_RETURN(const std::optional<Found> found, AskOne(scene, asking, part, target));
+    if (!found) {
+      ++answers.unanswered;
+      answers.Add({});
+      continue;
+    }
+    residuals += found->residual;
+    answers.Add(ScoreOf(found->rows, trial.split.gallery.labels, trial.split.targets.labels[target],
+                        trial.nearest[target]));
+  }
+  const auto answered = static_cast<double>(trial.split.targets.labels.size()) -
+                        static_cast<double>(answers.unanswered);
+  answers.mean_residual = residuals / std::max(1.0, answered);
+  return answers;
+}
+
+absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
+                                       const EmbeddingSettings& settings, const Asking& asking,
+                                       absl::string_view part) {
+  const auto scene = MakeScene(trial, settings);
+  if (!absl::IsFailedPrecondition(scene.status())) {
+    PM_RETURN_IF_ERROR(scene.status());
+    return AskAll(**scene, asking, part);
+  }
+  Answers none;
+  for (size_t i = 0; i < trial->split.targets.labels.size(); ++i) none.Add({});
+  none.unanswered = static_cast<int64_t>(none.hit.size());
+  return none;
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
+                                                          absl::string_view part) {
+  std::vector<std::vector<int64_t>> rows;
+  for (size_t target = 0; target < scene.trial->split.targets.labels.size(); ++target) {
+    PM_ASSIGN_OR_RETURN(std::optional<Found> found, AskOne(scene, asking, part, target));
+    rows.push_back(found ? std::move(found->rows) : std::vector<int64_t>());
+  }
+  return rows;
+}
+
+Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets) {
+  Answers answers;
+  const auto found = NearestOf(targets, gallery, trial.k);
+  for (size_t i = 0; i < found.size(); ++i) {
+    answers.Add(ScoreOf(found[i], trial.split.gallery.labels, trial.split.targets.labels[i],
+                        trial.nearest[i]));
+  }
+  return answers;
+}
+
+Answers ScoreChance(const Trial& trial) {
+  Answers answers;
+  for (const int32_t label : trial.split.targets.labels) {
+    answers.Add(ScoresByChance(trial.split.gallery.labels, label, trial.k));
+  }
+  return answers;
+}
+
+}  // namespace privatemail

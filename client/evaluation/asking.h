@@ -1,0 +1,87 @@
+// Targets that ask a scene, each once, and what comes back.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_ASKING_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_ASKING_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/evaluation/job.h"
+#include "client/evaluation/metrics.h"
+#include "client/evaluation/scene.h"
+#include "client/privacy/bit_source.h"
+#include "client/release/joint_scheme.h"
+
+namespace privatemail {
+
+// How a target asks.
+struct Asking {
+  enum class Feature { kOwn, kRandom };  // kRandom: a direction drawn uniformly for every target
+  enum class Label { kOwn, kWrong };     // kWrong: another class, drawn uniformly for every target
+
+  std::optional<PrivacyCost> cost = std::nullopt;  // none: the iteration goes out without noise
+  Feature feature = Feature::kOwn;
+  Label label = Label::kOwn;
+  // false: the target's row alone stands before the anchors, under its own label, as in the
+  // authors' code. The label graph is then the target's: its class is not hidden, whatever the
+  // noise.
+  bool slots = true;
+};
+
+// One value for every target. What the service would refuse, since a release cannot be aligned or
+// vanishes under post-processing, scores 0 and is counted.
+struct Answers {
+  std::vector<double> class_share;
+  std::vector<double> hit;
+  std::vector<double> fidelity;
+  double mean_residual = 0;  // of the anchors under the alignment, over what was answered
+  int64_t unanswered = 0;
+
+  void Add(const Scores& scores);
+};
+JobResult ToResult(const Answers& answers);
+
+// All targets of the scene's trial, scored against their true classes. `part` names the experiment
+// and condition, so that each has noise of its own. Errors: those of a release whose cost is not
+// valid.
+absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
+
+// The same on a scene of its own with other settings. Settings with which the server refuses to
+// build, since nothing could be aligned, answer nobody.
+absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
+                                       const EmbeddingSettings& settings, const Asking& asking,
+                                       absl::string_view part);
+
+// The rows of the gallery that come back for each of them; none where nothing does.
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
+                                                          absl::string_view part);
+
+// One release of target `target` as JointScheme::Release makes it, but for ledger and bits; without
+// a cost the iteration without noise. unit_features: what the target holds. Slot: its row.
+struct Released {
+  FloatMatrix rows;  // (slots + anchors) x embedding_dim
+  // What attackers are given although it stays with the searcher: the guarantee holds whoever knows
+  // it.
+  Matrix start;
+  double noise_stddev = 0;
+};
+absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
+                                   const std::optional<PrivacyCost>& cost, int64_t slot,
+                                   const RowVector& unit_features, BitSource& bits);
+
+// A uniformly drawn direction.
+RowVector RandomDirection(Eigen::Index dim, uint64_t seed);
+
+// Scores of rows in a common space: for each target the k nearest of the gallery.
+Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets);
+
+// Expected scores of an answer that is drawn blindly.
+Answers ScoreChance(const Trial& trial);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_ASKING_H_

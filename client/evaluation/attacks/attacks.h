@@ -1,0 +1,56 @@
+// The leakage report: attackers with names, what they win over guessing, and what the guarantee
+// allows anybody to win.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_ATTACKS_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_ATTACKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/job.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+// One attack on releases with proven Gaussian noise.
+struct LeakageAttack {
+  std::string id;     // letters, digits and '-'
+  std::string title;  // who does what
+  std::string given;  // a sentence: what the attacker knows
+  int64_t choices;    // a guess is right once in so many
+  bool bounded;       // the guarantee bounds it
+  // Of every target of a scene, 1 where the attacker was right and 0 where not.
+  std::function<absl::StatusOr<std::vector<double>>(
+      const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part)>
+      attack;
+};
+
+// Knows every candidate dummy and the start, which stays with the searcher. For every slot it takes
+// the candidate that explains the row best, and names the slot that is explained worst.
+LeakageAttack NearestDummyAttack(int64_t classes);
+
+// Knows what the server knows. With slots it aligns the release and names the slot that lies
+// farthest from the anchors of its class, in units of their spread; without slots, the class of
+// most items that it would return for the only row.
+LeakageAttack LabelAttack(int64_t classes, bool slots);
+
+// Knows the start and, even, the slot: by ridge regression from the slot's row to features, fitted
+// on what the anchors' rows would be in it, it tells the target from another item of the same class
+// by which is nearer to the prediction.
+LeakageAttack InversionAttack();
+
+// Each attack in a figure of its own: the share of right answers against epsilon, with its 95 %
+// Clopper-Pearson interval, beside a guess and the most that (epsilon, delta) allows; and on
+// releases without noise, which shows whether the attack is any good.
+Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
+
+// The same for given attacks.
+Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
+                                 const std::vector<LeakageAttack>& attacks);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_ATTACKS_H_

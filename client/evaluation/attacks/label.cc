@@ -1,0 +1,99 @@
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/asking.h"
+#include "client/evaluation/attacks/attacks.h"
+#include "client/evaluation/seeded_bits.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// The slot that lies farthest from the anchors of its class, in units of their spread. rows: after
+// post-processing; where they are is the same up to a similarity before and after alignment.
+int64_t MostUnusual(const JointSetting& joint, const Matrix& rows) {
+  const auto anchors = rows.bottomRows(rows.rows() - joint.slots());
+  int64_t most = 0;
+  double farthest = -1;
+  for (int64_t slot = 0; slot < joint.slots(); ++slot) {
+    const auto& of_class = joint.of_slot[static_cast<size_t>(slot)];
+    RowVector mean = RowVector::Zero(rows.cols());
+    for (const int64_t anchor : of_class) mean += anchors.row(anchor);
+    mean /= static_cast<double>(of_class.size());
+    double spread = 0;
+    for (const int64_t anchor : of_class) spread += (anchors.row(anchor) - mean).squaredNorm();
+    const double distance = (rows.row(slot) - mean).squaredNorm() /
+                            (spread / static_cast<double>(of_class.size()) + 1e-300);
+    if (distance > farthest) {
+      farthest = distance;
+      most = slot;
+    }
+  }
+  return most;
+}
+
+absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
+                                                const std::optional<PrivacyCost>& cost,
+                                                const std::string& part) {
+  const LabelledRows& targets = scene.trial->split.targets;
+  std::vector<double> right;
+  for (size_t i = 0; i < targets.labels.size(); ++i) {
+    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(targets.labels[i]));
+    SeededBits bits(SeedOf(part, scene.trial->seed, i));
+    PM_ASSIGN_OR_RETURN(const Released released,
+                        ReleaseOf(scene.joint, cost, slot,
+                                  targets.features.row(static_cast<Eigen::Index>(i)), bits));
+    PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
+                                                       scene.joint.label_graph, scene.settings()));
+    right.push_back(MostUnusual(scene.joint, rows) == slot ? 1 : 0);
+  }
+  return right;
+}
+
+// Right where more of what comes back is of the target's class than of any other.
+absl::StatusOr<std::vector<double>> AttackAlone(const Scene& scene,
+                                                const std::optional<PrivacyCost>& cost,
+                                                const std::string& part) {
+  PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> found,
+                      FoundBy(scene, {.cost = cost, .slots = false}, part));
+  std::vector<double> right;
+  for (size_t i = 0; i < found.size(); ++i) {
+    std::map<int32_t, int> votes;
+    int most = 0;
+    for (const int64_t row : found[i]) {
+      most = std::max(most, ++votes[scene.trial->split.gallery.labels[static_cast<size_t>(row)]]);
+    }
+    int leaders = 0;
+    for (const auto& [label, count] : votes) leaders += count == most ? 1 : 0;
+    const bool named =
+        most > 0 && leaders == 1 && votes[scene.trial->split.targets.labels[i]] == most;
+    right.push_back(named ? 1 : 0);
+  }
+  return right;
+}
+
+}  // namespace
+
+LeakageAttack LabelAttack(int64_t classes, bool slots) {
+  if (slots) {
+    return {.id = "label",
+            .title = "An attacker who sees what the server sees names the class",
+            .given =
+                "The attacker has the release and the anchors; it post-processes the release "
+                "and names the slot that lies farthest from the anchors of its class.",
+            .choices = classes,
+            .bounded = true,
+            .attack = &AttackSlots};
+  }
+  return {.id = "label-without-slots",
+          .title = "The same without slots, as in the authors' code",
+          .given =
+              "The only row stands under its own label: the attacker answers the query and "
+              "names the class that most of what it returns has.",
+          .choices = classes,
+          .bounded = false,
+          .attack = &AttackAlone};
+}
+
+}  // namespace privatemail

@@ -1,0 +1,50 @@
+// What privatemail-evaluate is told.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+struct EvaluationOptions {
+  // Where data come from: vectors and labels, images, or a preset's set in `data`.
+  std::string vectors;
+  std::string labels;
+  std::string images;
+  std::string preset;
+  std::string data;
+  std::string onnx;  // empty: the built-in descriptor
+  std::string input_size = "224x224";
+  std::string classes;  // all, first or second; empty: the preset's, or all
+
+  std::string out;
+  std::string experiments;  // names with commas between; empty: all but the attacks
+  bool attacks = false;
+  bool tune = false;
+
+  Study study;
+  // Whether they were given: what was not, the preset or the data say.
+  CLI::Option* bandwidth = nullptr;
+  CLI::Option* alpha = nullptr;
+  CLI::Option* dim = nullptr;
+  CLI::Option* steps = nullptr;
+  CLI::Option* epsilon = nullptr;
+  CLI::Option* delta = nullptr;
+};
+
+void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options);
+
+// The study that the options ask for, its data read; images are described on all cores with a line
+// of progress on standard error. INVALID_ARGUMENT: options that contradict each other, and whatever
+// Validate refuses; other errors of the files.
+absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_

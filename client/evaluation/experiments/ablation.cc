@@ -1,0 +1,155 @@
+#include "client/evaluation/experiments/ablation.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/asking.h"
+#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/sweep.h"
+#include "common/base/status_macros.h"
+#include "common/numerics/usual_alpha.h"
+
+namespace privatemail {
+namespace {
+
+struct Change {
+  const char* name;
+  Asking asking = {};
+  std::optional<EmbeddingSettings> settings = std::nullopt;  // other than the study's
+};
+
+enum : size_t { kAsItIs, kRandomFeature, kWrongLabel, kNoSlots };  // the first of Changes()
+
+std::vector<Change> Changes(const Study& study) {
+  std::vector<Change> changes = {
+      {.name = "as it is"},
+      {.name = "random feature", .asking = {.feature = Asking::Feature::kRandom}},
+      {.name = "wrong label", .asking = {.label = Asking::Label::kWrong}},
+      {.name = "without slots", .asking = {.slots = false}}};
+  const std::pair<LabelGraphKind, const char*> graphs[] = {
+      {LabelGraphKind::kDistance, "label graph distance"},
+      {LabelGraphKind::kKernel, "label graph kernel"},
+      {LabelGraphKind::kOneHotKernel, "label graph one-hot"}};
+  for (const auto& [graph, name] : graphs) {
+    if (graph == study.settings.label_graph) continue;
+    EmbeddingSettings settings = study.settings;
+    settings.label_graph = graph;
+    settings.alpha = UsualAlpha(graph, SpanOf(study.data.labels));
+    changes.push_back({.name = name, .settings = settings});
+  }
+  const std::pair<KernelConvention, const char*> kernels[] = {
+      {KernelConvention::kTwoSigmaSquared, "kernel over 2 s^2"},
+      {KernelConvention::kSigma, "kernel over s"},
+      {KernelConvention::kSigmaSquared, "kernel over s^2"}};
+  for (const auto& [kernel, name] : kernels) {
+    if (kernel == study.settings.kernel) continue;
+    EmbeddingSettings settings = study.settings;
+    settings.kernel = kernel;
+    changes.push_back({.name = name, .settings = settings});
+  }
+  return changes;
+}
+
+// x: 1 with noise, 0 without.
+Condition ConditionOf(const std::shared_ptr<Stage>& stage, const Change& change) {
+  const auto run = [stage, change](double noise, uint64_t seed,
+                                   const std::string& part) -> absl::StatusOr<Answers> {
+    const Study& study = stage->study();
+    Asking asking = change.asking;
+    if (noise != 0) asking.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta};
+    if (!change.settings) {
+      PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
+      return AskAll(*scene, asking, part);
+    }
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    return BuildAndAskAll(trial, *change.settings, asking, part);
+  };
+  return {.name = change.name, .fixed = false, .work = change.settings ? 2. : 1., .run = run};
+}
+
+FigurePanel Bars(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study,
+                 const Metric& metric) {
+  FigurePanel panel{.title = metric.title, .series = {}};
+  for (size_t x = 0; x < 2; ++x) {
+    FigureSeries series{
+        .name = x == 0 ? absl::StrCat("epsilon ", Short(study.epsilon)) : "without noise",
+        .mark = FigureSeries::Mark::kBars,
+        .points = {}};
+    for (size_t c = 0; c < sweep.conditions().size(); ++c) {
+      series.points.push_back(
+          PointOf(static_cast<double>(c), sweep.BandOf(results, c, x, metric.key)));
+    }
+    panel.series.push_back(std::move(series));
+  }
+  return panel;
+}
+
+std::string Ratio(double part, double whole) {
+  return whole > 0 ? Short(part / whole) : std::string("an undefined share");
+}
+
+std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>& results,
+                               const Study& study) {
+  std::vector<std::string> words;
+  const auto mean = [&](size_t condition, size_t x, const Metric& metric) {
+    return sweep.BandOf(results, condition, x, metric.key).mean;
+  };
+  for (const Metric& metric : MetricsAt(study.k)) {
+    const double whole = mean(kAsItIs, 0, metric);
+    words.push_back(absl::StrCat(
+        "The label alone gives ", Ratio(mean(kRandomFeature, 0, metric), whole), " of the ",
+        metric.name, " here: ", Short(whole), " with the target's own feature, ",
+        Short(mean(kRandomFeature, 0, metric)), " with a random one. With a wrong label it is ",
+        Short(mean(kWrongLabel, 0, metric)), "; without noise ", Short(mean(kAsItIs, 1, metric)),
+        "."));
+  }
+  const Metric recall = MetricsAt(study.k)[0];
+  words.push_back(absl::StrCat("Without slots ", recall.name, " is ",
+                               Short(mean(kNoSlots, 0, recall)), " instead of ",
+                               Short(mean(kAsItIs, 0, recall)),
+                               ", and the target's class is told openly: the label graph of such a "
+                               "release has the target's label in it, so its noise guarantees "
+                               "nothing about the class."));
+  for (size_t c = kNoSlots + 1; c < sweep.conditions().size(); ++c) {
+    words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, " ", recall.name, " is ",
+                                 Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
+                                 " and ", Short(mean(c, 1, recall)), " without noise."));
+  }
+  Sweep::TellUnanswered(results, &words);
+  return words;
+}
+
+}  // namespace
+
+Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage) {
+  std::vector<Condition> conditions;
+  for (const Change& change : Changes(stage->study())) {
+    conditions.push_back(ConditionOf(stage, change));
+  }
+  const Study& study = stage->study();
+  const Sweep sweep(absl::StrCat("ablation at ", study.epsilon), std::move(conditions), {1, 0},
+                    study.seeds);
+  const auto draw =
+      [sweep, stage](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+    const Study& study = stage->study();
+    Figure figure{.id = "ablation",
+                  .title = "What recall owes to the features, the label and the noise",
+                  .x = {},
+                  .y = ShareAxis("mean over targets"),
+                  .panels = {},
+                  .words = Words(sweep, results, study)};
+    for (const Condition& condition : sweep.conditions()) {
+      figure.x.categories.push_back(condition.name);
+    }
+    for (const Metric& metric : MetricsAt(study.k)) {
+      figure.panels.push_back(Bars(sweep, results, study, metric));
+    }
+    return std::vector<Figure>{std::move(figure)};
+  };
+  return {.name = "ablation", .jobs = sweep.Jobs(), .draw = draw};
+}
+
+}  // namespace privatemail

@@ -1,0 +1,20 @@
+// What recall owes to the features, to the label, to the slots and to the settings: what the papers
+// do not show.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ABLATION_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ABLATION_H_
+
+#include <memory>
+
+#include "client/evaluation/job.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+// Bars with proven Gaussian noise at the study's epsilon, and without noise: as it is, with a
+// random feature in place of the target's, with a wrong label, without slots, with each of the
+// other label graphs and kernel conventions (on the server, too).
+Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ABLATION_H_

@@ -1,0 +1,142 @@
+#include "client/evaluation/experiments/alignment.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/asking.h"
+#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/seeded_bits.h"
+#include "common/base/exactly.h"
+#include "common/base/status_macros.h"
+#include "common/numerics/alignment.h"
+
+namespace privatemail {
+namespace {
+
+constexpr size_t kMostClasses = 10;
+
+std::vector<double> ChosenEpsilons(const Study& study) {
+  const std::vector<double>& all = study.epsilons;
+  const std::set<double> chosen = {all.front(), all[all.size() / 2], all.back()};
+  return {chosen.begin(), chosen.end()};
+}
+
+// x, y and class of every row that is drawn, one after the other.
+class Dots {
+ public:
+  explicit Dots(const std::vector<int32_t>& labels) {
+    const std::set<int32_t> distinct(labels.begin(), labels.end());
+    const std::vector<int32_t> all(distinct.begin(), distinct.end());
+    const size_t count = std::min(kMostClasses, all.size());
+    for (size_t i = 0; i < count; ++i) classes_.push_back(all[i * all.size() / count]);
+  }
+
+  std::vector<double> Of(const Matrix& rows, const std::vector<int32_t>& labels) const {
+    std::vector<double> dots;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const auto found = std::find(classes_.begin(), classes_.end(), labels[i]);
+      if (found == classes_.end()) continue;
+      const auto row = rows.row(static_cast<Eigen::Index>(i));
+      dots.insert(dots.end(), {row[0], row.size() > 1 ? row[1] : 0,
+                               static_cast<double>(found - classes_.begin())});
+    }
+    return dots;
+  }
+
+ private:
+  std::vector<int32_t> classes_;
+};
+
+// What one release looks like, and how well it fits.
+absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed) {
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
+  const DataSplit& split = scene->trial->split;
+  PM_ASSIGN_OR_RETURN(const int64_t slot,
+                      scene->joint.parameters.SlotOf(split.targets.labels.front()));
+  SeededBits bits(SeedOf(absl::StrCat("alignment/", Exactly(epsilon)), seed));
+  PM_ASSIGN_OR_RETURN(
+      const Released released,
+      ReleaseOf(scene->joint, PrivacyCost{.epsilon = epsilon, .delta = stage.study().delta}, slot,
+                split.targets.features.row(0), bits));
+  PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
+                                                     scene->joint.label_graph, scene->settings()));
+  const Matrix& server = scene->retriever->anchor_coordinates();
+  const Matrix anchors = rows.bottomRows(server.rows());
+  PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(anchors, server, /*with_scale=*/true));
+  const Matrix slots = rows.topRows(scene->joint.slots());
+  const std::vector<int32_t>& labels = scene->joint.parameters.slot_labels;
+  const Dots dots(labels);
+  return JobResult{{"residual", {RelativeResidual(map, anchors, server)}},
+                   {"server", dots.Of(server, split.anchors.labels)},
+                   {"anchors_before", dots.Of(anchors, split.anchors.labels)},
+                   {"anchors_after", dots.Of(map.Apply(anchors), split.anchors.labels)},
+                   {"slots_before", dots.Of(slots, labels)},
+                   {"slots_after", dots.Of(map.Apply(slots), labels)}};
+}
+
+FigureSeries Scatter(std::string name, const std::vector<double>& dots) {
+  FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter, .points = {}};
+  for (size_t i = 0; i < dots.size(); i += 3) {
+    FigurePoint& point = series.points.emplace_back();
+    point.x = dots[i];
+    point.y = dots[i + 1];
+    point.group = static_cast<int32_t>(dots[i + 2]);
+  }
+  return series;
+}
+
+Figure Draw(const Study& study, const std::vector<JobResult>& results) {
+  Figure figure{.id = "alignment",
+                .title = "Embeddings before and after alignment",
+                .x = {},
+                .y = {},
+                .panels = {},
+                .words = {}};
+  figure.x.label = "first coordinate";
+  figure.y.label = "second coordinate";
+  figure.panels.push_back(
+      {.title = "the server's anchors", .series = {Scatter("anchors", results[0].at("server"))}});
+  const std::vector<double> epsilons = ChosenEpsilons(study);
+  const auto seeds = static_cast<size_t>(study.seeds);
+  for (size_t e = 0; e < epsilons.size(); ++e) {
+    const JobResult& first = results[e * seeds];
+    for (const char* when : {"before", "after"}) {
+      figure.panels.push_back(
+          {.title = absl::StrCat("epsilon ", Short(epsilons[e]), ", ", when, " alignment"),
+           .series = {Scatter("anchors", first.at(absl::StrCat("anchors_", when))),
+                      Scatter("slots", first.at(absl::StrCat("slots_", when)))}});
+    }
+    double sum = 0;
+    for (size_t s = 0; s < seeds; ++s) sum += results[e * seeds + s].at("residual")[0];
+    figure.words.push_back(absl::StrCat(
+        "At epsilon ", Short(epsilons[e]), " the anchors' residual under the alignment is ",
+        Short(sum / static_cast<double>(seeds)), " as a mean over ", seeds,
+        " releases (0: they fit perfectly; 1: no better than their mean)."));
+  }
+  return figure;
+}
+
+}  // namespace
+
+Experiment MakeAlignmentExperiment(std::shared_ptr<Stage> stage) {
+  Experiment experiment{.name = "alignment", .jobs = {}, .draw = nullptr};
+  for (const double epsilon : ChosenEpsilons(stage->study())) {
+    for (int64_t seed = 1; seed <= stage->study().seeds; ++seed) {
+      experiment.jobs.push_back({.key = absl::StrCat("at ", Exactly(epsilon), ", seed ", seed),
+                                 .work = .05,
+                                 .run = [stage, epsilon, seed] {
+                                   return OneRelease(*stage, epsilon, static_cast<uint64_t>(seed));
+                                 }});
+    }
+  }
+  experiment.draw = [stage](const std::vector<JobResult>& results) {
+    return std::vector<Figure>{Draw(stage->study(), results)};
+  };
+  return experiment;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,163 @@
+#include "client/evaluation/experiments/recall.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/seeded_bits.h"
+#include "client/evaluation/sweep.h"
+#include "common/base/status_macros.h"
+#include "server/embedding/embed.h"
+
+namespace privatemail {
+namespace {
+
+constexpr char kProven[] = "PrivateMail, gaussian";
+constexpr char kNoNoise[] = "PrivateMail without noise";
+constexpr char kFeatures[] = "features, not private";
+constexpr char kChance[] = "chance";
+
+// Neighbours are any two targets; Inference Privacy, which hides less, has an experiment of its
+// own.
+std::vector<Condition> JointConditions(const std::shared_ptr<Stage>& stage) {
+  std::vector<Condition> conditions;
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.protects != MechanismTraits::Protects::kValue) continue;
+    const auto asking = [&traits, delta = stage->study().delta](double epsilon) {
+      PrivacyCost cost{.epsilon = epsilon, .mechanism = traits.kind};
+      if (traits.TakesDelta()) cost.delta = delta;
+      return Asking{.cost = cost};
+    };
+    conditions.push_back(
+        AskingCondition(absl::StrCat("PrivateMail, ", traits.name), stage, asking));
+  }
+  conditions.push_back(AskingCondition(
+      kNoNoise, stage, [](double) { return Asking{}; }, /*fixed=*/true));
+  return conditions;
+}
+
+// All rows in one embedding, targets under their labels: what the papers compare with.
+absl::StatusOr<Answers> ScoreEmbeddedTogether(const Scene& scene) {
+  const DataSplit& split = scene.trial->split;
+  const Eigen::Index gallery = split.gallery.features.rows();
+  const Eigen::Index targets = split.targets.features.rows();
+  Matrix rows(gallery + targets + split.anchors.features.rows(), split.gallery.features.cols());
+  rows << split.gallery.features, split.targets.features, split.anchors.features;
+  std::vector<int32_t> labels = split.gallery.labels;
+  labels.insert(labels.end(), split.targets.labels.begin(), split.targets.labels.end());
+  labels.insert(labels.end(), split.anchors.labels.begin(), split.anchors.labels.end());
+  PM_ASSIGN_OR_RETURN(const EmbeddedRows embedded,
+                      EmbedRows(scene.joint.parameters,
+                                std::make_shared<MatrixPoints>(std::move(rows)), labels, nullptr));
+  return ScoreRows(*scene.trial, embedded.coordinates.topRows(gallery),
+                   embedded.coordinates.middleRows(gallery, targets));
+}
+
+Condition EmbeddedTogetherCondition(const std::shared_ptr<Stage>& stage) {
+  const auto run = [stage](double /*x*/, uint64_t seed,
+                           const std::string& /*part*/) -> absl::StatusOr<Answers> {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
+    return ScoreEmbeddedTogether(*scene);
+  };
+  return {.name = "supervised embedding, not private", .fixed = true, .work = 1, .run = run};
+}
+
+Condition BaselineCondition(const std::shared_ptr<Stage>& stage, const Baseline& baseline) {
+  const auto run = [stage, baseline](double epsilon, uint64_t seed,
+                                     const std::string& part) -> absl::StatusOr<Answers> {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    SeededBits bits(SeedOf(part, seed));
+    PM_ASSIGN_OR_RETURN(const BaselineRows rows,
+                        baseline.rows(trial->split, epsilon, stage->study().delta, bits));
+    return ScoreRows(*trial, rows.gallery, rows.targets);
+  };
+  return {.name = baseline.name, .fixed = !baseline.is_private, .work = baseline.work, .run = run};
+}
+
+size_t Find(const Sweep& sweep, const std::string& name) {
+  size_t i = 0;
+  while (sweep.conditions()[i].name != name) ++i;
+  return i;
+}
+
+FigureSeries CeilingSeries(const Study& study, int64_t classes, const std::string& metric) {
+  FigureSeries series{
+      .name = "ceiling without slots", .mark = FigureSeries::Mark::kReference, .points = {}};
+  for (const double epsilon : study.epsilons) {
+    const Scores most = ScoreCeilings(epsilon, study.delta, classes, study.k);
+    series.points.push_back({.x = epsilon, .y = metric == "hit" ? most.hit : most.class_share});
+  }
+  return series;
+}
+
+// What the noise does and does not, from the narrowest budget to the widest.
+std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>& results,
+                               const Study& study, int64_t classes,
+                               const std::vector<Baseline>& baselines) {
+  std::vector<std::string> words;
+  const size_t last = study.epsilons.size() - 1;
+  for (const Metric& metric : MetricsAt(study.k)) {
+    const auto at = [&](const char* name, size_t x) {
+      return sweep.BandOf(results, Find(sweep, name), x, metric.key);
+    };
+    words.push_back(absl::StrCat(
+        "With proven Gaussian noise at epsilon ", Short(study.epsilons.front()), " ", metric.name,
+        " is ", WithBand(at(kProven, 0)), ", at epsilon ", Short(study.epsilons[last]), " ",
+        WithBand(at(kProven, last)), ", without noise ", WithBand(at(kNoNoise, 0)),
+        "; a search over the features that hides nothing has ", Short(at(kFeatures, 0).mean),
+        ", a blind draw ", Short(at(kChance, 0).mean), "."));
+  }
+  const Scores most = ScoreCeilings(study.epsilons.front(), study.delta, classes, study.k);
+  words.push_back(absl::StrCat(
+      "No release that lets the server find out what to return can have a precision@", study.k,
+      " above ", Short(most.class_share), " at epsilon ", Short(study.epsilons.front()), " with ",
+      classes,
+      " classes, averaged over classes of equal weight. PrivateMail is not held to it: the "
+      "server answers for every class, and the searcher picks."));
+  words.push_back(
+      "Lines with `published` in their name follow printed formulas and are no proven guarantee.");
+  for (const Baseline& baseline : baselines) {
+    if (!baseline.protects.empty()) {
+      words.push_back(absl::StrCat(baseline.name, ": ", baseline.protects));
+    }
+  }
+  Sweep::TellUnanswered(results, &words);
+  return words;
+}
+
+}  // namespace
+
+Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
+                                const std::vector<Baseline>& baselines) {
+  std::vector<Condition> conditions = JointConditions(stage);
+  conditions.push_back(FeatureSearchCondition(stage));
+  conditions.push_back(EmbeddedTogetherCondition(stage));
+  for (const Baseline& baseline : baselines) {
+    conditions.push_back(BaselineCondition(stage, baseline));
+  }
+  conditions.push_back(ChanceCondition(stage));
+  const Study& study = stage->study();
+  const Sweep sweep("recall", std::move(conditions), study.epsilons, study.seeds);
+  const auto draw =
+      [sweep, stage,
+       baselines](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+    const Study& study = stage->study();
+    const int64_t classes = CountClasses(study.data);
+    Figure figure{.id = "recall-epsilon",
+                  .title = "What comes back, against what it costs",
+                  .x = EpsilonAxis(),
+                  .y = ShareAxis("mean over targets"),
+                  .panels = {},
+                  .words = Words(sweep, results, study, classes, baselines)};
+    for (const Metric& metric : MetricsAt(study.k)) {
+      FigurePanel& panel = figure.panels.emplace_back(sweep.PanelOf(results, metric));
+      if (std::string(metric.key) != "fidelity") {
+        panel.series.push_back(CeilingSeries(study, classes, metric.key));
+      }
+    }
+    return std::vector<Figure>{std::move(figure)};
+  };
+  return {.name = "recall", .jobs = sweep.Jobs(), .draw = draw};
+}
+
+}  // namespace privatemail

@@ -1,0 +1,44 @@
+// What comes back against epsilon (second paper, figure 6; first paper, figure 4 g and h).
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_RECALL_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_RECALL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/dataset.h"
+#include "client/evaluation/job.h"
+#include "client/evaluation/scene.h"
+#include "client/privacy/bit_source.h"
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+// Gallery and targets in a space of their own, in which the nearest rows are what comes back.
+struct BaselineRows {
+  Matrix gallery;  // n x any
+  Matrix targets;  // m x the same
+};
+
+struct Baseline {
+  std::string name;
+  bool is_private = true;  // false: has no use for epsilon and is run once a seed
+  std::string protects;    // whom, from whom: a sentence
+  double work = 10;        // of one run, in releases of 100 targets
+  std::function<absl::StatusOr<BaselineRows>(const DataSplit& split, double epsilon, double delta,
+                                             BitSource& bits)>
+      rows;
+};
+
+// Lines: the joint release with each proven mechanism and as published, and the private baselines.
+// References: a search over the features, the supervised embedding of targets and gallery together
+// without noise (it is told the targets' labels), the joint release without noise, the baselines
+// that are not private, chance, and the ceiling of any release without slots.
+Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
+                                const std::vector<Baseline>& baselines);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_RECALL_H_

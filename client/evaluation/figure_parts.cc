@@ -1,0 +1,46 @@
+#include "client/evaluation/figure_parts.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace privatemail {
+
+std::vector<Metric> MetricsAt(int64_t k) {
+  return {{.key = "hit",
+           .title = absl::StrCat("Recall@", k, " (the papers'): at least one of the ", k,
+                                 " has the target's class"),
+           .name = absl::StrCat("recall@", k)},
+          {.key = "class_share",
+           .title =
+               absl::StrCat("Precision@", k, ": share of the ", k, " that have the target's class"),
+           .name = absl::StrCat("precision@", k)},
+          {.key = "fidelity",
+           .title = absl::StrCat("Fidelity@", k, ": share of the non-private top ", k,
+                                 " that came back"),
+           .name = absl::StrCat("fidelity@", k)}};
+}
+
+FigureAxis ShareAxis(std::string label) {
+  return {.label = std::move(label), .logarithmic = false, .low = 0, .high = 1, .categories = {}};
+}
+
+FigureAxis EpsilonAxis() {
+  FigureAxis axis;
+  axis.label = "epsilon of one release (smaller is more private)";
+  axis.logarithmic = true;
+  return axis;
+}
+
+FigurePoint PointOf(double x, const Band& band) {
+  return {.x = x, .y = band.mean, .low = band.low, .high = band.high};
+}
+
+std::string Short(double value) { return absl::StrFormat("%.3g", value); }
+
+std::string WithBand(const Band& band) {
+  return absl::StrCat(Short(band.mean), " (", Short(band.low), " to ", Short(band.high), ")");
+}
+
+}  // namespace privatemail

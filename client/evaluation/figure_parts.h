@@ -1,0 +1,37 @@
+// What several experiments make their figures of.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_PARTS_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_PARTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/evaluation/figure.h"
+#include "client/evaluation/job.h"
+#include "client/evaluation/metrics.h"
+
+namespace privatemail {
+
+// One of the scores of an answer, as lists of a JobResult and panels are named.
+struct Metric {
+  const char* key;    // in a JobResult
+  std::string title;  // "Recall@8: at least one of the 8 is of the class (the papers')"
+  std::string name;   // "recall@8", in words
+};
+std::vector<Metric> MetricsAt(int64_t k);  // recall, precision, fidelity
+
+// A share: from 0 to 1.
+FigureAxis ShareAxis(std::string label);
+FigureAxis EpsilonAxis();
+
+// One point with its bootstrap band.
+FigurePoint PointOf(double x, const Band& band);
+
+// Three significant digits, without an exponent where that is short.
+std::string Short(double value);
+// "0.95 (0.93 to 0.97)"
+std::string WithBand(const Band& band);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_PARTS_H_

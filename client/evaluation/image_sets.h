@@ -1,0 +1,39 @@
+// The image sets of the papers as they are distributed, and any folder of images by class.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_IMAGE_SETS_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_IMAGE_SETS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/dataset.h"
+#include "common/features/image_folder.h"
+
+namespace privatemail {
+
+// The folder of CUB-200-2011, with or without CUB_200_2011 above: images/001.Black_footed_Albatross
+// and so on. Labels are in the order of the folders' names, which begin with the class's number.
+// Errors of ListImageFolder.
+absl::StatusOr<ImageFolder> ListCub200(const std::string& directory);
+
+// The folder of Cars196 sorted by class: CLASS/image.jpg, or the same in the folders `train` and
+// `test` (of `car_data` or of the folder itself), which are then taken together, since the split of
+// retrieval is by class. Labels are in the order of the classes' names. INVALID_ARGUMENT: the
+// images as first distributed, not sorted, whose classes are in a MATLAB file; a class of one of
+// the two folders that is missing in the other. Errors of ListImageFolder.
+absl::StatusOr<ImageFolder> ListCars196(const std::string& directory);
+
+// A file of CIFAR-100's binary version, test.bin or train.bin, or the folder that has test.bin
+// (itself or in cifar-100-binary): for each image 1 byte coarse label, 1 byte fine label and 32 x
+// 32 bytes of each of red, green and blue. Written as images into `scratch`, a new folder by fine
+// label. INVALID_ARGUMENT: not a whole number of images of 3074 bytes, a fine label above 99.
+absl::StatusOr<ImageFolder> UnpackCifar100(const std::string& path, const std::string& scratch);
+
+// The features of a folder's images on all cores. INVALID_ARGUMENT: images could not be described;
+// the message counts them and gives the first's reason. Errors of ExtractFolder.
+absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
+                                            const ExtractorFactory& extractor,
+                                            const ProgressCallback& progress);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_IMAGE_SETS_H_

@@ -1,0 +1,35 @@
+// An experiment as work that can be shared out, kept and gone on with.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/figure.h"
+
+namespace privatemail {
+
+// Named lists of finite numbers, such as one of each target. Kept in a file, so nothing that is
+// drawn depends on whether it was computed now or before.
+using JobResult = std::map<std::string, std::vector<double>>;
+
+// Part of an experiment. Its result depends on the study and `key` alone, whatever runs beside it.
+struct Job {
+  std::string key;  // all of its settings that are not the study's
+  double work = 1;  // how long it takes, in whatever unit all jobs of a run have: for estimates
+  std::function<absl::StatusOr<JobResult>()> run;  // called from any thread
+};
+
+struct Experiment {
+  std::string name;  // letters, digits and '-'
+  std::vector<Job> jobs;
+  // results: one a job, in their order.
+  std::function<absl::StatusOr<std::vector<Figure>>(const std::vector<JobResult>& results)> draw;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_

@@ -1,0 +1,111 @@
+// privatemail-evaluate: experiments on labelled data. Its noise is seeded, so that a run can be
+// repeated and nothing it makes is private; it has no way to send anything anywhere.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/numbers.h"
+#include "client/evaluation/command_line.h"
+#include "client/evaluation/experiments/all.h"
+#include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/runner.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// A line a second on a terminal, written over the last one; elsewhere one every half minute.
+class ProgressLine {
+ public:
+  void Show(const RunProgress& progress) {
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    const bool last = progress.done == progress.jobs;
+    if (!last && progress.seconds - shown_ < (terminal ? 1 : 30)) return;
+    shown_ = progress.seconds;
+    std::string line =
+        absl::StrFormat("%s%d of %d parts", terminal ? "\r" : "", progress.done, progress.jobs);
+    if (progress.kept > 0) absl::StrAppend(&line, ", ", progress.kept, " of an earlier run");
+    if (!last && progress.seconds_left >= 0) {
+      absl::StrAppendFormat(&line, ", about %.0f s left", progress.seconds_left);
+    }
+    std::fprintf(stderr, "%-60s%s", line.c_str(), terminal && !last ? "" : "\n");
+  }
+
+ private:
+  double shown_ = -1e9;
+};
+
+absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& options,
+                                                      const std::shared_ptr<Stage>& stage) {
+  if (options.tune) return std::vector<Experiment>{MakeTuneExperiment(stage)};
+  return MakeExperiments(stage, options.experiments, options.attacks, /*baselines=*/{});
+}
+
+absl::Status Evaluate(const EvaluationOptions& options) {
+  if (options.out.empty()) return absl::InvalidArgumentError("--out must be given");
+  PM_ASSIGN_OR_RETURN(Study study, StudyOf(options));
+  if (options.tune) {
+    PM_ASSIGN_OR_RETURN(study, TuningStudy(study));
+  }
+  PM_RETURN_IF_ERROR(Validate(study));
+  const std::string described = Describe(study);
+  std::cerr << Printable(study.about) << "\n";
+  const auto stage = std::make_shared<Stage>(std::move(study));
+  PM_ASSIGN_OR_RETURN(const std::vector<Experiment> experiments, ExperimentsOf(options, stage));
+  ProgressLine line;
+  const RunOptions run{.folder = options.out,
+                       .study = described,
+                       .progress = [&](const RunProgress& progress) { line.Show(progress); }};
+  PM_ASSIGN_OR_RETURN(const std::vector<Figure> figures, RunExperiments(experiments, run));
+  for (const Figure& figure : figures) {
+    std::cout << figure.title << "\n";
+    for (const std::string& sentence : figure.words) std::cout << "- " << sentence << "\n";
+    std::cout << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const EvaluationOptions& options) {
+  try {
+    return Evaluate(options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("this machine has not enough memory for that");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
+}
+
+}  // namespace
+}  // namespace privatemail
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "privatemail-evaluate: what PrivateMail finds on your data, what that costs, and what it "
+      "leaks");
+  app.set_version_flag("--version", "privatemail-evaluate " PRIVATEMAIL_VERSION);
+  app.footer(
+      "Exit codes: 0 done, 1 failed, 2 the command line was not understood or a value or file that "
+      "it gives is not valid.");
+  privatemail::EvaluationOptions options;
+  privatemail::AddEvaluationOptions(app, &options);
+  privatemail::cli::RefuseWhatIsNoNumber(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const absl::Status status = privatemail::Run(options);
+  if (status.ok()) return 0;
+  std::cerr << "error: " << privatemail::Printable(status.message()) << " ("
+            << absl::StatusCodeToString(status.code()) << ")\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}

@@ -1,0 +1,58 @@
+// How well what came back fits what was asked for.
+//
+// The papers measure recall@k as their reference for image retrieval does (Jun et al. 2019, named
+// in section 7 of the second paper): the share of targets with at least one item of their class
+// among the k. That grows with k even by chance, so reports have two:
+// - `class_share`: the share of the k items that are of the target's class: precision@k.
+// - `hit`: 1 when any of the k is, else 0: recall@k, the papers' definition, is its mean.
+// Both ask for the class alone. `fidelity` asks what a search without privacy would have found.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+// Of one target, or the mean of several; each in [0, 1].
+struct Scores {
+  double class_share = 0;
+  double hit = 0;
+  double fidelity = 0;  // share of the non-private k nearest in feature space that came back
+};
+
+// found: rows of the gallery, k of them or all that there are; labels: of the gallery; nearest: the
+// k rows nearest to the target's features.
+Scores ScoreOf(const std::vector<int64_t>& found, const std::vector<int32_t>& labels,
+               int32_t target_label, const std::vector<int64_t>& nearest);
+
+// Expected for k different rows drawn blindly out of the gallery: the class's share p, 1 - C(n - m,
+// k)/C(n, k) for m rows of the class among n, and k/n. k is at most n.
+Scores ScoresByChance(const std::vector<int32_t>& gallery_labels, int32_t target_label, int64_t k);
+
+// The most that any (epsilon, delta)-DP release without slots allows, averaged over targets of
+// classes with equal weight: (w e^epsilon + (C - 1) delta) / (w e^epsilon + C - w), at most 1, for
+// an answer that names w of C classes (PRIVACY.md sections 3 and 5; both inequalities of the proof
+// gain delta). class_share: w = 1, since any answer's share is a mean over its items, each of which
+// names one class. hit: w = k. fidelity says nothing about classes: 1.
+Scores ScoreCeilings(double epsilon, double delta, int64_t classes, int64_t k);
+
+// The k rows of `points` nearest to each row of `queries`.
+std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points, int64_t k);
+
+// The mean of all values, and where 95 of 100 bootstrap samples have theirs (percentiles 2.5 and
+// 97.5 of 1,000): seeds are drawn with replacement, then targets within each. With one seed it
+// covers the targets only. The same for the same values and seed.
+struct Band {
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+};
+Band BootstrapBand(const std::vector<std::vector<double>>& values_by_seed, uint64_t seed);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_

@@ -1,0 +1,38 @@
+// Labelled rows shared out among the three parties of an experiment.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_SPLIT_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_SPLIT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/dataset.h"
+
+namespace privatemail {
+
+struct SplitSizes {
+  int64_t anchors_per_class = 10;
+  int64_t targets = 100;           // in all
+  int64_t gallery_per_class = 80;  // at most
+};
+
+// Stratified and random by `seed` alone: of every class the anchors, of as many classes as it takes
+// a target (of each at most one more than of another), and what is left, up to its limit, to the
+// gallery, which has a row of every class. INVALID_ARGUMENT naming the size or the class: fewer
+// than 2 classes, a size below 1, a class with too few rows, not enough rows for the targets.
+absl::StatusOr<DataSplit> MakeSplit(const LabelledRows& data, const SplitSizes& sizes,
+                                    uint64_t seed);
+
+// The rows of these numbers, in their order.
+LabelledRows RowsOf(const LabelledRows& data, const std::vector<int64_t>& rows);
+
+int64_t CountClasses(const LabelledRows& data);
+
+// Which of the classes, in ascending order of their labels: the papers' image sets are split by
+// class, the first half to train a network on, the second to search.
+enum class ClassHalf { kAll, kFirst, kSecond };
+LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_SPLIT_H_

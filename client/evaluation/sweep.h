@@ -1,0 +1,73 @@
+// The same targets under several conditions, at several values of one quantity, for every seed: the
+// form that most of the experiments have.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_SWEEP_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_SWEEP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/asking.h"
+#include "client/evaluation/figure.h"
+#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/job.h"
+#include "client/evaluation/metrics.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+struct Condition {
+  std::string name;
+  bool fixed = false;  // the same at every x: run once, drawn as a reference
+  double work = 1;     // of one job, beside the others of the run
+  // part: names experiment, condition and x, for seeds. x means nothing where it is fixed.
+  std::function<absl::StatusOr<Answers>(double x, uint64_t seed, const std::string& part)> run;
+};
+
+// A condition that asks a stage's scenes. asking: what to ask at x.
+Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
+                          std::function<Asking(double x)> asking, bool fixed = false);
+
+// Of no privacy: a search over the features, and of an answer that is drawn blindly.
+Condition FeatureSearchCondition(std::shared_ptr<Stage> stage);
+Condition ChanceCondition(std::shared_ptr<Stage> stage);
+
+class Sweep {
+ public:
+  // conditions: their names differ.
+  Sweep(std::string name, std::vector<Condition> conditions, std::vector<double> xs, int64_t seeds)
+      : name_(std::move(name)),
+        conditions_(std::move(conditions)),
+        xs_(std::move(xs)),
+        seeds_(seeds) {}
+
+  const std::vector<Condition>& conditions() const { return conditions_; }
+  const std::vector<double>& xs() const { return xs_; }
+
+  // One for every condition, x (once where it is fixed) and seed.
+  std::vector<Job> Jobs() const;
+
+  // Reads results of Jobs(), in their order. Bands are bootstrapped over seeds and targets.
+  Band BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
+              const char* metric) const;
+  // Adds a sentence where some releases, of all conditions and xs together, were not answered.
+  static void TellUnanswered(const std::vector<JobResult>& results,
+                             std::vector<std::string>* words);
+  // One series a condition: a line over the xs, or a dashed reference.
+  FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;
+
+ private:
+  size_t FirstJob(size_t condition, size_t x) const;
+
+  std::string name_;
+  std::vector<Condition> conditions_;
+  std::vector<double> xs_;
+  int64_t seeds_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_SWEEP_H_

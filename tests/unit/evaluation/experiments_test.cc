@@ -1,0 +1,171 @@
+// Every experiment draws what it promises, and its words have the plots' numbers.
+#include <cmath>
+
+#include "client/evaluation/experiments/ablation.h"
+#include "client/evaluation/experiments/alignment.h"
+#include "client/evaluation/experiments/all.h"
+#include "client/evaluation/experiments/bounded_gaussian.h"
+#include "client/evaluation/experiments/convergence.h"
+#include "client/evaluation/experiments/inference_privacy.h"
+#include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/figure_parts.h"
+#include "tests/unit/evaluation/synthetic.h"
+
+namespace privatemail {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::StartsWith;
+
+std::shared_ptr<Stage> SmallStage() { return std::make_shared<Stage>(SmallStudy()); }
+
+TEST(Ablation, TellsWhatTheLabelAloneGives) {
+  const std::vector<Figure> figures = FiguresOf(MakeAblationExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 1u);
+  const Figure& figure = figures[0];
+  ExpectSound(figure);
+  EXPECT_THAT(figure.x.categories,
+              IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
+                            "label graph kernel", "label graph one-hot", "kernel over s",
+                            "kernel over s^2"}));
+  const FigureSeries& bars = SeriesNamed(figure.panels[0], "epsilon 1");
+  ASSERT_EQ(bars.points.size(), figure.x.categories.size());
+  // The scheme finds classes by their labels: without the feature it finds them, with a wrong label
+  // it does not.
+  EXPECT_GT(bars.points[0].y, .8);
+  EXPECT_GT(bars.points[1].y, .8);
+  EXPECT_LT(bars.points[2].y, .3);
+  EXPECT_THAT(figure.words[0],
+              StartsWith("The label alone gives " + Short(bars.points[1].y / bars.points[0].y) +
+                         " of the recall@4 here"));
+}
+
+TEST(Convergence, SaysWhetherTheObjectiveRose) {
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 2u);
+  ExpectSound(figures[0]);
+  EXPECT_THAT(NamesOf(figures[0].panels[0]), ElementsAre("epsilon 1", "without noise", "chance"));
+  ExpectSound(figures[1]);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  EXPECT_EQ(objective.size(), 15u);
+  bool rose = false;
+  for (size_t i = 1; i < objective.size(); ++i) rose |= objective[i].y > objective[i - 1].y;
+  EXPECT_THAT(figures[1].words[1], HasSubstr(rose ? "is not monotone" : "never rose"));
+  EXPECT_THAT(figures[1].words[2], HasSubstr(Short(objective[4].y) + " after the fifth"));
+}
+
+TEST(Settings, AreTurnedOneAtATime) {
+  const std::vector<Figure> figures = FiguresOf(MakeSettingsExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 3u);
+  for (const Figure& figure : figures) {
+    ExpectSound(figure);
+    EXPECT_THAT(NamesOf(figure.panels[0]), ElementsAre("epsilon 1", "without noise"));
+    double most = 0;
+    for (const FigurePoint& point : figure.panels[0].series[0].points) {
+      most = std::max(most, point.y);
+    }
+    EXPECT_THAT(figure.words[0], HasSubstr(" and " + Short(most) + " at "));
+  }
+}
+
+TEST(Tune, RanksAGridOnAnchorsAlone) {
+  Study study = SmallStudy();
+  study.seeds = 1;
+  ASSERT_OK_AND_ASSIGN(study, TuningStudy(study));
+  EXPECT_EQ(study.sizes.anchors_per_class, 8);  // two fifths of 20
+  const std::vector<Figure> figures =
+      FiguresOf(MakeTuneExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  ExpectSound(figures[0]);
+  const FigureSeries& precision = SeriesNamed(figures[0].panels[0], "precision@4");
+  EXPECT_EQ(precision.points.size(), 10u);
+  for (size_t i = 1; i < 10; ++i) {
+    EXPECT_LE(precision.points[i].y, precision.points[i - 1].y + .01);
+  }
+  EXPECT_THAT(figures[0].words[0], HasSubstr(figures[0].x.categories[0]));
+}
+
+TEST(Tune, NeedsFourAnchorsOfEveryClass) {
+  Study study = SmallStudy();
+  study.data = Clouds(3, 3, 4, 1);
+  EXPECT_THAT(TuningStudy(study), FailsWith(absl::StatusCode::kInvalidArgument, "class 0 has 3"));
+}
+
+TEST(Alignment, BringsTheAnchorsToTheServers) {
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAlignmentExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 1u);
+  ExpectSound(figures[0]);
+  ASSERT_EQ(figures[0].panels.size(), 5u);  // the server's, and two for each epsilon
+  const std::vector<FigurePoint>& server = figures[0].panels[0].series[0].points;
+  const auto distance = [&](size_t panel) {
+    double sum = 0;
+    const auto& dots = SeriesNamed(figures[0].panels[panel], "anchors").points;
+    EXPECT_EQ(dots.size(), server.size());
+    for (size_t i = 0; i < dots.size(); ++i) {
+      EXPECT_EQ(dots[i].group, server[i].group);
+      sum += std::hypot(dots[i].x - server[i].x, dots[i].y - server[i].y);
+    }
+    return sum;
+  };
+  EXPECT_LT(distance(4), distance(3));
+  EXPECT_EQ(server.size(), 40u);  // 10 of 20 classes, 4 anchors each
+  EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
+}
+
+TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {
+  const std::vector<Figure> figures =
+      FiguresOf(MakeInferencePrivacyExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 2u);
+  for (const Figure& figure : figures) {
+    ExpectSound(figure);
+    EXPECT_THAT(NamesOf(figure.panels[0]),
+                ElementsAre("lap-output", "gauss-output", "gauss-input", "without noise"));
+    EXPECT_THAT(Joined(figure.words),
+                HasSubstr(Short(figure.panels[0].series[0].points[0].y) + " ("));
+  }
+  EXPECT_EQ(figures[0].panels[0].series[0].points.size(), 6u);
+  EXPECT_EQ(figures[1].panels[0].series[0].points.size(), 2u);
+}
+
+// Table 1 of the document, whose fixed points were solved again in Python (golden.json).
+TEST(BoundedGaussian, PrintsTheDocumentsVariances) {
+  const std::vector<Figure> figures = FiguresOf(MakeBoundedGaussianExperiment(1e-5), SmallStudy());
+  ASSERT_EQ(figures.size(), 1u);
+  ExpectSound(figures[0]);
+  const FigureSeries& printed = SeriesNamed(figures[0].panels[0], "bounded, as published");
+  const FigureSeries& exact = SeriesNamed(figures[0].panels[0], "bounded, exact");
+  const std::vector<std::pair<double, double>> table = {
+      {.1, 857.518165}, {.5, 170.274489}, {1, 84.384433}, {1.5, 55.767954},
+      {2, 41.471374},   {2.5, 32.903753}, {3, 27.201260}};
+  for (const auto& [epsilon, variance] : table) {
+    size_t i = 0;
+    while (printed.points[i].x != epsilon) ++i;
+    EXPECT_NEAR(printed.points[i].y, variance, 1e-5 * variance) << epsilon;
+    EXPECT_LT(exact.points[i].y, printed.points[i].y);
+  }
+  EXPECT_THAT(NamesOf(figures[0].panels[0]), Contains("unbounded, classical formula"));
+  EXPECT_THAT(figures[0].words[0], HasSubstr(Short(exact.points[0].y)));
+}
+
+TEST(Experiments, AreFoundByName) {
+  const auto names = [](absl::string_view wanted, bool attacks) {
+    std::vector<std::string> found;
+    const auto experiments = MakeExperiments(SmallStage(), wanted, attacks, {});
+    for (const Experiment& one : *experiments) found.push_back(one.name);
+    return found;
+  };
+  EXPECT_THAT(names("ablation", false), ElementsAre("ablation"));
+  EXPECT_THAT(names("ablation", true), ElementsAre("ablation", "attacks"));
+  EXPECT_THAT(names("", false), ElementsAre("recall", "ablation", "convergence", "settings",
+                                            "alignment", "inference-privacy", "bounded-gaussian"));
+  EXPECT_THAT(MakeExperiments(SmallStage(), "recal", false, {}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but has \"recal\""));
+}
+
+}  // namespace
+}  // namespace privatemail

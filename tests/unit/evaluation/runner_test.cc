@@ -1,0 +1,158 @@
+#include "client/evaluation/runner.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "client/evaluation/experiments/recall.h"
+#include "tests/unit/evaluation/synthetic.h"
+
+namespace privatemail {
+namespace {
+
+// Jobs 0 .. count - 1, each of which counts its runs and gives its number; the figure is their sum.
+Experiment Counting(int count, std::atomic<int>* runs, absl::Status (*fails)(int) = nullptr) {
+  Experiment experiment;
+  experiment.name = "counting";
+  for (int i = 0; i < count; ++i) {
+    const auto run = [i, runs, fails]() -> absl::StatusOr<JobResult> {
+      ++*runs;
+      if (fails != nullptr && !fails(i).ok()) return fails(i);
+      return JobResult{{"number", {i + .1}}};
+    };
+    experiment.jobs.push_back({.key = std::to_string(i), .run = run});
+  }
+  experiment.draw = [](const std::vector<JobResult>& results) {
+    Figure figure;
+    for (const JobResult& result : results) {
+      figure.words.push_back(std::to_string(result.at("number")[0]));
+    }
+    return std::vector<Figure>{figure};
+  };
+  return experiment;
+}
+
+TEST(Runner, HandsResultsOverInTheOrderOfJobs) {
+  const TemporaryFolder folder;
+  std::atomic<int> runs = 0;
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Figure> figures,
+      RunExperiments({Counting(3, &runs)}, {.folder = folder / "out", .study = "s"}));
+  EXPECT_THAT(figures[0].words, testing::ElementsAre("0.100000", "1.100000", "2.100000"));
+}
+
+TEST(Runner, GoesOnWhereItWasInterrupted) {
+  const TemporaryFolder folder;
+  const RunOptions options{.folder = folder.path(), .study = "s"};
+  std::atomic<int> runs = 0;
+  EXPECT_THAT(RunExperiments({Counting(4, &runs,
+                                       [](int i) {
+                                         return i == 3 ? absl::UnavailableError("pulled the plug")
+                                                       : absl::OkStatus();
+                                       })},
+                             options),
+              FailsWith(absl::StatusCode::kUnavailable, "counting, 3: pulled the plug"));
+  runs = 0;
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures,
+                       RunExperiments({Counting(4, &runs)}, options));
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(figures[0].words.size(), 4u);
+}
+
+TEST(Runner, RunsAgainWhatBelongsToAnotherStudyOrIsDamaged) {
+  const TemporaryFolder folder;
+  std::atomic<int> runs = 0;
+  const auto run = [&](const std::string& study) {
+    runs = 0;
+    EXPECT_THAT(RunExperiments({Counting(2, &runs)}, {.folder = folder.path(), .study = study}),
+                IsOk());
+    return runs.load();
+  };
+  EXPECT_EQ(run("one"), 2);
+  EXPECT_EQ(run("other"), 2);
+  EXPECT_EQ(run("one"), 0);
+  for (const auto& file : std::filesystem::directory_iterator(folder / "jobs")) {
+    std::ofstream(file.path()) << "{\"settings\": \"";
+  }
+  EXPECT_EQ(run("one"), 2);
+  for (const auto& file : std::filesystem::directory_iterator(folder / "jobs")) {
+    std::ofstream(file.path()) << "{\"settings\": \"one\\ncounting: 0\", \"result\": 3}";
+  }
+  EXPECT_EQ(run("one"), 2);
+}
+
+TEST(Runner, RefusesAResultThatIsNotFinite) {
+  const TemporaryFolder folder;
+  Experiment experiment;
+  experiment.name = "broken";
+  experiment.jobs.push_back({.key = "x", .run = [] {
+                               return JobResult{{"y", {std::numeric_limits<double>::infinity()}}};
+                             }});
+  EXPECT_THAT(RunExperiments({experiment}, {.folder = folder.path(), .study = "s"}),
+              FailsWith(absl::StatusCode::kInternal, "broken, x: result y holds inf"));
+}
+
+TEST(Runner, TellsHowFarItIs) {
+  const TemporaryFolder folder;
+  std::atomic<int> runs = 0;
+  RunProgress last;
+  const RunOptions options{.folder = folder.path(),
+                           .study = "s",
+                           .progress = [&](const RunProgress& progress) { last = progress; }};
+  ASSERT_THAT(RunExperiments({Counting(3, &runs)}, options), IsOk());
+  EXPECT_EQ(last.done, 3);
+  EXPECT_EQ(last.kept, 0);
+  EXPECT_EQ(last.seconds_left, 0);
+  ASSERT_THAT(RunExperiments({Counting(5, &runs)}, options), IsOk());
+  EXPECT_EQ(last.done, 5);
+  EXPECT_EQ(last.kept, 3);
+}
+
+// Allows this thread one core within its scope.
+class OneCore {
+ public:
+  OneCore() {
+    EXPECT_EQ(::sched_getaffinity(0, sizeof(before_), &before_), 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  }
+  ~OneCore() { EXPECT_EQ(::sched_setaffinity(0, sizeof(before_), &before_), 0); }
+
+ private:
+  cpu_set_t before_ = {};
+};
+
+TEST(Runner, GivesTheSameFiguresOnAnyNumberOfCores) {
+  const Study study = SmallStudy();
+  const auto run = [&] {
+    return FiguresOf(MakeRecallExperiment(std::make_shared<Stage>(study), {}), study);
+  };
+  const std::vector<Figure> on_all = run();
+  std::vector<Figure> on_one;
+  {
+    const OneCore one_core;
+    on_one = run();
+  }
+  ASSERT_EQ(on_all.size(), on_one.size());
+  EXPECT_EQ(on_all[0].words, on_one[0].words);
+  for (size_t panel = 0; panel < on_all[0].panels.size(); ++panel) {
+    for (size_t s = 0; s < on_all[0].panels[panel].series.size(); ++s) {
+      const FigureSeries& one = on_all[0].panels[panel].series[s];
+      const FigureSeries& other = on_one[0].panels[panel].series[s];
+      for (size_t i = 0; i < one.points.size(); ++i) {
+        EXPECT_EQ(one.points[i].y, other.points[i].y) << one.name;
+        if (!std::isnan(one.points[i].low)) {
+          EXPECT_EQ(one.points[i].low, other.points[i].low) << one.name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail
