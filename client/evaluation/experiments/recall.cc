@@ -91,37 +91,38 @@ FigureSeries CeilingSeries(const Study& study, int64_t classes, const std::strin
 }
 
 // What the noise does and does not, from the narrowest budget to the widest.
-std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>& results,
-                               const Study& study, int64_t classes,
-                               const std::vector<Baseline>& baselines) {
-  std::vector<std::string> words;
+std::string NoiseInWords(const Sweep& sweep, const std::vector<JobResult>& results,
+                         const Study& study, const Metric& metric) {
   const size_t last = study.epsilons.size() - 1;
-  for (const Metric& metric : MetricsAt(study.k)) {
-    const auto at = [&](const char* name, size_t x) {
-      return sweep.BandOf(results, Find(sweep, name), x, metric.key);
-    };
-    words.push_back(absl::StrCat(
-        "With proven Gaussian noise at epsilon ", Short(study.epsilons.front()), " ", metric.name,
-        " is ", WithBand(at(kProven, 0)), ", at epsilon ", Short(study.epsilons[last]), " ",
-        WithBand(at(kProven, last)), ", without noise ", WithBand(at(kNoNoise, 0)),
-        "; a search over the features that hides nothing has ", Short(at(kFeatures, 0).mean),
-        ", a blind draw ", Short(at(kChance, 0).mean), "."));
-  }
+  const auto at = [&](const char* name, size_t x) {
+    return sweep.BandOf(results, Find(sweep, name), x, metric.key);
+  };
+  return absl::StrCat(
+      "With proven Gaussian noise at epsilon ", Short(study.epsilons.front()), " ", metric.name,
+      " is ", WithBand(at(kProven, 0)), ", at epsilon ", Short(study.epsilons[last]), " ",
+      WithBand(at(kProven, last)), ", without noise ", WithBand(at(kNoNoise, 0)),
+      "; a search over the features that hides nothing has ", Short(at(kFeatures, 0).mean),
+      ", a blind draw ", Short(at(kChance, 0).mean), ".");
+}
+
+std::string CeilingInWords(const Study& study, int64_t classes) {
   const Scores most = ScoreCeilings(study.epsilons.front(), study.delta, classes, study.k);
-  words.push_back(absl::StrCat(
+  return absl::StrCat(
       "No release that lets the server find out what to return can have a precision@", study.k,
       " above ", Short(most.class_share), " at epsilon ", Short(study.epsilons.front()), " with ",
       classes,
       " classes, averaged over classes of equal weight. PrivateMail is not held to it: the "
-      "server answers for every class, and the searcher picks."));
-  words.push_back(
-      "Lines with `published` in their name follow printed formulas and are no proven guarantee.");
+      "server answers for every class, and the searcher picks.");
+}
+
+// What every line of the figures stands for, told once.
+std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
+  std::vector<std::string> words = {
+      "Lines with `published` in their name follow printed formulas and are no proven guarantee."};
   for (const Baseline& baseline : baselines) {
-    if (!baseline.protects.empty()) {
-      words.push_back(absl::StrCat(baseline.name, ": ", baseline.protects));
-    }
+    if (!baseline.is_private) continue;
+    words.push_back(absl::StrCat("What ", baseline.name, " protects: ", baseline.protects, "."));
   }
-  Sweep::TellUnanswered(results, &words);
   return words;
 }
 
@@ -143,19 +144,23 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
        baselines](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
     const Study& study = stage->study();
     const int64_t classes = CountClasses(study.data);
-    Figure figure{.id = "recall-epsilon",
-                  .title = "What comes back, against what it costs",
-                  .x = EpsilonAxis(),
-                  .y = ShareAxis("mean over targets"),
-                  .panels = {},
-                  .words = Words(sweep, results, study, classes, baselines)};
+    std::vector<Figure> figures;
     for (const Metric& metric : MetricsAt(study.k)) {
-      FigurePanel& panel = figure.panels.emplace_back(sweep.PanelOf(results, metric));
-      if (std::string(metric.key) != "fidelity") {
-        panel.series.push_back(CeilingSeries(study, classes, metric.key));
-      }
+      Figure& figure = figures.emplace_back();
+      figure.id = absl::StrCat(metric.name.substr(0, metric.name.find('@')), "-epsilon");
+      figure.panels.push_back(sweep.PanelOf(results, metric));
+      figure.title = absl::StrCat(metric.name, " against epsilon");
+      figure.x = EpsilonAxis();
+      figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
+      figure.words.push_back(NoiseInWords(sweep, results, study, metric));
+      if (metric.key == std::string("fidelity")) continue;
+      figure.panels[0].series.push_back(CeilingSeries(study, classes, metric.key));
+      figure.words.push_back(CeilingInWords(study, classes));
     }
-    return std::vector<Figure>{std::move(figure)};
+    Sweep::TellUnanswered(results, &figures[0].words);
+    const std::vector<std::string> lines = LinesInWords(baselines);
+    figures[0].words.insert(figures[0].words.end(), lines.begin(), lines.end());
+    return figures;
   };
   return {.name = "recall", .jobs = sweep.Jobs(), .draw = draw};
 }

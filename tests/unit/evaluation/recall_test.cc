@@ -25,42 +25,44 @@ std::vector<Baseline> Baselines() {
       rows.targets(i, 0) = split.targets.labels[i];
     return rows;
   };
-  return {{.name = "everything", .is_private = false, .protects = "nobody.", .rows = all},
-          {.name = "labels", .is_private = true, .protects = "the features.", .rows = by_label}};
+  return {{.name = "everything", .is_private = false, .protects = "nobody", .rows = all},
+          {.name = "labels", .is_private = true, .protects = "the features", .rows = by_label}};
 }
 
 class Recall : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     const Study study = SmallStudy();
-    figure_ = new Figure(
-        FiguresOf(MakeRecallExperiment(std::make_shared<Stage>(study), Baselines()), study).at(0));
+    figures_ = new std::vector<Figure>(
+        FiguresOf(MakeRecallExperiment(std::make_shared<Stage>(study), Baselines()), study));
   }
-  static void TearDownTestSuite() { delete figure_; }
+  static void TearDownTestSuite() { delete figures_; }
 
-  static Figure* figure_;
+  static std::vector<Figure>* figures_;
 };
-Figure* Recall::figure_ = nullptr;
+std::vector<Figure>* Recall::figures_ = nullptr;
 
 TEST_F(Recall, HasEveryLineItPromises) {
-  ExpectSound(*figure_);
-  ASSERT_EQ(figure_->panels.size(), 3u);
-  for (const FigurePanel& panel : figure_->panels) {
-    EXPECT_THAT(NamesOf(panel),
+  ASSERT_EQ(figures_->size(), 3u);
+  for (const Figure& figure : *figures_) {
+    ExpectSound(figure);
+    ASSERT_EQ(figure.panels.size(), 1u);
+    EXPECT_THAT(NamesOf(figure.panels[0]),
                 IsSupersetOf({"PrivateMail, gaussian", "PrivateMail, laplace",
                               "PrivateMail, bounded-gaussian", "PrivateMail, published-gaussian",
                               "PrivateMail, published-laplace", "PrivateMail without noise",
                               "features, not private", "supervised embedding, not private",
                               "everything", "labels", "chance"}));
   }
-  EXPECT_THAT(NamesOf(figure_->panels[0]), testing::Contains("ceiling without slots"));
-  EXPECT_EQ(SeriesNamed(figure_->panels[0], "PrivateMail, laplace").points.size(), 2u);
+  const FigurePanel& recall = figures_->at(0).panels[0];
+  EXPECT_THAT(NamesOf(recall), testing::Contains("ceiling without slots"));
+  EXPECT_EQ(SeriesNamed(recall, "PrivateMail, laplace").points.size(), 2u);
 }
 
 TEST_F(Recall, BaselinesAreScoredInTheirOwnSpace) {
-  const FigurePanel& precision = figure_->panels[1];
+  const FigurePanel& precision = figures_->at(1).panels[0];
   EXPECT_EQ(SeriesNamed(precision, "labels").points[0].y, 1);
-  const FigurePanel& fidelity = figure_->panels[2];
+  const FigurePanel& fidelity = figures_->at(2).panels[0];
   EXPECT_EQ(SeriesNamed(fidelity, "everything").points[0].y, 1);
   EXPECT_EQ(SeriesNamed(fidelity, "features, not private").points[0].y, 1);
   // 12 of the 240 gallery rows are of a target's class.
@@ -68,15 +70,15 @@ TEST_F(Recall, BaselinesAreScoredInTheirOwnSpace) {
 }
 
 TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
-  const std::string words = Joined(figure_->words);
-  for (const FigurePanel& panel : figure_->panels) {
-    const FigurePoint& point = SeriesNamed(panel, "PrivateMail, gaussian").points[0];
-    EXPECT_THAT(words, HasSubstr("at epsilon 0.1"));
-    EXPECT_THAT(words, HasSubstr(Short(point.y) + " (" + Short(point.low) + " to " +
-                                 Short(point.high) + ")"));
+  for (const Figure& figure : *figures_) {
+    const FigurePoint& point = SeriesNamed(figure.panels[0], "PrivateMail, gaussian").points[0];
+    EXPECT_THAT(figure.words[0], HasSubstr("at epsilon 0.1"));
+    EXPECT_THAT(figure.words[0], HasSubstr(Short(point.y) + " (" + Short(point.low) + " to " +
+                                           Short(point.high) + ")"));
   }
-  EXPECT_THAT(words, HasSubstr("labels: the features."));
-  EXPECT_THAT(words, HasSubstr("everything: nobody."));
+  const std::string words = Joined(figures_->at(0).words);
+  EXPECT_THAT(words, HasSubstr("What labels protects: the features."));
+  EXPECT_THAT(words, testing::Not(HasSubstr("What everything protects")));
 }
 
 }  // namespace
