@@ -220,8 +220,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<IngestOptions>();
   CLI::App* ingest = AddCommand(app, "ingest",
                                 "Upload gallery items, each of which replaces the whole item of "
-                                "its id, payload included; safe "
-                                "to repeat after an interruption");
+                                "its id, payload included; safe to repeat after an interruption");
   ingest->add_option("NAME", options->name, "The collection")->required();
   ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");

@@ -114,8 +114,7 @@ int main(int argc, char** argv) {
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
       "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood or a value "
-      "or "
-      "file that it gives is not valid, 3 some rows of an upload were rejected.");
+      "or file that it gives is not valid, 3 some rows of an upload were rejected.");
   AddCommands(app, context);
   RefuseWhatIsNoNumber(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;

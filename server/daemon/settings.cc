@@ -79,12 +79,10 @@ std::vector<Setting> OperationSettings() {
        "collections."},
       {"audit_log", Of<&Options::audit_log>, kRestart,
        "File of one JSON line a call, start, stop and reload; empty: audit.jsonl in the data "
-       "directory; off: none. SIGHUP "
-       "reopens it."},
+       "directory; off: none. SIGHUP reopens it."},
       {"audit_max_bytes", Of<&Options::audit_max_bytes>, kLive,
        "Size from which the audit log is renamed to NAME.1, over the one before, and begun anew; "
-       "0: "
-       "never, for whoever rotates it (deploy/logrotate).",
+       "0: never, for whoever rotates it (deploy/logrotate).",
        0, kManyBytes},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
        "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
@@ -141,8 +139,7 @@ std::vector<Setting> LimitSettings() {
        65536, kManyBytes},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
        "Bytes of all snapshots that are being taken or restored; they are in files without names "
-       "in "
-       "data_dir meanwhile.",
+       "in data_dir meanwhile.",
        65536, kManyBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
        "Connections at once, about; those beyond are closed. The process needs as many open files "

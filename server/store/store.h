@@ -38,7 +38,7 @@ class ChangeWatch {
 // seen version v has seen all changes up to v.
 //
 // Beside what each method lists, every one may return DATA_LOSS (what is stored is damaged),
-// RESOURCE_EXHAUSTED (no space, no connection), UNAVAILABLE and INTERNAL, all naming the place.
+// RESOURCE_EXHAUSTED (no space), UNAVAILABLE (no connection) and INTERNAL, all naming the place.
 class Store {
  public:
   virtual ~Store() = default;

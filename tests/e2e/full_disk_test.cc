@@ -113,6 +113,47 @@ TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
               static_cast<long long>(writer.acknowledged_messages()));
 }
 
+// However large it is, for want of which nobody could make room.
+TEST_F(FullDisk, ACollectionIsDeletedWithPlaceForSomePagesAndItsOwnIsUsedAgain) {
+  constexpr int kBulk = 20'000;
+  constexpr int kItemsOfAMessage = 2000;
+  StartDaemon();
+  CreateCollection();
+  Writer writer("a", "things", 1);
+  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
+  v1::CreateCollectionRequest bulk = NewThings();
+  bulk.set_name("bulk");
+  ASSERT_THAT(Connect().CreateCollection(bulk), IsOk());
+  int sent = 0;
+  ASSERT_THAT(Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (sent == kBulk) return false;
+    message->set_collection("bulk");
+    for (const int end = sent + kItemsOfAMessage; sent < end; ++sent) {
+      // Out of the order of their ids, as others have them.
+      *message->add_items() = ItemOf(std::to_string(sent * 7919 % kBulk), 1);
+    }
+    return true;
+  }),
+              IsOk());
+  const rlim_t full = LargestFile();
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full));
+  EXPECT_THAT(writer.WriteUntilFailure(Connect()), FailsWith(kExhausted, "privatemail.sqlite"));
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full + 65536));
+  const auto deleted = Connect().DeleteCollection("bulk");
+  ASSERT_THAT(deleted, IsOk());
+  EXPECT_EQ(deleted->deleted_items(), static_cast<uint64_t>(kBulk));
+  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
+  StartDaemon();  // with place for the log of what was left
+  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  EXPECT_THAT(writer.Write(Connect(), 200), IsOk());
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+}
+
 TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
   // Longer than the log on standard error, which is a file here, too.
   std::string former;

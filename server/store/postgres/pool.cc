@@ -1,6 +1,7 @@
 #include "server/store/postgres/pool.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::postgres {
@@ -11,9 +12,10 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
     const bool free = released_.wait_for(lock, absl::ToChronoNanoseconds(options_.wait),
                                          [&] { return in_use_ < options_.size; });
     if (!free) {
-      return absl::ResourceExhaustedError(
+      // As when the server itself has no more of them, and not as when it has no more room.
+      return PlaceError(absl::UnavailableError(
           absl::StrCat("all ", options_.size, " connections to the store were busy for ",
-                       absl::FormatDuration(options_.wait), ": try again later"));
+                       absl::FormatDuration(options_.wait), ": try again later")));
     }
     ++in_use_;
     *reused = !idle_.empty();

@@ -31,8 +31,8 @@ class Pool {
  private:
   friend class Transaction;
 
-  // An idle session, or a new one; null the other is what `reused` says. RESOURCE_EXHAUSTED: all
-  // are busy for longer than the wait; those of Connection::Open.
+  // An idle session, or a new one; null the other is what `reused` says. UNAVAILABLE: all are
+  // busy for longer than the wait; those of Connection::Open.
   absl::StatusOr<std::unique_ptr<Connection>> Acquire(bool* reused);
   // Keeps a session for the next call unless it is null or no longer usable.
   void Release(std::unique_ptr<Connection> connection);
@@ -55,7 +55,7 @@ class Transaction {
   };
 
   // Sessions that the server has closed meanwhile, as when it was restarted, are replaced.
-  // RESOURCE_EXHAUSTED: no session within the pool's wait.
+  // UNAVAILABLE: no session within the pool's wait.
   static absl::StatusOr<Transaction> Begin(Pool* pool, Kind kind);
 
   Transaction(Transaction&& other) noexcept

@@ -29,6 +29,11 @@ class AccessTest : public ::testing::Test {
   Credentials Member() const;
   std::shared_ptr<grpc::Channel> ChannelWith(const std::string& key) const;
 
+  // Expects of a call that is refused that nothing came before its status.
+  static absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
+                           const google::protobuf::MethodDescriptor& method,
+                           const google::protobuf::Message& request);
+
   absl::Status Try(const std::string& name, const std::string& collection,
                    const std::string& key) const;
 

@@ -82,7 +82,7 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsScopes) {
       const std::string rpc = method->name();
       if ((PromiseOf(rpc).any_of & scope) != 0) continue;
       const std::string before = Everything();
-      EXPECT_THAT(CallOnce(ChannelWith(key), *method, *RequestFor(*method, "birds")),
+      EXPECT_THAT(Call(ChannelWith(key), *method, *RequestFor(*method, "birds")),
                   FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
       EXPECT_EQ(Everything(), before) << rpc << " was executed";
     }
@@ -181,8 +181,8 @@ TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
           method->name() == "DeleteCollection" ? "fish" : TargetOf(*method);
       const std::vector<std::string> covered =
           promise.all_collections ? std::vector<std::string>{} : std::vector{collection};
-      const absl::Status status = CallOnce(ChannelWith(MakeKey(scope, covered).text()), *method,
-                                           *RequestFor(*method, collection));
+      const absl::Status status = Call(ChannelWith(MakeKey(scope, covered).text()), *method,
+                                       *RequestFor(*method, collection));
       // Requests that get so far as to be looked at are not all complete.
       EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status) ||
                   absl::IsFailedPrecondition(status))

@@ -34,8 +34,8 @@ std::vector<const MethodDescriptor*> AllMethods() {
   return methods;
 }
 
-absl::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel, const MethodDescriptor& method,
-                      const Message& request) {
+Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel, const MethodDescriptor& method,
+                const Message& request) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
@@ -54,14 +54,14 @@ absl::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel, const Metho
   const grpc::Slice slice(bytes.data(), bytes.size());
   call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
   next();
+  Answer answer;
   grpc::ByteBuffer response;
-  do {
-    call->Read(&response, nullptr);
-  } while (next());
+  for (call->Read(&response, nullptr); next(); call->Read(&response, nullptr)) ++answer.messages;
   grpc::Status status;
   call->Finish(&status, nullptr);
   next();
-  return FromGrpc(status);
+  answer.status = FromGrpc(status);
+  return answer;
 }
 
 }  // namespace privatemail::testing

@@ -16,10 +16,16 @@ namespace privatemail::testing {
 // Of every file in proto/privatemail/v1, so that a new service cannot be forgotten.
 std::vector<const google::protobuf::MethodDescriptor*> AllMethods();
 
-// One call of any kind with one message; what comes back is thrown away.
-absl::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel,
-                      const google::protobuf::MethodDescriptor& method,
-                      const google::protobuf::Message& request);
+// What came back of a call: its messages are counted and thrown away.
+struct Answer {
+  absl::Status status;
+  int messages = 0;
+};
+
+// One call of any kind with one message.
+Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel,
+                const google::protobuf::MethodDescriptor& method,
+                const google::protobuf::Message& request);
 
 }  // namespace privatemail::testing
 

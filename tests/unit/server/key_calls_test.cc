@@ -1,4 +1,5 @@
 // What becomes of the calls of one key.
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
@@ -48,6 +49,20 @@ class KeyCalls : public AccessTest {
     upload->stub = v1::CollectionsService::NewStub(ChannelWith(key));
     upload->writer = upload->stub->UpsertItems(&upload->context, &upload->totals);
     return upload;
+  }
+
+  // An upload whose first item is stored before `change`; how it ends when it goes on after that.
+  // Expects that nothing of the rest is stored.
+  absl::Status UploadAround(const std::string& key, const std::function<void()>& change) const {
+    const auto upload = Begin(key);
+    EXPECT_TRUE(upload->Send(MakeItem("before", 3, 1)));
+    while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
+    change();
+    const std::string before = Everything();
+    upload->Send(MakeItem("after", 3, 2));
+    const absl::Status ended = upload->Finish();
+    EXPECT_EQ(Everything(), before) << "what came after was stored";
+    return ended;
   }
 
   void Revoke(const v1::CreateKeyResponse& key) {
@@ -153,14 +168,8 @@ TEST_F(KeyCalls, OfWhoAdministersSomeCollectionsGetNoPlaceThatIsKept) {
 
 TEST_F(KeyCalls, EndWhenItIsRevoked) {
   const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"birds"});
-  const auto upload = Begin(key.text());
-  ASSERT_TRUE(upload->Send(MakeItem("before", 3, 1)));
-  while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
-  Revoke(key);
-  const std::string before = Everything();
-  upload->Send(MakeItem("after", 3, 2));
-  EXPECT_THAT(upload->Finish(), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
-  EXPECT_EQ(Everything(), before) << "what came after was stored";
+  EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),
+              FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
 }
 
 TEST_F(KeyCalls, WithAWholeCollectionEndWhenItIsRevoked) {
@@ -233,15 +242,12 @@ TEST_F(KeyCalls, ThatBuildEndWhenItIsRevoked) {
 // The store goes by a UUID, which a restored collection has again: under another name the key is
 // not for it.
 TEST_F(KeyCalls, DoNotGoOnIntoACollectionThatTookTheirsPlace) {
-  const auto upload = Begin(MakeKey(kWriteScope, {"birds"}).text());
-  ASSERT_TRUE(upload->Send(MakeItem("before", 3, 1)));
-  while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
-  ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
-  ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
-  const std::string before = Everything();
-  upload->Send(MakeItem("after", 3, 2));
-  EXPECT_THAT(upload->Finish(), FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
-  EXPECT_EQ(Everything(), before) << "what came after was stored";
+  const auto replace = [&] {
+    ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
+    ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
+  };
+  EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"birds"}).text(), replace),
+              FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
 }
 
 TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {

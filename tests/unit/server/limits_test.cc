@@ -199,6 +199,24 @@ TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
+// It came in a message without a cursor, beside which it has no room.
+TEST_F(AnswerLimitsTest, OfAPageNamesTheLimitWhereOneItemIsTooLarge) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  Item item = MakeItem("item-000", 3, 1);
+  item.payload = '"' + std::string(65'300, 'x') + '"';
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
+  v1::ScrollItemsRequest scroll;
+  scroll.set_collection("birds");
+  scroll.set_limit(1);
+  grpc::ClientContext context;
+  v1::ScrollItemsResponse page;
+  EXPECT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)),
+              FailsWith(kExhausted,
+                        "the response would exceed the limit of 65536 bytes (max_message_bytes): "
+                        "one item alone does; raise the limit"));
+}
+
 DaemonOptions OneAtATime() {
   DaemonOptions options;
   options.limits.max_concurrent = 1;

@@ -82,6 +82,19 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
   EXPECT_GT(std::stod(resident[1]), 1e6);
 }
 
+TEST_F(MonitoringTest, MetricsCountRefusalsForSize) {
+  EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
+  v1::CreateCollectionRequest request = Birds();
+  request.mutable_anchors()->set_rows(1'000'000'000);  // of which memory is wanted, whatever came
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse response;
+  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "(max_anchors)"));
+  const std::string metrics = MetricsAtRest();
+  EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
+}
+
 // Of the dashboard and the alert rules.
 TEST_F(MonitoringTest, EveryMetricThatIsWatchedIsThere) {
   MakeBirds(6, true);

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/unit/sqlite/rows_of_a_file.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -17,12 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kRows = 300;
-
-std::string ReadFile(const std::string& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
 
 void WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -42,19 +36,9 @@ void Fill(const std::string& path, const std::string& journal) {
   ASSERT_THAT(transaction.Commit(), IsOk());
 }
 
-// All that a reader can get to know, or why not.
 absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  auto database = Database::Open(path);
-  if (!database.ok()) return database.status();
-  auto select = (*database)->Prepare("SELECT a, b FROM t ORDER BY a");
-  if (!select.ok()) return select.status();
-  std::string all;
-  while (true) {
-    const absl::StatusOr<bool> more = select->Step();
-    if (!more.ok()) return more.status();
-    if (!*more) return all;
-    absl::StrAppend(&all, select->Int(0), select->Bytes(1), "\n");
-  }
+  const auto database = Database::Open(path);
+  return database.ok() ? ReadAll(database->get()) : database.status();
 }
 
 class CheckedPages : public ::testing::TestWithParam<const char*> {};

@@ -8,16 +8,15 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/place_error.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/unit/sqlite/rows_of_a_file.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -26,29 +25,11 @@ using ::testing::HasSubstr;
 
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 
-std::string ReadFile(const std::string& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
-
 // In place, as damage comes: the file stays the one that others have open.
 void Overwrite(const std::string& path, size_t at, char byte) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(static_cast<std::streamoff>(at));
   file.put(byte);
-}
-
-absl::StatusOr<std::string> ReadAll(Database* database) {
-  auto select = database->Prepare("SELECT a, b FROM t ORDER BY a");
-  if (!select.ok()) return select.status();
-  std::string all;
-  while (true) {
-    const absl::StatusOr<bool> more = select->Step();
-    if (!more.ok()) return more.status();
-    if (!*more) return all;
-    absl::StrAppend(&all, select->Int(0), select->Bytes(1), "\n");
-  }
 }
 
 // As a daemon starts.
