@@ -18,10 +18,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/testing/simulated_disk.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/rows_of_none.h"
 
 namespace privatemail::testing {
 namespace {
@@ -75,16 +75,6 @@ absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& b
   for (const Item& item : items) text += TextOf(item);
   PM_ASSIGN_OR_RETURN(const std::optional<Embedding> embedding, store->LoadEmbedding(birds));
   return text + TextOf(embedding);
-}
-
-// Rows that belong to no collection; read beside the store.
-std::string RowsOfNone(const std::string& folder) {
-  constexpr char kCount[] =
-      "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
-      "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
-      "embeddings) WHERE collection NOT IN (SELECT key FROM collections)";
-  const auto file = sqlite::Database::OpenToRead(folder + "/privatemail.sqlite");
-  return file.ok() ? (*file)->Query(kCount).value_or("unreadable") : "unreadable";
 }
 
 // Changes of a store one after another, and what each means.
@@ -145,7 +135,7 @@ class Story {
     if (!store.ok()) return;
     const auto text = TextOf(store->get(), birds());
     life.status_code = static_cast<int>(text.status().code());
-    if (!text.ok() || RowsOfNone(folder) != "0") return;
+    if (!text.ok() || RowsOfNone(folder) != 0) return;
     for (size_t i = 0; i < texts_.size(); ++i) {
       if (texts_[i] == *text) life.shown = static_cast<int64_t>(i);
     }
