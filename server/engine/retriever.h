@@ -70,8 +70,8 @@ class Retriever {
 
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
   Eigen::Index items() const { return index_.size(); }
-  // Whether a search without a filter looks at a few of the items only.
-  bool IsSubLinear() const { return index_.IsSubLinear(); }
+  // Whether a search without a filter takes microseconds a slot.
+  bool IsBrief() const { return index_.IsBrief(); }
   // Of what kind the index is, and how exact: SearchIndex::description.
   const std::string& index_description() const { return index_.description(); }
   uint64_t version() const { return version_; }

@@ -30,8 +30,9 @@ class SearchIndex {
   SearchIndex(Matrix points, const IndexOptions& options);
 
   Eigen::Index size() const { return exact_->size(); }
-  // Whether a search looks at a few of the rows only.
-  bool IsSubLinear() const { return exact_->has_tree() || approximate_ != nullptr; }
+  // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
+  // and may have to be exact.
+  bool IsBrief() const { return exact_->has_tree(); }
   // "exact, k-d tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
   // or why it is exact after all.
   const std::string& description() const { return description_; }

@@ -137,7 +137,7 @@ bool RetrievalService::IsBrief(const v1::RetrieveRequest& request) const {
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // refused at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
-  return view->retriever->IsSubLinear() && slots * request.k() <= kFewMatches &&
+  return view->retriever->IsBrief() && slots * request.k() <= kFewMatches &&
          request.release().values_size() <= kFewMatches;
 }
 

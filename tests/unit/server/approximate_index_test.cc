@@ -219,8 +219,8 @@ TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
       MatchesRegex("IVF of 219 lists, [0-9]+ probed, recall@8 (0.99.|1.000) on 400 queries"));
   EXPECT_EQ(SearchIndex(Noise(10'000, 32), ivf).description(),
             "exact, scan; IVF would not reach recall@8 0.99");
-  EXPECT_FALSE(SearchIndex(clouds, {}).IsSubLinear());
-  EXPECT_TRUE(SearchIndex(clouds, ivf).IsSubLinear());
+  EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsBrief());
+  EXPECT_FALSE(SearchIndex(clouds, ivf).IsBrief());
 }
 
 }  // namespace
