@@ -56,11 +56,14 @@ std::vector<std::string> Words(const LeakageAttack& attack, const FigureSeries& 
       attack.bounded ? absl::StrCat("the guarantee allows up to ",
                                     Short(Allowed(attack, last.x, study.delta)), ".")
                      : std::string("no guarantee bounds it.")));
-  words.push_back(absl::StrCat(
-      "On releases without noise it is right in ", WithBand(without_noise), " of the cases",
-      without_noise.low > guess ? ": the attack works, and the noise is what stands against it."
-                                : ": the attack is no better than a guess even there, so that "
-                                  "it says little about the noise."));
+  const char* verdict =
+      !(without_noise.low > guess)
+          ? ": the attack is no better than a guess even there, so that it says little about the "
+            "noise."
+      : last.low > guess ? ": the attack works, with this noise and without."
+                         : ": the attack works, and the noise is what stands against it.";
+  words.push_back(absl::StrCat("On releases without noise it is right in ", WithBand(without_noise),
+                               " of the cases", verdict));
   if (attack.bounded) {
     words.push_back(exceeded ? "SOMEWHERE THE ATTACK CERTAINLY DOES BETTER THAN THE GUARANTEE "
                                "ALLOWS: the guarantee is broken."

@@ -83,6 +83,7 @@ TEST(Attacks, WorkWithoutNoiseAndKeepToTheGuaranteeWithIt) {
     EXPECT_THAT(Joined(figures[bounded].words), HasSubstr("Nowhere does it certainly do better"));
   }
   EXPECT_THAT(Joined(figures[2].words), HasSubstr("no guarantee bounds it"));
+  EXPECT_THAT(Joined(figures[2].words), HasSubstr("works, with this noise and without"));
 }
 
 }  // namespace
