@@ -152,7 +152,7 @@ TEST_F(EmbedRanks, ARankThatIsKilledLeavesTheStoredVersionAsItWas) {
 }
 
 TEST_F(EmbedRanks, EndWhenTheCollectionIsDeleted) {
-  const StoredCollection things = Make("things", kItems, kManySteps);
+  const StoredCollection things = Make("things", 10 * kItems, kManySteps);
   Program ranks(Embed("things", 2));
   ASSERT_EQ(ranks.ReadLine(), "step 1 of 10000");
   ASSERT_THAT(store_->Delete(things.parameters.collection_uuid), IsOk());

@@ -12,8 +12,6 @@
 namespace privatemail {
 namespace {
 
-constexpr int64_t kMostJointRows = 2000;
-
 // Whom the baselines tell apart; the experiment names them in the words of a reader.
 struct Told {
   const char* id;
@@ -46,10 +44,11 @@ std::vector<int64_t> Some(int64_t rows, int64_t most) {
 // Where no target comes near.
 constexpr double kFarAway = 1e12;
 
-absl::StatusOr<BaselineRows> EmbedSome(const baselines::Baseline& baseline,
-                                       const baselines::Settings& settings, const DataSplit& split,
-                                       const baselines::Cost& cost, BitSource& bits) {
-  const std::vector<int64_t> kept = Some(split.gallery.features.rows(), kMostJointRows);
+absl::StatusOr<BaselineRows> Embed(const baselines::Baseline& baseline,
+                                   const baselines::Settings& settings, int64_t most_rows,
+                                   const DataSplit& split, const baselines::Cost& cost,
+                                   BitSource& bits) {
+  const std::vector<int64_t> kept = Some(split.gallery.features.rows(), most_rows);
   DataSplit part{split.anchors, RowsOf(split.gallery, kept), split.targets};
   PM_ASSIGN_OR_RETURN(baselines::BaselineResult result, baseline.run(part, settings, cost, bits));
   BaselineRows rows{
@@ -61,33 +60,27 @@ absl::StatusOr<BaselineRows> EmbedSome(const baselines::Baseline& baseline,
   return rows;
 }
 
-absl::StatusOr<BaselineRows> EmbedAll(const baselines::Baseline& baseline,
-                                      const baselines::Settings& settings, const DataSplit& split,
-                                      const baselines::Cost& cost, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(baselines::BaselineResult result, baseline.run(split, settings, cost, bits));
-  return BaselineRows{std::move(result.gallery), std::move(result.targets)};
-}
-
-std::string NameOf(const Told& told, int64_t gallery_rows) {
-  if (!told.embeds_all || gallery_rows <= kMostJointRows) return told.name;
-  return absl::StrCat(told.name, " (", kMostJointRows, " gallery rows)");
+std::string NameOf(const Told& told, int64_t gallery_rows, int64_t most_rows) {
+  if (gallery_rows <= most_rows) return told.name;
+  return absl::StrCat(told.name, " (", most_rows, " gallery rows)");
 }
 
 }  // namespace
 
-std::vector<Baseline> LibraryBaselines(int64_t dimension, int64_t gallery_rows) {
+std::vector<Baseline> LibraryBaselines(int64_t dimension, int64_t gallery_rows,
+                                       int64_t most_joint_rows) {
   const auto settings = baselines::Settings::OfDimension(dimension);
   std::vector<Baseline> all;
   for (const Told& told : kTold) {
     const baselines::Baseline* baseline = baselines::BaselineFromName(told.id).value();
-    const auto embed = told.embeds_all ? &EmbedSome : &EmbedAll;
+    const int64_t most_rows = told.embeds_all ? most_joint_rows : gallery_rows;
     all.push_back(
-        {.name = NameOf(told, gallery_rows),
+        {.name = NameOf(told, gallery_rows, most_rows),
          .is_private = baseline->takes_epsilon,
          .protects = told.protects,
          .work = told.work,
          .rows = [=](const DataSplit& split, double epsilon, double delta, BitSource& bits) {
-           return embed(*baseline, settings, split, {epsilon, delta}, bits);
+           return Embed(*baseline, settings, most_rows, split, {epsilon, delta}, bits);
          }});
   }
   return all;

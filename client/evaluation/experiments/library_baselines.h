@@ -10,9 +10,10 @@
 namespace privatemail {
 
 // All but those that the experiment has itself (the features, chance), with embeddings of so many
-// columns. t-SNE and DP-dSNE, which take O(n^2) a step, embed at most 2,000 gallery rows, evenly
+// columns. t-SNE and DP-dSNE, which take O(n^2) a step, embed at most so many gallery rows, evenly
 // taken; the others cannot be found by them, which their names say where there are any.
-std::vector<Baseline> LibraryBaselines(int64_t dimension, int64_t gallery_rows);
+std::vector<Baseline> LibraryBaselines(int64_t dimension, int64_t gallery_rows,
+                                       int64_t most_joint_rows = 2000);
 
 }  // namespace privatemail
 
