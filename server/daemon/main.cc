@@ -93,11 +93,19 @@ void WarnAboutModes(const CommandLine& command_line, const DaemonOptions& option
   }
 }
 
-// Blocked before any thread starts, so that only Serve ever receives them.
+pthread_t serving_thread;
+
+// Blocked before any thread of ours starts, so that only Serve ever receives them. Threads that
+// libraries start before main (a BLAS does) have them unblocked, and would end the program in its
+// place: they pass them on.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  serving_thread = pthread_self();
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&signals, signal);
+    std::signal(signal, [](int number) { pthread_kill(serving_thread, number); });
+  }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // Who reads the log may go away.
   std::signal(SIGPIPE, SIG_IGN);
@@ -130,6 +138,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
     } else if (signal > 0) {
       const double grace = server->options().drain_seconds;
       // A second signal ends the program at once; what was acknowledged is safe on disk.
+      for (const int end : {SIGTERM, SIGINT}) std::signal(end, SIG_DFL);
       sigset_t ends = signals;
       sigdelset(&ends, SIGHUP);
       pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);

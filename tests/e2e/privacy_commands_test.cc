@@ -174,7 +174,7 @@ TEST_F(PrivacyCommands, AuditsOneMechanismAndNamesWhatItDid) {
 }
 
 TEST_F(PrivacyCommands, AuditsOneBaseline) {
-  const json result = Answer({"audit", "--mechanism", "analyse-gauss", "--releases", "5000"});
+  const json result = Answer({"audit", "--mechanism", "analyse-gauss", "--releases", "20000"});
   EXPECT_EQ(result["mechanism"], "analyse-gauss");
   EXPECT_EQ(result["claimed_delta"], 1e-5);
   EXPECT_GT(result["epsilon_lower"], 1.5);

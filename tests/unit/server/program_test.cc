@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +66,14 @@ class Program {
   }
 
   void Signal(int signal) const { ::kill(pid_, signal); }
+  // To every thread but the first, as the kernel may choose one where that is busy.
+  void SignalOthers(int signal) const {
+    const std::string tasks = absl::StrCat("/proc/", pid_, "/task");
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      const pid_t thread = std::stoi(task.path().filename());
+      if (thread != pid_) ::syscall(SYS_tgkill, pid_, thread, signal);
+    }
+  }
   int StopWith(int signal) {
     Signal(signal);
     return ExitCode();
@@ -106,6 +115,16 @@ TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
                          ::testing::ContainsRegex("\nlistening on 127.0.0.1:[1-9][0-9]*\n")));
     EXPECT_THAT(program.err(), ::testing::HasSubstr("INFO stopped\n"));
   }
+}
+
+// A library may have started a thread before the program could block any signal.
+TEST(Privatemaild, OutlivesASignalThatReachesAnotherThread) {
+  const TemporaryFolder directory;
+  Program program(directory.path(), {"--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(program.WaitUntilListening()) << program.err();
+  program.SignalOthers(SIGHUP);
+  EXPECT_EQ(program.StopWith(SIGTERM), 0);
+  EXPECT_TRUE(absl::StrContains(program.err(), "INFO stopped\n")) << program.err();
 }
 
 TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
