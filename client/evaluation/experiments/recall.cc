@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/seeded_bits.h"
@@ -150,6 +151,7 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
       figure.id = absl::StrCat(metric.name.substr(0, metric.name.find('@')), "-epsilon");
       figure.panels.push_back(sweep.PanelOf(results, metric));
       figure.title = absl::StrCat(metric.name, " against epsilon");
+      figure.title[0] = absl::ascii_toupper(figure.title[0]);
       figure.x = EpsilonAxis();
       figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
       figure.words.push_back(NoiseInWords(sweep, results, study, metric));
