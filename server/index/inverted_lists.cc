@@ -25,9 +25,9 @@ int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }
 
-// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin while
-// they wait for one another, at the cost of whatever else runs. Nothing else here uses them, so they
-// are not set free again.
+// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
+// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
+// so they are not set free again.
 class OneThread {
  public:
   OneThread() : former_(omp_get_max_threads()) {
