@@ -20,14 +20,14 @@ void openblas_set_num_threads(int threads) __attribute__((weak));
 namespace privatemail {
 namespace {
 
-// Half as many lists need twice the time of a search, twice as many four times that of k-means.
+// Twice as many lists, of points sampled for each, are four times the work of the k-means.
 int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }
 
 // FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
-// while they wait for one another: beside other work two of them take three times as long as one.
-// Nothing else here uses them, so they are not set free again.
+// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
+// so they are not set free again.
 class OneThread {
  public:
   OneThread() : former_(omp_get_max_threads()) {
@@ -74,7 +74,7 @@ InvertedLists::InvertedLists(const Matrix& points)
   faiss::ClusteringParameters parameters;
   parameters.niter = 8;
   parameters.min_points_per_centroid = 1;   // otherwise it prints a warning
-  parameters.max_points_per_centroid = 64;  // more cost time and hardly move a centroid
+  parameters.max_points_per_centroid = 64;  // what the recall of this costs is measured
   faiss::Clustering clustering(static_cast<int>(dim), static_cast<int>(lists), parameters);
   faiss::IndexFlatL2 quantizer(static_cast<faiss::Index::idx_t>(dim));
   clustering.train(scaled.rows(), scaled.data(), quantizer);
