@@ -5,21 +5,12 @@
 #include <numeric>
 #include <random>
 
+#include "client/evaluation/baselines/label_ceiling.h"
 #include "client/evaluation/seeded_bits.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail {
 namespace {
-
-// Of an answer that names `width` of the classes.
-double Ceiling(double epsilon, double delta, int64_t classes, int64_t width) {
-  if (width >= classes) return 1;
-  const auto c = static_cast<double>(classes);
-  const auto w = static_cast<double>(width);
-  // Divided by e^epsilon, which may overflow.
-  const double shrink = std::exp(-epsilon);
-  return std::min(1.0, (w + (c - 1) * delta * shrink) / (w + (c - w) * shrink));
-}
 
 double Sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -66,9 +57,10 @@ Scores ScoresByChance(const std::vector<int32_t>& gallery_labels, int32_t target
 }
 
 Scores ScoreCeilings(double epsilon, double delta, int64_t classes, int64_t k) {
-  return {.class_share = Ceiling(epsilon, delta, classes, 1),
-          .hit = Ceiling(epsilon, delta, classes, k),
-          .fidelity = 1};
+  const auto ceiling = [&](int64_t named) {
+    return baselines::LabelHidingCeiling({epsilon, delta}, classes, named).value();
+  };
+  return {.class_share = ceiling(1), .hit = ceiling(k), .fidelity = 1};
 }
 
 std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points,

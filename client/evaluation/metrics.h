@@ -34,10 +34,9 @@ Scores ScoreOf(const std::vector<int64_t>& found, const std::vector<int32_t>& la
 Scores ScoresByChance(const std::vector<int32_t>& gallery_labels, int32_t target_label, int64_t k);
 
 // The most that any (epsilon, delta)-DP release without slots allows, averaged over targets of
-// classes with equal weight: (w e^epsilon + (C - 1) delta) / (w e^epsilon + C - w), at most 1, for
-// an answer that names w of C classes (PRIVACY.md sections 3 and 5; both inequalities of the proof
-// gain delta). class_share: w = 1, since any answer's share is a mean over its items, each of which
-// names one class. hit: w = k. fidelity says nothing about classes: 1.
+// classes with equal weight (LabelHidingCeiling, whose ranges are required). class_share: that of
+// one answer, since any answer's share is a mean over its items, each of which names one class.
+// hit: that of k. fidelity says nothing about classes: 1.
 Scores ScoreCeilings(double epsilon, double delta, int64_t classes, int64_t k);
 
 // The k rows of `points` nearest to each row of `queries`.

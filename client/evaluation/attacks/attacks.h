@@ -32,9 +32,9 @@ struct LeakageAttack {
 // the candidate that explains the row best, and names the slot that is explained worst.
 LeakageAttack NearestDummyAttack(int64_t classes);
 
-// Knows what the server knows. With slots it aligns the release and names the slot that lies
-// farthest from the anchors of its class, in units of their spread; without slots, the class of
-// most items that it would return for the only row.
+// Knows what the server knows. With slots it post-processes the release and names the slot that
+// lies farthest from the anchors of its class, in units of their spread; without slots, the class
+// of most items that it would return for the only row.
 LeakageAttack LabelAttack(int64_t classes, bool slots);
 
 // Knows the start and, even, the slot: by ridge regression from the slot's row to features, fitted

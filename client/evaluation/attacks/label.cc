@@ -1,54 +1,38 @@
-#include <cmath>
+#include <algorithm>
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/attacks/attacks.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/evaluation/attacks/slot_guesses.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
 
-// The slot that lies farthest from the anchors of its class, in units of their spread. rows: after
+// How far a slot lies from the anchors of its class, in units of their spread. rows: after
 // post-processing; where they are is the same up to a similarity before and after alignment.
-int64_t MostUnusual(const JointSetting& joint, const Matrix& rows) {
+double Unusualness(const JointSetting& joint, const Matrix& rows, int64_t slot) {
   const auto anchors = rows.bottomRows(rows.rows() - joint.slots());
-  int64_t most = 0;
-  double farthest = -1;
-  for (int64_t slot = 0; slot < joint.slots(); ++slot) {
-    const auto& of_class = joint.of_slot[static_cast<size_t>(slot)];
-    RowVector mean = RowVector::Zero(rows.cols());
-    for (const int64_t anchor : of_class) mean += anchors.row(anchor);
-    mean /= static_cast<double>(of_class.size());
-    double spread = 0;
-    for (const int64_t anchor : of_class) spread += (anchors.row(anchor) - mean).squaredNorm();
-    const double distance = (rows.row(slot) - mean).squaredNorm() /
-                            (spread / static_cast<double>(of_class.size()) + 1e-300);
-    if (distance > farthest) {
-      farthest = distance;
-      most = slot;
-    }
-  }
-  return most;
+  const auto& of_class = joint.of_slot[static_cast<size_t>(slot)];
+  RowVector mean = RowVector::Zero(rows.cols());
+  for (const int64_t anchor : of_class) mean += anchors.row(anchor);
+  mean /= static_cast<double>(of_class.size());
+  double spread = 0;
+  for (const int64_t anchor : of_class) spread += (anchors.row(anchor) - mean).squaredNorm();
+  // A class of one anchor has none.
+  return (rows.row(slot) - mean).squaredNorm() /
+         (spread / static_cast<double>(of_class.size()) + 1e-300);
 }
 
 absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
                                                 const std::optional<PrivacyCost>& cost,
                                                 const std::string& part) {
-  const LabelledRows& targets = scene.trial->split.targets;
-  std::vector<double> right;
-  for (size_t i = 0; i < targets.labels.size(); ++i) {
-    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(targets.labels[i]));
-    SeededBits bits(SeedOf(part, scene.trial->seed, i));
-    PM_ASSIGN_OR_RETURN(const Released released,
-                        ReleaseOf(scene.joint, cost, slot,
-                                  targets.features.row(static_cast<Eigen::Index>(i)), bits));
+  return RightSlots(scene, cost, part, [&](const Released& released) -> absl::StatusOr<int64_t> {
     PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
                                                        scene.joint.label_graph, scene.settings()));
-    right.push_back(MostUnusual(scene.joint, rows) == slot ? 1 : 0);
-  }
-  return right;
+    return SlotOfMost(scene.joint.slots(),
+                      [&](int64_t slot) { return Unusualness(scene.joint, rows, slot); });
+  });
 }
 
 // Right where more of what comes back is of the target's class than of any other.

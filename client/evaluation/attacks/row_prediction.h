@@ -9,8 +9,8 @@
 
 namespace privatemail {
 
-// Of one collection whose dummies are drawn among the anchors. Immutable and thread-safe. Uses
-// public values alone.
+// Of one collection whose dummies are drawn among the anchors, which must outlive it. Start before
+// RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
 class RowPrediction {
  public:
   explicit RowPrediction(const JointSetting& joint);

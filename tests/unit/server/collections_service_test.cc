@@ -12,14 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class CollectionsServiceTest : public ServiceTest {
- protected:
-  absl::Status Create(const v1::CreateCollectionRequest& request) {
-    grpc::ClientContext context;
-    v1::CreateCollectionResponse response;
-    return FromGrpc(collections_->CreateCollection(&context, request, &response));
-  }
-};
+class CollectionsServiceTest : public ServiceTest {};
 
 TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
   const v1::GetCollectionResponse created = MakeBirds(5, false);

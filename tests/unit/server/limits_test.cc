@@ -31,23 +31,6 @@ DaemonOptions Tight() {
 class LimitsTest : public ServiceTest {
  protected:
   explicit LimitsTest(const DaemonOptions& options = Tight()) : ServiceTest(options) {}
-
-  absl::Status Create(const v1::CreateCollectionRequest& request) const {
-    grpc::ClientContext context;
-    v1::CreateCollectionResponse response;
-    return FromGrpc(collections_->CreateCollection(&context, request, &response));
-  }
-
-  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const {
-    grpc::ClientContext context;
-    v1::RetrieveRequest request;
-    request.set_collection("birds");
-    request.set_fingerprint(birds.fingerprint());
-    ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
-    request.set_k(k);
-    v1::RetrieveResponse response;
-    return FromGrpc(retrieval_->Retrieve(&context, request, &response));
-  }
 };
 
 TEST_F(LimitsTest, OfANewCollectionNameLimitAndValue) {

@@ -29,6 +29,9 @@ class ServiceTest : public ::testing::Test {
   // Without TLS and on a free port, whatever the options say.
   explicit ServiceTest(DaemonOptions options = {});
 
+  absl::Status Create(const v1::CreateCollectionRequest& request) const;
+  // Searches birds with a random release.
+  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const;
   // Creates `birds` with items and, when asked, its embedding.
   v1::GetCollectionResponse MakeBirds(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
