@@ -70,7 +70,8 @@ TEST_F(EmbedShareTest, RefusesWhatNeedsEveryPairOfRows) {
   ThreadedRows rows(kRows, 2);
   rows.ForAll([&](int party) {
     EXPECT_THAT(Embed(rows.Share(party)),
-                FailsWith(absl::StatusCode::kFailedPrecondition, "cannot share these rows, expected a plan with a polynomial, got tiled"));
+                FailsWith(absl::StatusCode::kFailedPrecondition,
+                          "cannot share these rows, expected a plan with a polynomial, got tiled"));
   });
 }
 
