@@ -79,7 +79,8 @@ class Catalog {
   // another thread.
   using RefreshReport = std::function<void(const absl::Status&)>;
 
-  // Loads every collection with its last embedding, so that searches are answered at once.
+  // Loads every collection with its last embedding, so that searches are answered at once: by exact
+  // indexes as long as approximate ones are being made.
   // directory: where builds and snapshots keep what memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
@@ -175,6 +176,7 @@ class Catalog {
   // The entry of this very collection; null when there is none any more. Under mutex_.
   std::shared_ptr<Entry> FindEntry(const PublishedCollection& published) const;
   bool IsDeleted(const Entry& entry) const;
+  bool Answers(const Entry& entry) const;  // whether it has a retriever
   IndexOptions index_options() const;
 
   // The following are called under mutex_.

@@ -62,6 +62,11 @@ IndexOptions Catalog::index_options() const {
   return index_options_;
 }
 
+bool Catalog::Answers(const Entry& entry) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entry.view.retriever != nullptr;
+}
+
 bool Catalog::IsDeleted(const Entry& entry) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return entry.deleted;
@@ -130,6 +135,7 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
   PM_RETURN_IF_ERROR(deleted.status());
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, *std::move(embedding), index_options());
+  if (Answers(*entry)) retriever->AwaitIndex();  // rather than with an exact one for now
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;

@@ -98,6 +98,7 @@ absl::Status Catalog::AdoptEmbedding(Entry* entry) {
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, **std::move(embedding), index_options());
+  if (Answers(*entry)) retriever->AwaitIndex();
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;

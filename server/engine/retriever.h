@@ -44,8 +44,9 @@ struct RetrievalAnswer {
   bool truncated = false;        // fewer than k items may be found
 };
 
-// One finished embedding, ready to answer. Immutable, so any number of threads may search it while
-// the next one is being built. Holds nothing private of a searcher.
+// One finished embedding, ready to answer: any number of threads may search it while the next one
+// is being built. Its answers change once at most, when an approximate index is ready. Holds
+// nothing private of a searcher.
 class Retriever {
  public:
   // anchor_labels: one an anchor, in the published order.
@@ -73,7 +74,9 @@ class Retriever {
   // Whether a search without a filter takes microseconds a slot.
   bool IsBrief() const { return index_.IsBrief(); }
   // Of what kind the index is, and how exact: SearchIndex::description.
-  const std::string& index_description() const { return index_.description(); }
+  std::string index_description() const { return index_.description(); }
+  // Returns when the index is the one that was wanted; an exact one answers until then.
+  void AwaitIndex() const { index_.AwaitApproximate(); }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }

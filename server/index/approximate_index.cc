@@ -17,9 +17,14 @@ int64_t Below(int64_t end, std::mt19937_64* bits) {
   return static_cast<int64_t>((*bits)() % static_cast<uint64_t>(end));
 }
 
-Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries) {
+bool IsSet(const std::atomic<bool>* stopped) { return stopped != nullptr && *stopped; }
+
+// Without those that come after it was stopped.
+Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
+                       const std::atomic<bool>* stopped) {
   Results nearest(static_cast<size_t>(queries.rows()));
   ParallelFor(static_cast<int>(queries.rows()), [&](int q) {
+    if (IsSet(stopped)) return;
     nearest[static_cast<size_t>(q)] = exact.Search(queries.row(q), ApproximateIndex::kCount);
   });
   return nearest;
@@ -35,18 +40,20 @@ int64_t MoreThan(int64_t probed) {
 }  // namespace
 
 std::unique_ptr<const ApproximateIndex> ApproximateIndex::Make(const ExactIndex& exact,
-                                                               double recall) {
+                                                               double recall,
+                                                               const std::atomic<bool>* stopped) {
   if (exact.size() == 0 || !InvertedLists::CanHold(exact.points())) return nullptr;
-  auto index = std::unique_ptr<ApproximateIndex>(new ApproximateIndex(exact));
-  if (!index->ChooseProbed(recall)) return nullptr;
+  auto index = std::unique_ptr<ApproximateIndex>(new ApproximateIndex(exact, stopped));
+  if (IsSet(stopped) || !index->ChooseProbed(recall, stopped)) return nullptr;
   return index;
 }
 
-bool ApproximateIndex::ChooseProbed(double recall) {
+bool ApproximateIndex::ChooseProbed(double recall, const std::atomic<bool>* stopped) {
   const Matrix displaced = Displaced(), midpoints = Midpoints();
-  const Results of_displaced = ExactlyNearest(exact_, displaced);
-  const Results of_midpoints = ExactlyNearest(exact_, midpoints);
+  const Results of_displaced = ExactlyNearest(exact_, displaced, stopped);
+  const Results of_midpoints = ExactlyNearest(exact_, midpoints, stopped);
   for (int64_t probed = 1; probed <= lists_.size() / 4; probed = MoreThan(probed)) {
+    if (IsSet(stopped)) return false;
     const double reached = std::min(RecallOf(displaced, of_displaced, probed),
                                     RecallOf(midpoints, of_midpoints, probed));
     if (!(reached >= recall)) continue;

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_INDEX_APPROXIMATE_INDEX_H_
 #define PRIVATEMAIL_SERVER_INDEX_APPROXIMATE_INDEX_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -37,7 +38,9 @@ class ApproximateIndex {
   // Probes as few lists as reach `recall` (0 to 1). Null where it takes more than a quarter of
   // them, or single precision cannot hold the points: then the exact index is as good. `exact` must
   // outlive it. O(n sqrt(n) k) time, and kQueries exact searches. Equal points give equal indexes.
-  static std::unique_ptr<const ApproximateIndex> Make(const ExactIndex& exact, double recall);
+  // Null also when `stopped` becomes true meanwhile.
+  static std::unique_ptr<const ApproximateIndex> Make(const ExactIndex& exact, double recall,
+                                                      const std::atomic<bool>* stopped = nullptr);
 
   // As ExactIndex::Search, but that a row whose list is not probed is missed. min(count, n) rows
   // that are not hidden in any case: where the probed lists have fewer, or less than kRowsPerResult
@@ -48,9 +51,10 @@ class ApproximateIndex {
   const Quality& quality() const { return quality_; }
 
  private:
-  explicit ApproximateIndex(const ExactIndex& exact) : exact_(exact), lists_(exact.points()) {}
+  ApproximateIndex(const ExactIndex& exact, const std::atomic<bool>* stopped)
+      : exact_(exact), lists_(exact.points(), stopped) {}
 
-  bool ChooseProbed(double recall);
+  bool ChooseProbed(double recall, const std::atomic<bool>* stopped);
   double RecallOf(const Matrix& queries, const std::vector<std::vector<Neighbor>>& nearest,
                   int64_t probed) const;
   Matrix Displaced() const;

@@ -20,6 +20,8 @@ void openblas_set_num_threads(int threads) __attribute__((weak));
 namespace privatemail {
 namespace {
 
+constexpr Eigen::Index kRowsAtOnce = 1 << 14;
+
 // Twice as many lists, of points sampled for each, are four times the work of the k-means.
 int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
@@ -65,7 +67,7 @@ bool InvertedLists::CanHold(const Matrix& points) {
   return centre.allFinite() && std::isfinite(scale) && std::isfinite(1 / scale);
 }
 
-InvertedLists::InvertedLists(const Matrix& points)
+InvertedLists::InvertedLists(const Matrix& points, const std::atomic<bool>* stopped)
     : points_(points), centre_(CentreOf(points)), scale_(ScaleOf(points, centre_)) {
   const OneThread one_thread;
   const FloatMatrix scaled = Scaled();
@@ -81,7 +83,11 @@ InvertedLists::InvertedLists(const Matrix& points)
   centroids_ = Eigen::Map<const FloatMatrix>(clustering.centroids.data(),
                                              static_cast<Eigen::Index>(lists), points.cols());
   std::vector<int64_t> list_of_row(static_cast<size_t>(points.rows()));
-  quantizer.assign(scaled.rows(), scaled.data(), list_of_row.data());
+  for (Eigen::Index begin = 0; begin < scaled.rows(); begin += kRowsAtOnce) {
+    if (stopped != nullptr && *stopped) return;
+    quantizer.assign(std::min(kRowsAtOnce, scaled.rows() - begin), scaled.row(begin).data(),
+                     list_of_row.data() + begin);
+  }
   Fill(scaled, list_of_row);
 }
 

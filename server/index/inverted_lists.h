@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_INDEX_INVERTED_LISTS_H_
 #define PRIVATEMAIL_SERVER_INDEX_INVERTED_LISTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -19,8 +20,9 @@ class InvertedLists {
   // Whether the points can be copied at all: not all at one place, no sum of theirs overflows.
   static bool CanHold(const Matrix& points);
 
-  // points must be such, and outlive this. O(n sqrt(n) k) time.
-  explicit InvertedLists(const Matrix& points);
+  // points must be such, and outlive this. O(n sqrt(n) k) time. When `stopped` becomes true
+  // meanwhile, it ends early and is good for nothing.
+  explicit InvertedLists(const Matrix& points, const std::atomic<bool>* stopped = nullptr);
 
   int64_t size() const { return static_cast<int64_t>(starts_.size()) - 1; }
   // The rows of one list, ascending.

@@ -2,7 +2,9 @@
 #ifndef PRIVATEMAIL_SERVER_INDEX_SEARCH_INDEX_H_
 #define PRIVATEMAIL_SERVER_INDEX_SEARCH_INDEX_H_
 
+#include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,20 +24,26 @@ struct IndexOptions {
   double recall = .99;  // to be reached, 0 to 1; otherwise it is exact
 };
 
-// An exact index and maybe an approximate one beside it. Immutable and thread-safe.
+// An exact index and maybe an approximate one beside it. Thread-safe.
 class SearchIndex {
  public:
   static constexpr Eigen::Index kFewestApproximateRows = 10'000;
 
+  // The exact index is there at once. An approximate one is made on a thread of its own and answers
+  // from when it is ready, if there is memory for it.
   SearchIndex(Matrix points, const IndexOptions& options);
+  ~SearchIndex();  // gives up one that is being made, which may take a second
+
+  // Returns when nothing is being made.
+  void AwaitApproximate() const;
 
   Eigen::Index size() const { return exact_->size(); }
   // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
   // and may have to be exact.
   bool IsBrief() const { return exact_->has_tree(); }
   // "exact, k-d tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
-  // or why it is exact after all.
-  const std::string& description() const { return description_; }
+  // or why it is exact, still or after all.
+  std::string description() const;
 
   // As ExactIndex::Search and ApproximateIndex::Search.
   std::vector<Neighbor> Search(const RowVector& query, int64_t count,
@@ -46,9 +54,19 @@ class SearchIndex {
   }
 
  private:
+  struct Approximate {
+    std::unique_ptr<const ApproximateIndex> index;  // null: none
+    std::string description;
+  };
+
+  std::string ExactDescription() const;
+  Approximate MakeApproximate(double recall) const;
+  // Null: none, or none yet.
+  const Approximate* approximate() const;
+
   std::unique_ptr<const ExactIndex> exact_;
-  std::unique_ptr<const ApproximateIndex> approximate_;  // null: none
-  std::string description_;
+  std::atomic<bool> stopped_ = false;
+  std::shared_future<Approximate> approximate_;  // not valid: none is wanted
 };
 
 }  // namespace privatemail

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {
@@ -22,10 +23,11 @@ TEST(Status, OfAnyLengthIsCutBetweenCharacters) {
   EXPECT_EQ(ToGrpc(absl::InternalError(std::string(1000, 'x'))).error_message(),
             std::string(1000, 'x'));
   EXPECT_EQ(ToGrpc(absl::InternalError(std::string(60'000'000, 'x'))).error_message(),
-            std::string(997, 'x') + "...");
+            absl::StrCat(std::string(997, 'x'), "..."));
   std::string herons = "xx";
   for (int i = 0; i < 500; ++i) herons += "h\xc3\xa9";
-  EXPECT_EQ(ToGrpc(absl::InternalError(herons)).error_message(), herons.substr(0, 996) + "...");
+  EXPECT_EQ(ToGrpc(absl::InternalError(herons)).error_message(),
+            absl::StrCat(herons.substr(0, 996), "..."));
 }
 
 }  // namespace

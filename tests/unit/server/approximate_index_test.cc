@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -208,19 +209,45 @@ TEST(InvertedLists, StartNoThreadsOfOpenMP) {
   EXPECT_EQ(Threads(), before);
 }
 
+TEST(ApproximateIndex, IsNotMadeAfterItWasStopped) {
+  const std::atomic<bool> stopped = true;
+  EXPECT_EQ(ApproximateIndex::Make(ExactIndex(Clouds(kRows, 1)), .5, &stopped), nullptr);
+}
+
+std::string FinalDescription(const Matrix& points, const IndexOptions& options) {
+  const SearchIndex index(points, options);
+  index.AwaitApproximate();
+  return index.description();
+}
+
 TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
   const IndexOptions ivf = {true, .99};
   const Matrix clouds = Clouds(kRows, 1);
-  EXPECT_EQ(SearchIndex(clouds, {}).description(), "exact, scan");
-  EXPECT_EQ(SearchIndex(clouds.leftCols(4), ivf).description(), "exact, k-d tree");
-  EXPECT_EQ(SearchIndex(clouds.topRows(9'999), ivf).description(), "exact, scan");
+  EXPECT_EQ(FinalDescription(clouds, {}), "exact, scan");
+  EXPECT_EQ(FinalDescription(clouds.leftCols(4), ivf), "exact, k-d tree");
+  EXPECT_EQ(FinalDescription(clouds.topRows(9'999), ivf), "exact, scan");
   EXPECT_THAT(
-      SearchIndex(clouds, ivf).description(),
+      FinalDescription(clouds, ivf),
       MatchesRegex("IVF of 219 lists, [0-9]+ probed, recall@8 (0.99.|1.000) on 400 queries"));
-  EXPECT_EQ(SearchIndex(Noise(10'000, 32), ivf).description(),
+  EXPECT_EQ(FinalDescription(Noise(10'000, 32), ivf),
             "exact, scan; IVF would not reach recall@8 0.99");
   EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsBrief());
   EXPECT_FALSE(SearchIndex(clouds, ivf).IsBrief());
+}
+
+TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReady) {
+  const Matrix clouds = Clouds(kRows, 1);
+  const SearchIndex index(clouds, {true, .5});
+  const RowVector between = (clouds.row(0) + clouds.row(1)) / 2;
+  const std::vector<int64_t> all = Ranked(clouds, between, std::vector<bool>(kRows));
+  // The making has only just begun.
+  const std::vector<int64_t> rows = RowsOf(index.Search(between, 8));
+  if (index.description() == "exact, scan; IVF is being made") {
+    EXPECT_EQ(rows, std::vector<int64_t>(all.begin(), all.begin() + 8));
+  }
+  index.AwaitApproximate();
+  EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
+  EXPECT_EQ(index.Search(between, 8).size(), 8u);
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ TEST_F(ItemsService, RefusesAFilterOnASearchByName) {
 TEST_F(ItemsService, RefusesAnAnswerOverTheMessageLimitByName) {
   MakeBirds(1, false);
   Item large = MakeItem("large", 3, 1);
-  large.payload = '"' + std::string(40 << 20, 'x') + '"';
+  large.payload = absl::StrCat("\"", std::string(40 << 20, 'x'), "\"");
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(Upsert({Message("birds", {large})}, &totals), IsOk());
   v1::GetItemsResponse items;

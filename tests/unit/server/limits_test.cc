@@ -76,7 +76,7 @@ TEST_F(LimitsTest, OfASearchNameLimitAndValue) {
 TEST_F(LimitsTest, OfAMessageShortenPagesOfItemsAndNameThemselvesWhereNothingCanBeShorter) {
   ASSERT_THAT(Create(Birds()), IsOk());
   std::vector<Item> items = MakeItems(6, 1);
-  for (Item& item : items) item.payload = '"' + std::string(25'000, 'x') + '"';
+  for (Item& item : items) item.payload = absl::StrCat("\"", std::string(25'000, 'x'), "\"");
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(
       Upsert({Message("birds", {items[0], items[1]}), Message("birds", {items[2], items[3]}),
@@ -151,7 +151,7 @@ TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
 TEST_F(AnswerLimitsTest, OfAPageNamesTheLimitWhereOneItemIsTooLarge) {
   ASSERT_THAT(Create(Birds()), IsOk());
   Item item = MakeItem("item-000", 3, 1);
-  item.payload = '"' + std::string(65'300, 'x') + '"';
+  item.payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
   v1::ScrollItemsRequest scroll;
