@@ -90,26 +90,12 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(std::shared_ptr<const Tri
                                              .retriever = std::move(retriever)});
 }
 
-template <typename T, typename Make>
-absl::StatusOr<std::shared_ptr<const T>> Stage::Get(
-    uint64_t seed, std::map<uint64_t, std::unique_ptr<Slot<T>>>& slots, const Make& make) {
-  Slot<T>* slot = nullptr;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::unique_ptr<Slot<T>>& place = slots[seed];
-    if (place == nullptr) place = std::make_unique<Slot<T>>();
-    slot = place.get();
-  }
-  std::call_once(slot->once, [&] { slot->value = make(); });
-  return slot->value;
-}
-
 absl::StatusOr<std::shared_ptr<const Trial>> Stage::TrialOf(uint64_t seed) {
-  return Get<Trial>(seed, trials_, [&] { return MakeTrial(study_, seed); });
+  return trials_.Get(seed, [&] { return MakeTrial(study_, seed); });
 }
 
 absl::StatusOr<std::shared_ptr<const Scene>> Stage::SceneOf(uint64_t seed) {
-  return Get<Scene>(seed, scenes_, [&]() -> absl::StatusOr<std::shared_ptr<const Scene>> {
+  return scenes_.Get(seed, [&]() -> absl::StatusOr<std::shared_ptr<const Scene>> {
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, TrialOf(seed));
     return MakeScene(std::move(trial), study_.settings);
   });

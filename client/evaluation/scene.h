@@ -8,14 +8,13 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/evaluation/dataset.h"
+#include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
 #include "client/release/joint_steps.h"
 #include "common/numerics/smlq.h"
@@ -76,20 +75,9 @@ class Stage {
   absl::StatusOr<std::shared_ptr<const Scene>> SceneOf(uint64_t seed);
 
  private:
-  template <typename T>
-  struct Slot {
-    std::once_flag once;
-    absl::StatusOr<std::shared_ptr<const T>> value;
-  };
-  template <typename T, typename Make>
-  absl::StatusOr<std::shared_ptr<const T>> Get(uint64_t seed,
-                                               std::map<uint64_t, std::unique_ptr<Slot<T>>>& slots,
-                                               const Make& make);
-
   const Study study_;
-  std::mutex mutex_;  // guards the maps, not what is in their slots
-  std::map<uint64_t, std::unique_ptr<Slot<Trial>>> trials_;
-  std::map<uint64_t, std::unique_ptr<Slot<Scene>>> scenes_;
+  MadeOnce<uint64_t, Trial> trials_;
+  MadeOnce<uint64_t, Scene> scenes_;
 };
 
 }  // namespace privatemail

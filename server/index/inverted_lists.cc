@@ -1,48 +1,22 @@
 #include "server/index/inverted_lists.h"
 
-#include <faiss/Clustering.h>
-#include <faiss/IndexFlat.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-// Of the OpenMP standard. Its header belongs to a compiler, and FAISS was built with another one
-// where this is built with clang.
-extern "C" {
-int omp_get_max_threads();
-void omp_set_num_threads(int threads);
-// OpenBLAS's, null with another BLAS.
-void openblas_set_num_threads(int threads) __attribute__((weak));
-}
+#include "server/index/k_means.h"
 
 namespace privatemail {
 namespace {
 
-constexpr Eigen::Index kRowsAtOnce = 1 << 14;
+// What the recall of so little costs is measured.
+constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
 
 // Twice as many lists, of points sampled for each, are four times the work of the k-means.
 int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }
-
-// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
-// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
-// so they are not set free again.
-class OneThread {
- public:
-  OneThread() : former_(omp_get_max_threads()) {
-    omp_set_num_threads(1);
-    if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
-  }
-  ~OneThread() { omp_set_num_threads(former_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int former_;
-};
 
 // Squared distances of the rows of `columns` to a point.
 void DistancesTo(const Eigen::VectorXf& point, const Eigen::MatrixXf& columns,
@@ -69,25 +43,11 @@ bool InvertedLists::CanHold(const Matrix& points) {
 
 InvertedLists::InvertedLists(const Matrix& points, const std::atomic<bool>* stopped)
     : points_(points), centre_(CentreOf(points)), scale_(ScaleOf(points, centre_)) {
-  const OneThread one_thread;
   const FloatMatrix scaled = Scaled();
-  const auto dim = static_cast<size_t>(points.cols());
-  const auto lists = static_cast<size_t>(ListsFor(points.rows()));
-  faiss::ClusteringParameters parameters;
-  parameters.niter = 8;
-  parameters.min_points_per_centroid = 1;   // otherwise it prints a warning
-  parameters.max_points_per_centroid = 64;  // what the recall of this costs is measured
-  faiss::Clustering clustering(static_cast<int>(dim), static_cast<int>(lists), parameters);
-  faiss::IndexFlatL2 quantizer(static_cast<faiss::Index::idx_t>(dim));
-  clustering.train(scaled.rows(), scaled.data(), quantizer);
-  centroids_ = Eigen::Map<const FloatMatrix>(clustering.centroids.data(),
-                                             static_cast<Eigen::Index>(lists), points.cols());
-  std::vector<int64_t> list_of_row(static_cast<size_t>(points.rows()));
-  for (Eigen::Index begin = 0; begin < scaled.rows(); begin += kRowsAtOnce) {
-    if (stopped != nullptr && *stopped) return;
-    quantizer.assign(std::min(kRowsAtOnce, scaled.rows() - begin), scaled.row(begin).data(),
-                     list_of_row.data() + begin);
-  }
+  const FloatMatrix centroids = KMeans(scaled, ListsFor(points.rows()), kEffort);
+  const std::vector<int64_t> list_of_row = NearestCentroids(scaled, centroids, stopped);
+  if (stopped != nullptr && *stopped) return;
+  centroids_ = centroids;
   Fill(scaled, list_of_row);
 }
 

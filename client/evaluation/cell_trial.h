@@ -1,0 +1,62 @@
+// The cells scheme on one split of the data: both sides in one process.
+//
+// Holds the features of targets, and chooses cells with seeded bits: see scene.h.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_CELL_TRIAL_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_CELL_TRIAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/evaluation/asking.h"
+#include "client/evaluation/made_once.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+// One cell of K is asked for (w = t = 1 of PRIVACY.md section 5), and `length` items answer for it.
+struct CellPlan {
+  int64_t cells = 0;  // K
+  int64_t length = 0;
+  double expected_fidelity = 0;  // @k, estimated without targets
+};
+
+// Immutable but for what it keeps; thread-safe. Equal trials give equal results.
+class CellTrial {
+ public:
+  // What the cells' centroids are of. Either way they are public: those of the gallery tell where
+  // its items lie, on an average over many.
+  enum class Centroids { kOfAnchors, kOfGallery };
+
+  CellTrial(std::shared_ptr<const Trial> trial, Centroids centroids);
+
+  // The number of cells with which a choice at this epsilon is expected to find most of the k
+  // nearest, when `share` of the gallery answers. Three of four items of the gallery serve as the
+  // queries that are known, the others as those that come: neither targets nor budget are spent.
+  CellPlan PlanFor(double epsilon, double share) const;
+
+  // Every target asks once and ranks what comes back by its features. `part` decides the choices.
+  absl::StatusOr<Answers> AskAll(const CellPlan& plan, double epsilon,
+                                 const std::string& part) const;
+
+ private:
+  struct Partition {
+    Matrix centroids;
+    std::vector<int64_t> cells_of_items;  // of the gallery
+  };
+
+  std::shared_ptr<const Partition> PartitionInto(int64_t cells) const;
+  // With the known items alone.
+  double ExpectedFidelity(int64_t cells, double epsilon, int64_t length) const;
+
+  std::shared_ptr<const Trial> trial_;
+  Centroids centroids_;
+  std::vector<std::vector<int64_t>> neighbors_;  // of each item in the gallery, without itself
+  mutable MadeOnce<int64_t, Partition> partitions_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_TRIAL_H_

@@ -1,0 +1,20 @@
+// What the cells scheme finds, beside the most that any pure guarantee allows (PRIVACY.md section
+// 5).
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_
+
+#include <memory>
+
+#include "client/evaluation/job.h"
+#include "client/evaluation/scene.h"
+
+namespace privatemail {
+
+// Figures "cells-fidelity", "cells-precision" and "cells-recall" against epsilon in [1/2, 8], where
+// the scheme works, whatever epsilons the study has: a tenth and a hundredth of the gallery are
+// returned.
+Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_

@@ -1,0 +1,48 @@
+// How often each item of a gallery is among the nearest of queries from each cell.
+//
+// A cell is a region of feature space: where one of a collection's public centroids is nearest. A
+// searcher asks for cells, chosen by a differentially private mechanism over their numbers alone
+// (PRIVACY.md section 5); which items answer for a cell is the server's affair, and costs no
+// privacy. Knows the gallery, nothing of a searcher.
+#ifndef PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
+#define PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+// For queries that are known, each with the rows of the gallery that are nearest to it, nearest
+// first. The gallery's own items are such queries, without themselves among their neighbours.
+struct KnownQueries {
+  std::vector<std::vector<int64_t>> nearest;  // one list a query
+  std::vector<int64_t> cells;                 // one a query
+};
+
+// The expected demand of queries from a cell: every known one brings 1, spread over its neighbours
+// with weights that fall with their rank, e-fold in kRanksPerFold, so that an item counts which was
+// nearly among the few nearest.
+class Demand {
+ public:
+  static constexpr double kRanksPerFold = 20;
+  static constexpr int64_t kRanks = 64;  // neighbours of a known query that are worth giving
+
+  Demand(const KnownQueries& queries, int64_t cells, int64_t items);
+
+  int64_t cells() const { return from_cell_.rows(); }
+  int64_t items() const { return from_cell_.cols(); }
+  // cells x items.
+  const FloatMatrix& from_cell() const { return from_cell_; }
+  // From all cells together, one an item.
+  const Eigen::RowVectorXf& total() const { return total_; }
+
+ private:
+  FloatMatrix from_cell_;
+  Eigen::RowVectorXf total_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_CELLS_DEMAND_H_

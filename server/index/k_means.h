@@ -1,0 +1,29 @@
+// Centroids of a cloud of points.
+#ifndef PRIVATEMAIL_SERVER_INDEX_K_MEANS_H_
+#define PRIVATEMAIL_SERVER_INDEX_K_MEANS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+struct KMeansEffort {
+  int iterations = 20;
+  int points_per_centroid = 256;  // at most: of more points so many are sampled
+};
+
+// `count` x d: the centroids of a k-means (FAISS's, with a fixed seed: equal points give equal
+// centroids) of n x d points, finite; count in [1, n]. Starts no threads.
+FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort);
+
+// For each point the row of the centroid that is nearest to it. Starts no threads. When `stopped`
+// becomes true meanwhile (null: never), it ends early with something.
+std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatrix& centroids,
+                                      const std::atomic<bool>* stopped = nullptr);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_INDEX_K_MEANS_H_

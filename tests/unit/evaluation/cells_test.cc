@@ -1,0 +1,89 @@
+// The cells scheme on small data: what it finds, what it keeps from knowing, what it predicts.
+#include "client/evaluation/experiments/cells.h"
+
+#include <cmath>
+
+#include "client/evaluation/cell_trial.h"
+#include "client/evaluation/figure_parts.h"
+#include "client/privacy/cell_mechanism.h"
+#include "tests/unit/evaluation/synthetic.h"
+
+namespace privatemail {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// 20 clouds of 60 rows.
+Study CloudStudy() {
+  Study study = SmallStudy();
+  study.data = Clouds(20, 80, 8, 1);
+  study.sizes = {.anchors_per_class = 5, .targets = 200, .gallery_per_class = 60};
+  return study;
+}
+
+class CellTrialTest : public testing::TestWithParam<CellTrial::Centroids> {
+ protected:
+  CellTrialTest() : trial_(*MakeTrial(CloudStudy(), 1), GetParam()) {}
+
+  double FidelityOf(const CellPlan& plan, double epsilon) const {
+    const auto answers = trial_.AskAll(plan, epsilon, "test");
+    EXPECT_THAT(answers, IsOk());
+    return answers.ok() ? Mean(answers->fidelity) : 0;
+  }
+
+  const CellTrial trial_;
+};
+
+TEST_P(CellTrialTest, FindsNearlyAllWithHardlyAnyPrivacyAndTheWholeGalleryFindsAll) {
+  EXPECT_GT(FidelityOf(trial_.PlanFor(12, .1), 12), .8);
+  EXPECT_EQ(FidelityOf({.cells = 4, .length = 1200}, .1), 1);
+}
+
+TEST_P(CellTrialTest, ExpectsWhatItThenFinds) {
+  for (const double epsilon : {1., 4.}) {
+    const CellPlan plan = trial_.PlanFor(epsilon, .1);
+    EXPECT_EQ(plan.length, 120);
+    // 800 neighbours of 200 targets, which depend on one another: five times .035.
+    EXPECT_NEAR(FidelityOf(plan, epsilon), plan.expected_fidelity, 5 * .035);
+  }
+}
+
+TEST_P(CellTrialTest, HasMoreCellsTheLessIsHidden) {
+  EXPECT_LT(trial_.PlanFor(.5, .1).cells, trial_.PlanFor(8, .1).cells);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, CellTrialTest,
+                         testing::Values(CellTrial::Centroids::kOfAnchors,
+                                         CellTrial::Centroids::kOfGallery));
+
+TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
+  const Study study = CloudStudy();
+  const std::vector<Figure> figures =
+      FiguresOf(MakeCellsExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 3u);
+  for (const Figure& figure : figures) {
+    ExpectSound(figure);
+    EXPECT_THAT(NamesOf(figure.panels[0]),
+                IsSupersetOf({"cells, 10 % returned", "cells of the anchors, 10 % returned",
+                              "cells, 1 % returned", "features, not private", "chance"}));
+  }
+  const Figure& fidelity = figures[2];
+  ASSERT_EQ(fidelity.id, "cells-fidelity");
+  const FigureSeries& ceiling = SeriesNamed(fidelity.panels[0], "ceiling at 10 %");
+  ASSERT_EQ(ceiling.points.size(), 5u);
+  EXPECT_NEAR(ceiling.points[1].y, .1 * std::exp(1) / (1 + .1 * (std::exp(1) - 1)), 1e-12);
+  const FigureSeries& cells = SeriesNamed(fidelity.panels[0], "cells, 10 % returned");
+  EXPECT_THAT(fidelity.words[0],
+              HasSubstr("At epsilon 1, cells, 10 % returned: " + Short(cells.points[1].y)));
+  EXPECT_GT(cells.points[4].y, cells.points[0].y);
+}
+
+}  // namespace
+}  // namespace privatemail
