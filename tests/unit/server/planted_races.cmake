@@ -27,7 +27,7 @@ function(privatemail_planted_race file function)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "${before}${head}${tail}" @ONLY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
   privatemail_test_program(${name} LABELS unit core
-    SOURCES core_calls.cc core_load_test.cc ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc
+    SOURCES core_calls.cc core_load_test.cc snapshots.cc ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc
     LINKS server_fixtures privatemail::access privatemail::engine)
   add_dependencies(planted_races ${name})
   set_tests_properties(${name} PROPERTIES
