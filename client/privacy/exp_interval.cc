@@ -8,7 +8,9 @@ namespace {
 BigInt DivideUp(const BigInt& a, const BigInt& b) { return (a + b - 1) / b; }
 
 BigInt ShiftRightUp(const BigInt& a, unsigned bits) {
-  return (a + ((BigInt(1) << bits) - 1)) >> bits;
+  BigInt shifted = a >> bits;
+  if ((shifted << bits) != a) ++shifted;
+  return shifted;
 }
 
 // numerator / denominator, both not negative and the latter not 0.
