@@ -2,20 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/seeded_bits.h"
 #include "client/privacy/cell_mechanism.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/cell_router.h"
+#include "common/numerics/neighbors.h"
 #include "server/cells/cell_lists.h"
 #include "server/cells/demand.h"
+#include "server/cells/learn_router.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {
 namespace {
 
 constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 300};
+
+// Of a cell's, on an average: fewer would show where single ones lie, and move with every split.
+constexpr int64_t kFewestPoints = 5;
 
 using Lists = std::vector<std::vector<int64_t>>;
 
@@ -33,42 +40,71 @@ std::vector<std::vector<int64_t>> NeighborsAmong(const Matrix& items) {
   return neighbors;
 }
 
-KnownQueries Known(const Lists& neighbors, const std::vector<int64_t>& cells, bool all) {
-  KnownQueries known;
-  for (size_t item = 0; item < neighbors.size(); ++item) {
-    if (!all && !IsKnown(item)) continue;
-    known.nearest.push_back(neighbors[item]);
-    known.cells.push_back(cells[item]);
-  }
-  return known;
-}
+// For prototypes of a router: as many as have a few items each.
+int64_t PrototypesFor(Eigen::Index items) { return std::clamp<int64_t>(items / 16, 1, 500); }
 
 }  // namespace
 
-CellTrial::CellTrial(std::shared_ptr<const Trial> trial, Centroids centroids)
-    : trial_(std::move(trial)),
-      centroids_(centroids),
-      neighbors_(NeighborsAmong(trial_->split.gallery.features)) {}
+struct CellTrial::Cells {
+  Lists lists;       // the rows that answer for each
+  Matrix centroids;  // where there is no router
+  std::optional<CellRouter> router;
 
-std::shared_ptr<const CellTrial::Partition> CellTrial::PartitionInto(int64_t cells) const {
-  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Partition>> {
-    const FloatMatrix gallery = trial_->split.gallery.features.cast<float>();
-    const FloatMatrix centroids =
-        centroids_ == Centroids::kOfGallery
-            ? KMeans(gallery, cells, {})
-            : KMeans(trial_->split.anchors.features.cast<float>(), cells, {});
-    return std::make_shared<const Partition>(
-        Partition{centroids.cast<double>(), NearestCentroids(gallery, centroids)});
-  };
-  return *partitions_.Get(cells, make);
+  int64_t CellOf(const RowVector& query) const {
+    if (router) return BestCells(*router, query, 1)[0];
+    return NearestRows(query, centroids, 1)[0][0].row;
+  }
+};
+
+int64_t ListLength(double share, int64_t k, int64_t items) {
+  return std::max<int64_t>(k, std::llround(share * static_cast<double>(items)));
 }
 
-double CellTrial::ExpectedFidelity(int64_t cells, double epsilon, int64_t length) const {
-  const std::shared_ptr<const Partition> partition = PartitionInto(cells);
-  const auto items = static_cast<int64_t>(neighbors_.size());
-  const Demand demand(Known(neighbors_, partition->cells_of_items, /*all=*/false), cells, items);
-  const Lists lists =
-      CellLists(demand, trial_->split.gallery.features, partition->centroids, epsilon, length);
+CellTrial::CellTrial(std::shared_ptr<const Trial> trial, Kind kind)
+    : trial_(std::move(trial)),
+      kind_(kind),
+      neighbors_(NeighborsAmong(trial_->split.gallery.features)) {}
+
+std::shared_ptr<const FloatMatrix> CellTrial::Centroids(int64_t count) const {
+  const DataSplit& split = trial_->split;
+  const Matrix& points =
+      kind_ == Kind::kOfAnchors ? split.anchors.features : split.gallery.features;
+  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const FloatMatrix>> {
+    return std::make_shared<const FloatMatrix>(KMeans(points.cast<float>(), count, {}));
+  };
+  return *centroids_.Get(count, make);
+}
+
+CellTrial::Cells CellTrial::MakeCells(int64_t count, double epsilon, int64_t length,
+                                      bool all) const {
+  const Matrix& gallery = trial_->split.gallery.features;
+  Cells cells{.lists = {}, .centroids = Centroids(count)->cast<double>(), .router = {}};
+  std::vector<Eigen::Index> known;
+  for (size_t item = 0; item < neighbors_.size(); ++item) {
+    if (all || IsKnown(item)) known.push_back(static_cast<Eigen::Index>(item));
+  }
+  const Matrix queries = gallery(known, Eigen::all);
+  KnownQueries demanded;
+  for (const Eigen::Index item : known) {
+    demanded.nearest.push_back(neighbors_[static_cast<size_t>(item)]);
+  }
+  if (kind_ == Kind::kLearnt) {
+    const std::shared_ptr<const FloatMatrix> prototypes = Centroids(PrototypesFor(gallery.rows()));
+    LearntCells learnt = LearnRouter(queries, demanded.nearest, gallery, cells.centroids,
+                                     *prototypes, epsilon, length);
+    cells.lists = std::move(learnt.lists);
+    cells.router = std::move(learnt.router);
+    return cells;
+  }
+  demanded.cells = NearestCentroids(queries.cast<float>(), *Centroids(count));
+  cells.lists =
+      CellLists(Demand(demanded, count, gallery.rows()), gallery, cells.centroids, epsilon, length);
+  return cells;
+}
+
+double CellTrial::ExpectedFidelity(int64_t count, double epsilon, int64_t length) const {
+  const Cells cells = MakeCells(count, epsilon, length, /*all=*/false);
+  const Lists& lists = cells.lists;
   std::vector<std::vector<bool>> answers(lists.size(), std::vector<bool>(neighbors_.size()));
   std::vector<int64_t> answered_by(neighbors_.size());  // how many cells
   for (size_t cell = 0; cell < lists.size(); ++cell) {
@@ -82,26 +118,25 @@ double CellTrial::ExpectedFidelity(int64_t cells, double epsilon, int64_t length
   double found = 0, wanted = 0;
   for (size_t item = 0; item < neighbors_.size(); ++item) {
     if (IsKnown(item)) continue;
-    const std::vector<bool>& own = answers[static_cast<size_t>(partition->cells_of_items[item])];
+    const RowVector features = trial_->split.gallery.features.row(static_cast<Eigen::Index>(item));
+    const std::vector<bool>& own = answers[static_cast<size_t>(cells.CellOf(features))];
     const size_t k = std::min(static_cast<size_t>(trial_->k), neighbors_[item].size());
     for (size_t rank = 0; rank < k; ++rank) {
       const auto row = static_cast<size_t>(neighbors_[item][rank]);
       const double by_own = own[row] ? 1 : 0;
       found += by_own + other * (static_cast<double>(answered_by[row]) - by_own);
-      wanted += 1 + other * static_cast<double>(cells - 1);
+      wanted += 1 + other * static_cast<double>(count - 1);
     }
   }
   return found / wanted;
 }
 
 CellPlan CellTrial::PlanFor(double epsilon, double share) const {
-  const auto items = static_cast<double>(neighbors_.size());
-  CellPlan best{.length = std::max(trial_->k, static_cast<int64_t>(std::llround(share * items)))};
-  const Eigen::Index points = centroids_ == Centroids::kOfGallery
-                                  ? trial_->split.gallery.features.rows()
-                                  : trial_->split.anchors.features.rows();
+  CellPlan best{.length = ListLength(share, trial_->k, std::ssize(neighbors_))};
+  const Eigen::Index points = kind_ == Kind::kOfAnchors ? trial_->split.anchors.features.rows()
+                                                        : trial_->split.gallery.features.rows();
   for (const int64_t cells : kCellCounts) {
-    if (cells > points) break;
+    if (cells > 2 && cells * kFewestPoints > points) break;
     const double fidelity = ExpectedFidelity(cells, epsilon, best.length);
     if (best.cells > 0 && !(fidelity > best.expected_fidelity)) continue;
     best.cells = cells;
@@ -115,22 +150,17 @@ absl::StatusOr<Answers> CellTrial::AskAll(const CellPlan& plan, double epsilon,
   PM_ASSIGN_OR_RETURN(
       const CellMechanism mechanism,
       CellMechanism::Create({.cells = plan.cells, .ask = 1, .focus = 1, .epsilon = epsilon}));
-  const std::shared_ptr<const Partition> partition = PartitionInto(plan.cells);
   const DataSplit& split = trial_->split;
-  const Demand demand(Known(neighbors_, partition->cells_of_items, /*all=*/true), plan.cells,
-                      split.gallery.features.rows());
-  const Lists lists =
-      CellLists(demand, split.gallery.features, partition->centroids, epsilon, plan.length);
-  const Lists best = NearestOf(split.targets.features, partition->centroids, 1);
+  const Cells cells = MakeCells(plan.cells, epsilon, plan.length, /*all=*/true);
   Answers answers;
-  for (size_t target = 0; target < best.size(); ++target) {
+  for (size_t target = 0; target < split.targets.labels.size(); ++target) {
+    const RowVector features = split.targets.features.row(static_cast<Eigen::Index>(target));
     SeededBits bits(SeedOf(part, trial_->seed, target));
-    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> asked, mechanism.Choose(best[target], bits));
-    const std::vector<int64_t>& returned = lists[static_cast<size_t>(asked[0])];
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> asked,
+                        mechanism.Choose({cells.CellOf(features)}, bits));
+    const std::vector<int64_t>& returned = cells.lists[static_cast<size_t>(asked[0])];
     const Matrix candidates = split.gallery.features(returned, Eigen::all);
-    const auto row = static_cast<Eigen::Index>(target);
-    std::vector<int64_t> found =
-        NearestOf(split.targets.features.row(row), candidates, trial_->k)[0];
+    std::vector<int64_t> found = NearestOf(features, candidates, trial_->k)[0];
     for (int64_t& place : found) place = returned[static_cast<size_t>(place)];
     answers.Add(ScoreOf(found, split.gallery.labels, split.targets.labels[target],
                         trial_->nearest[target]));

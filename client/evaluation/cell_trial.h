@@ -20,17 +20,22 @@ namespace privatemail {
 struct CellPlan {
   int64_t cells = 0;  // K
   int64_t length = 0;
-  double expected_fidelity = 0;  // @k, estimated without targets
+  double expected_fidelity = 0;  // @k, of the nearest 64 at most; estimated without targets
 };
+
+// Items that answer for a cell, if they are to be a share of `items`: all k that are asked for can
+// come back.
+int64_t ListLength(double share, int64_t k, int64_t items);
 
 // Immutable but for what it keeps; thread-safe. Equal trials give equal results.
 class CellTrial {
  public:
-  // What the cells' centroids are of. Either way they are public: those of the gallery tell where
-  // its items lie, on an average over many.
-  enum class Centroids { kOfAnchors, kOfGallery };
+  // What a cell is: where one of the centroids of the anchors, or of the gallery, is nearest; or
+  // where a router that the server has learnt from its gallery says so. All of it is public: the
+  // last two tell where items lie, on an average over many.
+  enum class Kind { kOfAnchors, kOfGallery, kLearnt };
 
-  CellTrial(std::shared_ptr<const Trial> trial, Centroids centroids);
+  CellTrial(std::shared_ptr<const Trial> trial, Kind kind);
 
   // The number of cells with which a choice at this epsilon is expected to find most of the k
   // nearest, when `share` of the gallery answers. Three of four items of the gallery serve as the
@@ -42,19 +47,16 @@ class CellTrial {
                                  const std::string& part) const;
 
  private:
-  struct Partition {
-    Matrix centroids;
-    std::vector<int64_t> cells_of_items;  // of the gallery
-  };
-
-  std::shared_ptr<const Partition> PartitionInto(int64_t cells) const;
-  // With the known items alone.
-  double ExpectedFidelity(int64_t cells, double epsilon, int64_t length) const;
+  struct Cells;
+  // Made of all items as known queries, or without those that are held back to plan with.
+  Cells MakeCells(int64_t count, double epsilon, int64_t length, bool all) const;
+  std::shared_ptr<const FloatMatrix> Centroids(int64_t count) const;
+  double ExpectedFidelity(int64_t count, double epsilon, int64_t length) const;
 
   std::shared_ptr<const Trial> trial_;
-  Centroids centroids_;
+  Kind kind_;
   std::vector<std::vector<int64_t>> neighbors_;  // of each item in the gallery, without itself
-  mutable MadeOnce<int64_t, Partition> partitions_;
+  mutable MadeOnce<int64_t, FloatMatrix> centroids_;
 };
 
 }  // namespace privatemail

@@ -70,6 +70,9 @@ absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint6
   trial->seed = seed;
   trial->k = study.k;
   PM_ASSIGN_OR_RETURN(trial->split, MakeSplit(study.data, study.sizes, seed));
+  // How many rows are left for the gallery may depend on the classes that targets come from.
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", study.k, 1,
+                                         static_cast<int64_t>(trial->split.gallery.labels.size())));
   trial->nearest = NearestOf(trial->split.targets.features, trial->split.gallery.features, study.k);
   return trial;
 }

@@ -4,22 +4,17 @@
 #include <cmath>
 
 namespace privatemail {
-namespace {
 
-// Of the neighbours of one query, together 1.
-std::vector<float> Weights(size_t neighbours) {
+std::vector<float> Demand::Weights(size_t neighbours) {
   std::vector<float> weights(neighbours);
   float sum = 0;
   for (size_t rank = 0; rank < neighbours; ++rank) {
-    weights[rank] =
-        static_cast<float>(std::exp(-static_cast<double>(rank) / Demand::kRanksPerFold));
+    weights[rank] = static_cast<float>(std::exp(-static_cast<double>(rank) / kRanksPerFold));
     sum += weights[rank];
   }
   for (float& weight : weights) weight /= sum;
   return weights;
 }
-
-}  // namespace
 
 Demand::Demand(const KnownQueries& queries, int64_t cells, int64_t items)
     : from_cell_(FloatMatrix::Zero(cells, items)) {

@@ -29,6 +29,9 @@ class Demand {
   static constexpr double kRanksPerFold = 20;
   static constexpr int64_t kRanks = 64;  // neighbours of a known query that are worth giving
 
+  // What each of so many neighbours of one query counts, nearest first, together 1.
+  static std::vector<float> Weights(size_t neighbours);
+
   Demand(const KnownQueries& queries, int64_t cells, int64_t items);
 
   int64_t cells() const { return from_cell_.rows(); }

@@ -86,7 +86,9 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     PM_RETURN_IF_ERROR(embedding.status());
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
-      Install(MakeRetriever(published, **std::move(embedding), index), deleted, entry.get());
+      const auto retriever = MakeRetriever(published, **std::move(embedding), index);
+      Install(retriever, deleted, entry.get());
+      catalog->index_maker_.Add(retriever);
     }
     catalog->entries_.emplace(published.name, entry);
   }
@@ -151,9 +153,11 @@ absl::StatusOr<uint64_t> Catalog::Delete(absl::string_view name) {
   // Another daemon may have deleted it already, which this catalog is about to be told.
   if (absl::IsNotFound(items.status())) return NoSuchCollection(name);
   PM_RETURN_IF_ERROR(items.status());
+  std::shared_ptr<Entry> former;  // freed after the lock: what it holds is large
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = entries_.find(std::string(name));
   found->second->deleted = true;
+  former = std::move(found->second);
   entries_.erase(found);
   return items;
 }

@@ -19,6 +19,7 @@
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
 #include "server/embedding/embed.h"
+#include "server/engine/index_maker.h"
 #include "server/engine/retriever.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -176,7 +177,6 @@ class Catalog {
   // The entry of this very collection; null when there is none any more. Under mutex_.
   std::shared_ptr<Entry> FindEntry(const PublishedCollection& published) const;
   bool IsDeleted(const Entry& entry) const;
-  bool Answers(const Entry& entry) const;  // whether it has a retriever
   IndexOptions index_options() const;
 
   // The following are called under mutex_.
@@ -209,6 +209,7 @@ class Catalog {
   mutable std::mutex mutex_;         // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
   IndexOptions index_options_;
+  IndexMaker index_maker_;
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 

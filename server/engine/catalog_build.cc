@@ -4,6 +4,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
 #include "server/embedding/gallery_file.h"
 #include "server/engine/catalog.h"
@@ -62,11 +63,6 @@ IndexOptions Catalog::index_options() const {
   return index_options_;
 }
 
-bool Catalog::Answers(const Entry& entry) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return entry.view.retriever != nullptr;
-}
-
 bool Catalog::IsDeleted(const Entry& entry) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return entry.deleted;
@@ -123,7 +119,8 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
-  absl::StatusOr<Embedding> embedding = EmbedStored(view, watch, memory);
+  absl::StatusOr<Embedding> embedding;
+  AtLowPriority([&] { embedding = EmbedStored(view, watch, memory); });  // searches come first
   if (absl::IsNotFound(embedding.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
@@ -135,12 +132,12 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
   PM_RETURN_IF_ERROR(deleted.status());
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, *std::move(embedding), index_options());
-  if (Answers(*entry)) retriever->AwaitIndex();  // rather than with an exact one for now
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
   if (entry->deleted) return DeletedMeanwhile(published.name);
   Install(retriever, deleted->value_or(std::vector<std::string>()), entry);
+  index_maker_.Add(retriever);
   return absl::OkStatus();
 }
 

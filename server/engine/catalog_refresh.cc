@@ -25,6 +25,8 @@ absl::Status Catalog::Refresh() {
 }
 
 absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& states) {
+  // Freed after the lock: what they hold is large.
+  std::vector<std::shared_ptr<Entry>> former;
   std::map<std::string, const CollectionState*> stored_as;
   for (const CollectionState& state : states) stored_as[state.name] = &state;
   std::set<std::string> known;
@@ -42,6 +44,7 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
         ++entry;
       } else {
         entry->second->deleted = true;
+        former.push_back(std::move(entry->second));
         entry = entries_.erase(entry);
       }
     }
@@ -57,7 +60,8 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
     entry->key = stored->key;
     entry->view.published = Publish(*std::move(stored));
     const std::lock_guard<std::mutex> guard(mutex_);
-    entries_[state.name] = std::move(entry);
+    std::swap(entries_[state.name], entry);
+    former.push_back(std::move(entry));
   }
   return outcome;
 }
@@ -98,11 +102,11 @@ absl::Status Catalog::AdoptEmbedding(Entry* entry) {
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, **std::move(embedding), index_options());
-  if (Answers(*entry)) retriever->AwaitIndex();
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
   Install(retriever, deleted, entry);
+  index_maker_.Add(retriever);
   return absl::OkStatus();
 }
 

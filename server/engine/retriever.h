@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 #define PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -75,8 +76,10 @@ class Retriever {
   bool IsBrief() const { return index_.IsBrief(); }
   // Of what kind the index is, and how exact: SearchIndex::description.
   std::string index_description() const { return index_.description(); }
-  // Returns when the index is the one that was wanted; an exact one answers until then.
-  void AwaitIndex() const { index_.AwaitApproximate(); }
+  // As SearchIndex::MakeApproximate.
+  void MakeApproximateIndex(const std::atomic<bool>* stopped = nullptr) const {
+    index_.MakeApproximate(stopped);
+  }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }

@@ -1,8 +1,7 @@
 #include "server/index/search_index.h"
 
-#include <chrono>
 #include <cmath>
-#include <new>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,38 +24,29 @@ std::string Describe(const ApproximateIndex::Quality& quality) {
 }  // namespace
 
 SearchIndex::SearchIndex(Matrix points, const IndexOptions& options)
-    : exact_(std::make_unique<const ExactIndex>(std::move(points))) {
-  if (!options.approximate || exact_->has_tree() || size() < kFewestApproximateRows) return;
-  approximate_ = std::async(std::launch::async,
-                            [this, recall = options.recall] { return MakeApproximate(recall); });
+    : exact_(std::make_unique<const ExactIndex>(std::move(points))), options_(options) {}
+
+bool SearchIndex::wants_approximate() const {
+  return options_.approximate && !exact_->has_tree() && size() >= kFewestApproximateRows;
 }
 
-SearchIndex::~SearchIndex() {
-  stopped_ = true;
-  AwaitApproximate();
+void SearchIndex::MakeApproximate(const std::atomic<bool>* stopped) const {
+  if (!wants_approximate()) return;
+  made_ = std::make_unique<const Approximate>(TryApproximate(stopped));
+  approximate_ = made_.get();
 }
 
-void SearchIndex::AwaitApproximate() const {
-  if (approximate_.valid()) approximate_.wait();
-}
-
-SearchIndex::Approximate SearchIndex::MakeApproximate(double recall) const {
+SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* stopped) const {
   try {
-    auto index = ApproximateIndex::Make(*exact_, recall, &stopped_);
+    auto index = ApproximateIndex::Make(*exact_, options_.recall, stopped);
     std::string description =
         index != nullptr ? Describe(index->quality())
                          : absl::StrCat(ExactDescription(), "; IVF would not reach recall@",
-                                        ApproximateIndex::kCount, " ", recall);
+                                        ApproximateIndex::kCount, " ", options_.recall);
     return {std::move(index), std::move(description)};
-  } catch (const std::bad_alloc&) {
-    return {nullptr, absl::StrCat(ExactDescription(), "; no memory for IVF")};
+  } catch (const std::exception& error) {  // FAISS's, or out of memory
+    return {nullptr, absl::StrCat(ExactDescription(), "; IVF failed: ", error.what())};
   }
-}
-
-const SearchIndex::Approximate* SearchIndex::approximate() const {
-  const bool ready = approximate_.valid() &&
-                     approximate_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  return ready ? &approximate_.get() : nullptr;
 }
 
 std::string SearchIndex::ExactDescription() const {
@@ -64,13 +54,13 @@ std::string SearchIndex::ExactDescription() const {
 }
 
 std::string SearchIndex::description() const {
-  if (const Approximate* made = approximate()) return made->description;
-  return absl::StrCat(ExactDescription(), approximate_.valid() ? "; IVF is being made" : "");
+  if (const Approximate* made = approximate_) return made->description;
+  return absl::StrCat(ExactDescription(), wants_approximate() ? "; IVF is being made" : "");
 }
 
 std::vector<Neighbor> SearchIndex::Search(const RowVector& query, int64_t count,
                                           const std::vector<bool>* hidden) const {
-  const Approximate* made = approximate();
+  const Approximate* made = approximate_;
   if (made != nullptr && made->index != nullptr) return made->index->Search(query, count, hidden);
   return exact_->Search(query, count, hidden);
 }

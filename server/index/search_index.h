@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,13 +28,13 @@ class SearchIndex {
  public:
   static constexpr Eigen::Index kFewestApproximateRows = 10'000;
 
-  // The exact index is there at once. An approximate one is made on a thread of its own and answers
-  // from when it is ready, if there is memory for it.
+  // Exact, and so fit to answer at once.
   SearchIndex(Matrix points, const IndexOptions& options);
-  ~SearchIndex();  // gives up one that is being made, which may take a second
 
-  // Returns when nothing is being made.
-  void AwaitApproximate() const;
+  // Makes the approximate index where one is wanted and pays, O(n sqrt(n) k); it answers from then
+  // on. Searches go on meanwhile. What goes wrong leaves the exact one. Call once. When `stopped`
+  // becomes true it gives up, which may take seconds.
+  void MakeApproximate(const std::atomic<bool>* stopped = nullptr) const;
 
   Eigen::Index size() const { return exact_->size(); }
   // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
@@ -59,14 +58,14 @@ class SearchIndex {
     std::string description;
   };
 
+  bool wants_approximate() const;
   std::string ExactDescription() const;
-  Approximate MakeApproximate(double recall) const;
-  // Null: none, or none yet.
-  const Approximate* approximate() const;
+  Approximate TryApproximate(const std::atomic<bool>* stopped) const;
 
   std::unique_ptr<const ExactIndex> exact_;
-  std::atomic<bool> stopped_ = false;
-  std::shared_future<Approximate> approximate_;  // not valid: none is wanted
+  IndexOptions options_;
+  mutable std::unique_ptr<const Approximate> made_;
+  mutable std::atomic<const Approximate*> approximate_ = nullptr;  // what is in made_, once it is
 };
 
 }  // namespace privatemail

@@ -22,15 +22,16 @@ const std::vector<double> kEpsilons = {.5, 1, 2, 4, 8};
 struct Variant {
   const char* name;
   double share;
-  CellTrial::Centroids centroids;
+  CellTrial::Kind kind;
 };
 constexpr Variant kVariants[] = {
-    {"cells, 10 % returned", .1, CellTrial::Centroids::kOfGallery},
-    {"cells of the anchors, 10 % returned", .1, CellTrial::Centroids::kOfAnchors},
-    {"cells, 1 % returned", .01, CellTrial::Centroids::kOfGallery},
+    {"learnt cells, 10 % returned", .1, CellTrial::Kind::kLearnt},
+    {"cells of the gallery, 10 % returned", .1, CellTrial::Kind::kOfGallery},
+    {"cells of the anchors, 10 % returned", .1, CellTrial::Kind::kOfAnchors},
+    {"learnt cells, 1 % returned", .01, CellTrial::Kind::kLearnt},
 };
 
-using CellTrials = MadeOnce<std::pair<uint64_t, CellTrial::Centroids>, CellTrial>;
+using CellTrials = MadeOnce<std::pair<uint64_t, CellTrial::Kind>, CellTrial>;
 
 Condition CellsCondition(const std::shared_ptr<Stage>& stage,
                          const std::shared_ptr<CellTrials>& trials, const Variant& variant) {
@@ -38,13 +39,19 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
                                             const std::string& part) -> absl::StatusOr<Answers> {
     const auto make = [&]() -> CellTrials::Value {
       PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-      return std::make_shared<const CellTrial>(std::move(trial), variant.centroids);
+      return std::make_shared<const CellTrial>(std::move(trial), variant.kind);
     };
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellTrial> trial,
-                        trials->Get({seed, variant.centroids}, make));
+                        trials->Get({seed, variant.kind}, make));
     return trial->AskAll(trial->PlanFor(epsilon, variant.share), epsilon, part);
   };
   return {.name = variant.name, .work = 3, .run = run};
+}
+
+// What is returned of this study's gallery, which may be small.
+double ShareOf(const Variant& variant, const Study& study, int64_t items) {
+  return static_cast<double>(ListLength(variant.share, study.k, items)) /
+         static_cast<double>(items);
 }
 
 FigureSeries CeilingSeries(double share) {
@@ -57,35 +64,44 @@ FigureSeries CeilingSeries(double share) {
   return series;
 }
 
-// "At epsilon 4, cells, 10 % returned: 0.68 (0.66 to 0.70) of the true 8 nearest, 0.77 of the way
-// from chance to the ceiling of 0.86."
-std::string FidelityInWords(const Variant& variant, double epsilon, const Band& band, int64_t k) {
-  const double ceiling = CellCeiling(epsilon, variant.share);
-  return absl::StrCat("At epsilon ", Short(epsilon), ", ", variant.name, ": ", WithBand(band),
-                      " of the true ", k, " nearest, ",
-                      Short((band.mean - variant.share) / (ceiling - variant.share)),
-                      " of the way from chance to the ceiling of ", Short(ceiling), ".");
+// "At epsilon 4, learnt cells, 10 % returned: fidelity@8 0.68 (0.66 to 0.70)"
+std::string FoundInWords(const Variant& variant, double epsilon, const Metric& metric,
+                         const Band& band) {
+  return absl::StrCat("At epsilon ", Short(epsilon), ", ", variant.name, ": ", metric.name, " ",
+                      WithBand(band));
 }
 
-// "At epsilon 4, cells, 10 % returned: precision@8 0.29 (0.27 to 0.31), 0.82 of a search that hides
-// nothing."
-std::string MetricInWords(const Variant& variant, double epsilon, const Metric& metric,
-                          const Band& band, const Band& open) {
-  return absl::StrCat("At epsilon ", Short(epsilon), ", ", variant.name, ": ", metric.name, " ",
-                      WithBand(band), ", ", Short(band.mean / open.mean),
-                      " of a search that hides nothing.");
+// ", 0.77 of the way from chance to the ceiling of 0.86"
+std::string BesideCeiling(double share, double epsilon, const Band& band) {
+  const double ceiling = CellCeiling(epsilon, share);
+  if (!(ceiling > share)) return "";
+  return absl::StrCat(", ", Short((band.mean - share) / (ceiling - share)),
+                      " of the way from chance to the ceiling of ", Short(ceiling));
+}
+
+// ", 0.82 of a search that hides nothing"
+std::string BesideOpenSearch(const Band& band, const Band& open) {
+  if (!(open.mean > 0)) return "";
+  return absl::StrCat(", ", Short(band.mean / open.mean), " of a search that hides nothing");
 }
 
 std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult>& results,
-                                 const Metric& metric, int64_t k) {
+                                 const Metric& metric, const Study& study, int64_t items) {
   std::vector<std::string> words;
+  const bool fidelity = metric.key == std::string("fidelity");
   const Band open = sweep.BandOf(results, std::size(kVariants), 0, metric.key);
   for (size_t i = 0; i < std::size(kVariants); ++i) {
+    const Variant& variant = kVariants[i];
+    const double share = ShareOf(variant, study, items);
+    if (share > 1.1 * variant.share) {
+      words.push_back(absl::StrCat("Of ", items, " items \"", variant.name, "\" means ",
+                                   Short(100 * share), " %: as many as are asked for."));
+    }
     for (size_t x = 1; x < kEpsilons.size(); ++x) {
       const Band band = sweep.BandOf(results, i, x, metric.key);
-      words.push_back(metric.key == std::string("fidelity")
-                          ? FidelityInWords(kVariants[i], kEpsilons[x], band, k)
-                          : MetricInWords(kVariants[i], kEpsilons[x], metric, band, open));
+      words.push_back(absl::StrCat(
+          FoundInWords(variant, kEpsilons[x], metric, band),
+          fidelity ? BesideCeiling(share, kEpsilons[x], band) : BesideOpenSearch(band, open), "."));
     }
   }
   return words;
@@ -109,20 +125,22 @@ Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage) {
   conditions.push_back(ChanceCondition(stage));
   const Sweep sweep("cells", std::move(conditions), kEpsilons, stage->study().seeds);
   const auto draw =
-      [sweep, k = stage->study().k](
-          const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+      [sweep, stage](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+    const Study& study = stage->study();
+    PM_ASSIGN_OR_RETURN(const DataSplit split, MakeSplit(study.data, study.sizes, 1));
+    const auto items = static_cast<int64_t>(split.gallery.labels.size());
     std::vector<Figure> figures;
-    for (const Metric& metric : MetricsAt(k)) {
+    for (const Metric& metric : MetricsAt(study.k)) {
       Figure& figure = figures.emplace_back();
       figure.id = absl::StrCat("cells-", metric.name.substr(0, metric.name.find('@')));
       figure.title = absl::StrCat("Cells: ", metric.name, " against epsilon");
       figure.panels.push_back(sweep.PanelOf(results, metric));
       figure.x = EpsilonAxis();
       figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
-      figure.words = InWords(sweep, results, metric, k);
+      figure.words = InWords(sweep, results, metric, study, items);
       if (metric.key != std::string("fidelity")) continue;
-      for (const double share : {.1, .01}) {
-        figure.panels[0].series.push_back(CeilingSeries(share));
+      for (const Variant* variant : {&kVariants[0], &kVariants[std::size(kVariants) - 1]}) {
+        figure.panels[0].series.push_back(CeilingSeries(ShareOf(*variant, study, items)));
       }
       figure.words.push_back(kCeilingInWords);
     }

@@ -1,5 +1,4 @@
-// What the cells scheme finds, beside the most that any pure guarantee allows (PRIVACY.md section
-// 5).
+// What the cells scheme finds, beside the ceiling of PRIVACY.md section 5.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_
 

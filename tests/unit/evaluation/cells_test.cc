@@ -28,7 +28,7 @@ Study CloudStudy() {
   return study;
 }
 
-class CellTrialTest : public testing::TestWithParam<CellTrial::Centroids> {
+class CellTrialTest : public testing::TestWithParam<CellTrial::Kind> {
  protected:
   CellTrialTest() : trial_(*MakeTrial(CloudStudy(), 1), GetParam()) {}
 
@@ -60,8 +60,8 @@ TEST_P(CellTrialTest, HasMoreCellsTheLessIsHidden) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CellTrialTest,
-                         testing::Values(CellTrial::Centroids::kOfAnchors,
-                                         CellTrial::Centroids::kOfGallery));
+                         testing::Values(CellTrial::Kind::kOfAnchors, CellTrial::Kind::kOfGallery,
+                                         CellTrial::Kind::kLearnt));
 
 TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   const Study study = CloudStudy();
@@ -71,17 +71,19 @@ TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   for (const Figure& figure : figures) {
     ExpectSound(figure);
     EXPECT_THAT(NamesOf(figure.panels[0]),
-                IsSupersetOf({"cells, 10 % returned", "cells of the anchors, 10 % returned",
-                              "cells, 1 % returned", "features, not private", "chance"}));
+                IsSupersetOf({"learnt cells, 10 % returned", "cells of the gallery, 10 % returned",
+                              "cells of the anchors, 10 % returned", "learnt cells, 1 % returned",
+                              "features, not private", "chance"}));
   }
   const Figure& fidelity = figures[2];
   ASSERT_EQ(fidelity.id, "cells-fidelity");
   const FigureSeries& ceiling = SeriesNamed(fidelity.panels[0], "ceiling at 10 %");
   ASSERT_EQ(ceiling.points.size(), 5u);
   EXPECT_NEAR(ceiling.points[1].y, .1 * std::exp(1) / (1 + .1 * (std::exp(1) - 1)), 1e-12);
-  const FigureSeries& cells = SeriesNamed(fidelity.panels[0], "cells, 10 % returned");
+  const FigureSeries& cells = SeriesNamed(fidelity.panels[0], "learnt cells, 10 % returned");
   EXPECT_THAT(fidelity.words[0],
-              HasSubstr("At epsilon 1, cells, 10 % returned: " + Short(cells.points[1].y)));
+              HasSubstr("At epsilon 1, learnt cells, 10 % returned: fidelity@4 " +
+                        Short(cells.points[1].y)));
   EXPECT_GT(cells.points[4].y, cells.points[0].y);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -216,7 +217,7 @@ TEST(ApproximateIndex, IsNotMadeAfterItWasStopped) {
 
 std::string FinalDescription(const Matrix& points, const IndexOptions& options) {
   const SearchIndex index(points, options);
-  index.AwaitApproximate();
+  index.MakeApproximate();
   return index.description();
 }
 
@@ -235,19 +236,30 @@ TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
   EXPECT_FALSE(SearchIndex(clouds, ivf).IsBrief());
 }
 
-TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReady) {
+TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
   const Matrix clouds = Clouds(kRows, 1);
   const SearchIndex index(clouds, {true, .5});
+  EXPECT_EQ(index.description(), "exact, scan; IVF is being made");
   const RowVector between = (clouds.row(0) + clouds.row(1)) / 2;
-  const std::vector<int64_t> all = Ranked(clouds, between, std::vector<bool>(kRows));
-  // The making has only just begun.
-  const std::vector<int64_t> rows = RowsOf(index.Search(between, 8));
-  if (index.description() == "exact, scan; IVF is being made") {
-    EXPECT_EQ(rows, std::vector<int64_t>(all.begin(), all.begin() + 8));
-  }
-  index.AwaitApproximate();
+  std::vector<int64_t> nearest = Ranked(clouds, between, std::vector<bool>(kRows));
+  nearest.resize(8);
+  EXPECT_EQ(RowsOf(index.Search(between, 8)), nearest);
+  std::atomic<bool> made = false;
+  std::thread searcher([&] {
+    while (!made) EXPECT_EQ(index.Search(between, 8).size(), 8u);
+  });
+  index.MakeApproximate();
+  made = true;
+  searcher.join();
   EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
   EXPECT_EQ(index.Search(between, 8).size(), 8u);
+}
+
+TEST(SearchIndex, StaysExactWhenTheMakingIsStopped) {
+  const SearchIndex index(Clouds(kRows, 1), {true, .5});
+  const std::atomic<bool> stopped = true;
+  index.MakeApproximate(&stopped);
+  EXPECT_THAT(index.description(), ::testing::StartsWith("exact, scan"));
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// Which cells are best for a query, by a table that everybody has.
+#ifndef PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_
+#define PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+// Points of feature space, and around each how well each cell answers. Public; a cell is wherever
+// it answers best, which need not be one convex region. PRIVACY.md section 5 leaves open how a
+// searcher ranks the cells: the guarantee is that of the choice among their numbers.
+struct CellRouter {
+  static constexpr int64_t kBlended = 8;
+
+  FloatMatrix prototypes;  // m x d
+  FloatMatrix answered;    // m x cells: the share that a query near the prototype finds there
+  // Of squared distances: of the kBlended prototypes nearest to a query, one that is farther than
+  // the nearest by so much counts e-fold less.
+  double bandwidth = 0;
+};
+
+// The prototypes that speak for a query (d values), and with what weight, together 1.
+struct PrototypeWeight {
+  int64_t prototype = 0;
+  float weight = 0;
+};
+std::vector<PrototypeWeight> Blend(const CellRouter& router, const RowVector& query);
+
+// What each cell is expected to answer, one a cell.
+Eigen::RowVectorXf ExpectedAnswers(const CellRouter& router,
+                                   const std::vector<PrototypeWeight>& blend);
+
+// The `count` cells that are expected to answer most of a query, best first, of equal ones the
+// smaller number. count in [1, cells].
+std::vector<int64_t> BestCells(const CellRouter& router, const RowVector& query, int64_t count);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_

@@ -1,0 +1,32 @@
+// Cells that are learnt from what queries want.
+#ifndef PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
+#define PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/matrix.h"
+#include "common/numerics/cell_router.h"
+
+namespace privatemail {
+
+struct LearntCells {
+  CellRouter router;
+  std::vector<std::vector<int64_t>> lists;  // as CellLists
+};
+
+// As k-means, but that a query belongs to the cell whose list is expected to have most of its
+// neighbours: by turns each cell's list is made of what its queries want (CellLists), and each
+// query goes where the prototypes around it have found most, kRounds times. It begins with the
+// k-means' cells. Deterministic.
+//
+// queries: features of known ones (m x d); nearest: for each the rows of the gallery nearest to it;
+// gallery: n x d; centroids: cells x d, to begin with; prototypes: public points; length in [0, n];
+// epsilon > 0, public.
+LearntCells LearnRouter(const Matrix& queries, const std::vector<std::vector<int64_t>>& nearest,
+                        const Matrix& gallery, const Matrix& centroids,
+                        const FloatMatrix& prototypes, double epsilon, int64_t length);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
