@@ -135,12 +135,17 @@ CellPlan CellTrial::PlanFor(double epsilon, double share) const {
   CellPlan best{.length = ListLength(share, trial_->k, std::ssize(neighbors_))};
   const Eigen::Index points = kind_ == Kind::kOfAnchors ? trial_->split.anchors.features.rows()
                                                         : trial_->split.gallery.features.rows();
+  int worse = 0;
   for (const int64_t cells : kCellCounts) {
     if (cells > 2 && cells * kFewestPoints > points) break;
     const double fidelity = ExpectedFidelity(cells, epsilon, best.length);
-    if (best.cells > 0 && !(fidelity > best.expected_fidelity)) continue;
-    best.cells = cells;
-    best.expected_fidelity = fidelity;
+    if (best.cells == 0 || fidelity > best.expected_fidelity) {
+      best.cells = cells;
+      best.expected_fidelity = fidelity;
+      worse = 0;
+    } else if (++worse == 2) {  // it rises with the cells, then falls
+      break;
+    }
   }
   return best;
 }

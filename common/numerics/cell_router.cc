@@ -7,8 +7,9 @@
 namespace privatemail {
 
 std::vector<PrototypeWeight> Blend(const CellRouter& router, const RowVector& query) {
-  const Eigen::VectorXf distances =
-      (router.prototypes.rowwise() - query.cast<float>()).rowwise().squaredNorm();
+  // Up to what all of them have in common.
+  const Eigen::VectorXf distances = router.prototypes.rowwise().squaredNorm() -
+                                    2 * (router.prototypes * query.cast<float>().transpose());
   std::vector<int64_t> order(static_cast<size_t>(distances.size()));
   std::iota(order.begin(), order.end(), 0);
   const auto nearer = [&](int64_t a, int64_t b) {

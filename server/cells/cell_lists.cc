@@ -26,7 +26,8 @@ std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const Matrix& 
       return a < b;
     };
     const auto end = rows.begin() + length;
-    std::partial_sort(rows.begin(), end, rows.end(), before);
+    if (end != rows.end()) std::nth_element(rows.begin(), end, rows.end(), before);
+    std::sort(rows.begin(), end, before);
     lists.emplace_back(rows.begin(), end);
   }
   return lists;

@@ -10,7 +10,7 @@
 namespace privatemail {
 namespace {
 
-constexpr int kRounds = 8;
+constexpr int kRounds = 5;
 // Of the mean squared distance between a query and the nearest prototype.
 constexpr double kBandwidthShare = .1;
 
