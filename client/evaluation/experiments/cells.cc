@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/evaluation/cell_trial.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/made_once.h"
@@ -64,13 +65,6 @@ FigureSeries CeilingSeries(double share) {
   return series;
 }
 
-// "At epsilon 4, learnt cells, 10 % returned: fidelity@8 0.68 (0.66 to 0.70)"
-std::string FoundInWords(const Variant& variant, double epsilon, const Metric& metric,
-                         const Band& band) {
-  return absl::StrCat("At epsilon ", Short(epsilon), ", ", variant.name, ": ", metric.name, " ",
-                      WithBand(band));
-}
-
 // ", 0.77 of the way from chance to the ceiling of 0.86"
 std::string BesideCeiling(double share, double epsilon, const Band& band) {
   const double ceiling = CellCeiling(epsilon, share);
@@ -97,12 +91,15 @@ std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult
       words.push_back(absl::StrCat("Of ", items, " items \"", variant.name, "\" means ",
                                    Short(100 * share), " %: as many as are asked for."));
     }
+    std::vector<std::string> found;
     for (size_t x = 1; x < kEpsilons.size(); ++x) {
       const Band band = sweep.BandOf(results, i, x, metric.key);
-      words.push_back(absl::StrCat(
-          FoundInWords(variant, kEpsilons[x], metric, band),
-          fidelity ? BesideCeiling(share, kEpsilons[x], band) : BesideOpenSearch(band, open), "."));
+      found.push_back(absl::StrCat(
+          WithBand(band), " at epsilon ", Short(kEpsilons[x]),
+          fidelity ? BesideCeiling(share, kEpsilons[x], band) : BesideOpenSearch(band, open)));
     }
+    words.push_back(absl::StrCat("With ", variant.name, ", ", metric.name, " is ",
+                                 absl::StrJoin(found, "; "), "."));
   }
   return words;
 }

@@ -81,9 +81,8 @@ TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   ASSERT_EQ(ceiling.points.size(), 5u);
   EXPECT_NEAR(ceiling.points[1].y, .1 * std::exp(1) / (1 + .1 * (std::exp(1) - 1)), 1e-12);
   const FigureSeries& cells = SeriesNamed(fidelity.panels[0], "learnt cells, 10 % returned");
-  EXPECT_THAT(fidelity.words[0],
-              HasSubstr("At epsilon 1, learnt cells, 10 % returned: fidelity@4 " +
-                        Short(cells.points[1].y)));
+  EXPECT_THAT(fidelity.words[0], HasSubstr("With learnt cells, 10 % returned, fidelity@4 is " +
+                                           Short(cells.points[1].y)));
   EXPECT_GT(cells.points[4].y, cells.points[0].y);
 }
 

@@ -1,6 +1,7 @@
 // The settings of the index, from text to what a caller is told.
 #include <grpcpp/grpcpp.h>
 
+#include "absl/time/clock.h"
 #include "common/rpc/status.h"
 #include "server/daemon/settings.h"
 #include "tests/unit/server/service_fixture.h"
@@ -76,6 +77,7 @@ TEST_F(IndexSettingTest, IsTakenOverByAReloadForTheNextBuildAndToldToCallers) {
   daemon_->Reload(updated);
   EXPECT_EQ(Index(), "exact, scan");
   ASSERT_THAT(Build("birds", &progress), IsOk());
+  while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
   EXPECT_THAT(Index(), StartsWith("IVF of 200 lists, "));
 }
 
