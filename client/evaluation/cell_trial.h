@@ -32,7 +32,7 @@ class CellTrial {
  public:
   // What a cell is: where one of the centroids of the anchors, or of the gallery, is nearest; or
   // where a router that the server has learnt from its gallery says so. All of it is public: the
-  // last two tell where items lie, on an average over many.
+  // last two tell where items lie, on an average over at least five.
   enum class Kind { kOfAnchors, kOfGallery, kLearnt };
 
   CellTrial(std::shared_ptr<const Trial> trial, Kind kind);

@@ -87,15 +87,19 @@ LearntCells LearnRouter(const Matrix& queries, const Lists& nearest, const Matri
     const Demand demand(known, centroids.rows(), gallery.rows());
     learnt.lists = CellLists(demand, gallery, centroids, epsilon, length);
   };
-  make_lists();
-  for (int round = 0; round < kRounds; ++round) {
+  const auto measure = [&] {
     router.answered = Answered(nearest, CellsOf(learnt.lists, gallery.rows()), blends,
                                prototypes.rows(), centroids.rows());
+  };
+  make_lists();
+  for (int round = 0; round < kRounds; ++round) {
+    measure();
     for (size_t query = 0; query < blends.size(); ++query) {
       ExpectedAnswers(router, blends[query]).maxCoeff(&known.cells[query]);
     }
     make_lists();
   }
+  measure();  // of the lists that remain
   return learnt;
 }
 

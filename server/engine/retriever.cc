@@ -18,6 +18,9 @@ std::vector<int32_t> ReleaseLabels(const PublicParameters& parameters,
   return labels;
 }
 
+// Rows of the gallery are read once for so many; between them a caller can go.
+constexpr Eigen::Index kSlotsAtOnce = 16;
+
 absl::Status CheckNotCancelled(const RetrievalQuery& query) {
   if (query.cancelled && query.cancelled()) {
     return absl::CancelledError("the caller no longer waits for an answer");
@@ -95,16 +98,19 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   if (query.filter) {
     PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
                         payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled));
-    part = index_.Restrict(std::move(rows));
+    part.emplace(index_.exact(), std::move(rows));
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
   const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;
   answer.truncated = query.k > (part ? part->size() : index_.size() - hidden_rows);
   answer.slots.reserve(static_cast<size_t>(slots_));
-  for (Eigen::Index slot = 0; slot < slots_; ++slot) {
+  for (Eigen::Index slot = 0; slot < slots_; slot += kSlotsAtOnce) {
     PM_RETURN_IF_ERROR(CheckNotCancelled(query));
-    answer.slots.push_back(part ? part->Search(targets.row(slot), query.k)
-                                : index_.Search(targets.row(slot), query.k, hidden));
+    const Matrix some = targets.middleRows(slot, std::min(kSlotsAtOnce, slots_ - slot));
+    for (std::vector<Neighbor>& nearest :
+         part ? part->Search(some, query.k) : index_.Search(some, query.k, hidden)) {
+      answer.slots.push_back(std::move(nearest));
+    }
   }
   return answer;
 }

@@ -25,7 +25,8 @@ Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
   Results nearest(static_cast<size_t>(queries.rows()));
   ParallelFor(static_cast<int>(queries.rows()), [&](int q) {
     if (IsSet(stopped)) return;
-    nearest[static_cast<size_t>(q)] = exact.Search(queries.row(q), ApproximateIndex::kCount);
+    nearest[static_cast<size_t>(q)] =
+        exact.Search(queries.row(q), ApproximateIndex::kCount).front();
   });
   return nearest;
 }
@@ -42,7 +43,7 @@ int64_t MoreThan(int64_t probed) {
 std::unique_ptr<const ApproximateIndex> ApproximateIndex::Make(const ExactIndex& exact,
                                                                double recall,
                                                                const std::atomic<bool>* stopped) {
-  if (exact.size() == 0 || !InvertedLists::CanHold(exact.points())) return nullptr;
+  if (!ScreenedPoints::CanHold(exact.points())) return nullptr;
   auto index = std::unique_ptr<ApproximateIndex>(new ApproximateIndex(exact, stopped));
   if (IsSet(stopped) || !index->ChooseProbed(recall, stopped)) return nullptr;
   return index;
@@ -69,7 +70,7 @@ double ApproximateIndex::RecallOf(const Matrix& queries, const Results& nearest,
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const std::vector<Neighbor>& expected = nearest[static_cast<size_t>(q)];
     wanted += static_cast<int64_t>(expected.size());
-    for (const Neighbor& neighbor : Probe(queries.row(q), kCount, nullptr, probed)) {
+    for (const Neighbor& neighbor : lists_.Search(queries.row(q), kCount, nullptr, probed)) {
       found += std::any_of(expected.begin(), expected.end(),
                            [&](const Neighbor& one) { return one.row == neighbor.row; });
     }
@@ -83,7 +84,7 @@ Matrix ApproximateIndex::Displaced() const {
   Matrix queries(kOfEachKind, points.cols());
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const int64_t row = Below(points.rows(), &bits);
-    const std::vector<int64_t> others = lists_.RowsOf(lists_.Nearest(points.row(row), 1).front());
+    const std::vector<int64_t>& others = lists_.RowsAround(points.row(row));
     const auto other = [&] {
       return others.empty() ? row : others[static_cast<size_t>(Below(std::ssize(others), &bits))];
     };
@@ -104,20 +105,16 @@ Matrix ApproximateIndex::Midpoints() const {
   return queries;
 }
 
-std::vector<Neighbor> ApproximateIndex::Probe(const RowVector& query, int64_t count,
-                                              const std::vector<bool>* hidden,
-                                              int64_t probed) const {
-  NearestSoFar nearest(count, hidden);
-  for (const int64_t list : lists_.Nearest(query, probed)) lists_.Scan(list, query, &nearest);
-  return nearest.Sorted();
-}
-
-std::vector<Neighbor> ApproximateIndex::Search(const RowVector& query, int64_t count,
-                                               const std::vector<bool>* hidden) const {
+Results ApproximateIndex::Search(const Matrix& queries, int64_t count,
+                                 const std::vector<bool>* hidden) const {
   const int64_t looked_at = quality_.probed * (exact_.size() / quality_.lists);
-  if (count > looked_at / kRowsPerResult) return exact_.Search(query, count, hidden);
-  std::vector<Neighbor> nearest = Probe(query, count, hidden, quality_.probed);
-  if (std::ssize(nearest) < count) return exact_.Search(query, count, hidden);
+  if (count > looked_at / kRowsPerResult) return exact_.Search(queries, count, hidden);
+  Results nearest;
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    nearest.push_back(lists_.Search(queries.row(q), count, hidden, quality_.probed));
+    if (std::ssize(nearest.back()) == count) continue;
+    nearest.back() = exact_.Search(queries.row(q), count, hidden).front();
+  }
   return nearest;
 }
 

@@ -45,8 +45,8 @@ class ApproximateIndex {
   // As ExactIndex::Search, but that a row whose list is not probed is missed. min(count, n) rows
   // that are not hidden in any case: where the probed lists have fewer, or less than kRowsPerResult
   // times `count` on an average, it is the exact search.
-  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
-                               const std::vector<bool>* hidden = nullptr) const;
+  std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
+                                            const std::vector<bool>* hidden = nullptr) const;
 
   const Quality& quality() const { return quality_; }
 
@@ -59,8 +59,6 @@ class ApproximateIndex {
                   int64_t probed) const;
   Matrix Displaced() const;
   Matrix Midpoints() const;
-  std::vector<Neighbor> Probe(const RowVector& query, int64_t count,
-                              const std::vector<bool>* hidden, int64_t probed) const;
 
   const ExactIndex& exact_;
   const InvertedLists lists_;

@@ -8,47 +8,34 @@
 
 #include "common/base/matrix.h"
 #include "common/numerics/neighbors.h"
+#include "server/index/screened_points.h"
 
 namespace privatemail {
 
 // n x k points, finite, in about 2 sqrt(n) lists: the cells of a k-means (FAISS's, of a sample,
-// with a fixed seed: equal points give equal lists). Keeps single-precision copies of the points,
-// centred and scaled first, so that a cloud far from the origin loses nothing. Immutable and
-// thread-safe; searches use neither OpenMP nor BLAS, the constructor does, on the calling thread.
+// with a fixed seed: equal points give equal lists). Immutable and thread-safe; searches use
+// neither OpenMP nor BLAS, the constructor does, on the calling thread.
 class InvertedLists {
  public:
-  // Whether the points can be copied at all: not all at one place, no sum of theirs overflows.
-  static bool CanHold(const Matrix& points);
-
-  // points must be such, and outlive this. O(n sqrt(n) k) time. When `stopped` becomes true
-  // meanwhile, it ends early and is good for nothing.
+  // points: such as ScreenedPoints can hold; they must outlive this. O(n sqrt(n) k) time. When
+  // `stopped` becomes true meanwhile, it ends early and is good for nothing.
   explicit InvertedLists(const Matrix& points, const std::atomic<bool>* stopped = nullptr);
 
-  int64_t size() const { return static_cast<int64_t>(starts_.size()) - 1; }
-  // The rows of one list, ascending.
-  std::vector<int64_t> RowsOf(int64_t list) const;
+  int64_t size() const { return lists_.groups(); }
+  // The rows of the list whose centroid is nearest to the query (k values), ascending.
+  const std::vector<int64_t>& RowsAround(const RowVector& query) const;
 
-  // The `count` lists whose centroids are nearest to the query (k values), nearest first.
-  std::vector<int64_t> Nearest(const RowVector& query, int64_t count) const;
-
-  // Offers all rows of a list that may be among the nearest so far. Those that are passed over are
-  // certainly farther, whatever single precision has lost, so that what remains are the very rows
-  // and distances a scan of the list in double would have left.
-  void Scan(int64_t list, const RowVector& query, NearestSoFar* nearest) const;
+  // The rows nearest to the query among those of the `probed` lists whose centroids are nearest, as
+  // NearestRows would find them there.
+  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
+                               const std::vector<bool>* skipped, int64_t probed) const;
 
  private:
-  Eigen::VectorXf Scaled(const RowVector& point) const;
-  FloatMatrix Scaled() const;
-  void Fill(const FloatMatrix& scaled, const std::vector<int64_t>& list_of_row);
+  // The lists whose centroids are nearest, nearest first.
+  std::vector<int64_t> Nearest(const Eigen::VectorXf& scaled, int64_t count) const;
 
-  const Matrix& points_;
-  RowVector centre_;
-  double scale_;
-  // Coordinates are columns, so that one instruction does the same for many points.
-  Eigen::MatrixXf centroids_;            // lists x k
-  std::vector<int64_t> starts_;          // where each list begins, and where the last ends
-  std::vector<int64_t> rows_;            // of the points, list by list
-  std::vector<Eigen::MatrixXf> copies_;  // one for each list: its length x k
+  ScreenedPoints lists_;       // a group each
+  Eigen::MatrixXf centroids_;  // lists x k, scaled as the points are
 };
 
 }  // namespace privatemail

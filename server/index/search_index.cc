@@ -58,11 +58,11 @@ std::string SearchIndex::description() const {
   return absl::StrCat(ExactDescription(), wants_approximate() ? "; IVF is being made" : "");
 }
 
-std::vector<Neighbor> SearchIndex::Search(const RowVector& query, int64_t count,
-                                          const std::vector<bool>* hidden) const {
+std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,
+                                                       const std::vector<bool>* hidden) const {
   const Approximate* made = approximate_;
-  if (made != nullptr && made->index != nullptr) return made->index->Search(query, count, hidden);
-  return exact_->Search(query, count, hidden);
+  if (made != nullptr && made->index != nullptr) return made->index->Search(queries, count, hidden);
+  return exact_->Search(queries, count, hidden);
 }
 
 }  // namespace privatemail

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/base/matrix.h"
@@ -45,12 +44,9 @@ class SearchIndex {
   std::string description() const;
 
   // As ExactIndex::Search and ApproximateIndex::Search.
-  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
-                               const std::vector<bool>* hidden = nullptr) const;
-  // Exact in any case.
-  ExactIndex::Part Restrict(std::vector<int64_t> rows) const {
-    return exact_->Restrict(std::move(rows));
-  }
+  std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
+                                            const std::vector<bool>* hidden = nullptr) const;
+  const ExactIndex& exact() const { return *exact_; }
 
  private:
   struct Approximate {

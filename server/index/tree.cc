@@ -106,17 +106,19 @@ Tree::Tree(const Matrix& points) : points_(points) {
 
 Tree::~Tree() = default;
 
-std::vector<Neighbor> Tree::Search(const RowVector& query, int64_t count,
-                                   const std::vector<bool>* skipped) const {
+std::vector<std::vector<Neighbor>> Tree::Search(const Matrix& queries, int64_t count,
+                                                const std::vector<bool>* skipped) const {
   // A tree that must be walked as a whole takes longer than a scan.
-  if (count < 1 || count >= points_.rows()) {
-    return NearestRows(query, points_, count, skipped).front();
+  if (count < 1 || count >= points_.rows()) return NearestRows(queries, points_, count, skipped);
+  std::vector<std::vector<Neighbor>> found;
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    NearestSoFar nearest(count, skipped);
+    searcher_->Search(queries.data() + q * queries.cols(), nearest);
+    // Where it is not full there are no more, or distances overflow, which nanoflann passes by.
+    found.push_back(nearest.full() ? nearest.Sorted()
+                                   : NearestRows(queries.row(q), points_, count, skipped).front());
   }
-  NearestSoFar nearest(count, skipped);
-  searcher_->Search(query.data(), nearest);
-  // There are no more, or their distances overflow, which nanoflann passes by.
-  if (!nearest.full()) return NearestRows(query, points_, count, skipped).front();
-  return nearest.Sorted();
+  return found;
 }
 
 }  // namespace privatemail

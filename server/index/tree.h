@@ -25,8 +25,8 @@ class Tree {
   Tree& operator=(const Tree&) = delete;
 
   // As NearestRows.
-  std::vector<Neighbor> Search(const RowVector& query, int64_t count,
-                               const std::vector<bool>* skipped) const;
+  std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
+                                            const std::vector<bool>* skipped) const;
 
  private:
   class Searcher;

@@ -111,11 +111,8 @@ void CompareApproximate(const ExactIndex& exact, const Matrix& queries, double f
     std::printf("approximate index: recall@%d .99 is not reached\n", kCount);
     return;
   }
-  Results found(kSlots);
-  const double seconds = SecondsOf([&] {
-    for (int q = 0; q < kSlots; ++q)
-      found[static_cast<size_t>(q)] = index->Search(queries.row(q), kCount);
-  });
+  Results found;
+  const double seconds = SecondsOf([&] { found = index->Search(queries, kCount); });
   const ApproximateIndex::Quality& quality = index->quality();
   std::printf(
       "  IVF of %d lists, %d probed: %.3f ms: %.1f times IndexFlatL2, %.1f times the exact index; "
@@ -136,16 +133,13 @@ int Main(int argc, char** argv) {
   const auto start = std::chrono::steady_clock::now();
   const ExactIndex index(points);
   const double build = SecondsSince(start);
-  Results found(kSlots);
-  const double ours = SecondsOf([&] {
-    for (int q = 0; q < kSlots; ++q)
-      found[static_cast<size_t>(q)] = index.Search(queries.row(q), kCount);
-  });
+  Results found;
+  const double ours = SecondsOf([&] { found = index.Search(queries, kCount); });
   const bool identical = Identical(found, NearestRows(queries, points, kCount));
   const double flat = FlatSeconds(points.cast<float>(), queries.cast<float>());
   std::printf(
       "retrieval, n %d, k %d, %d slots, %d neighbours: IndexFlatL2 %.1f ms, exact index %.3f ms: "
-      "%.0f times; made in %.2f s; rows %s a scan's in double\n",
+      "%.3g times; made in %.2f s; rows %s a scan's in double\n",
       items, dim, kSlots, kCount, 1e3 * flat, 1e3 * ours, flat / ours, build,
       identical ? "equal" : "DIFFER FROM");
   if (!index.has_tree()) CompareApproximate(index, queries, flat, ours, found);

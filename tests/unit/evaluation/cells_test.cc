@@ -1,6 +1,7 @@
 // The cells scheme on small data: what it finds, what it keeps from knowing, what it predicts.
 #include "client/evaluation/experiments/cells.h"
 
+#include <array>
 #include <cmath>
 
 #include "client/evaluation/cell_trial.h"
@@ -59,9 +60,15 @@ TEST_P(CellTrialTest, HasMoreCellsTheLessIsHidden) {
   EXPECT_LT(trial_.PlanFor(.5, .1).cells, trial_.PlanFor(8, .1).cells);
 }
 
+std::string NameOf(const testing::TestParamInfo<CellTrial::Kind>& kind) {
+  constexpr std::array<const char*, 3> kNames = {"Anchors", "Gallery", "Learnt"};
+  return kNames.at(static_cast<size_t>(kind.param));
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, CellTrialTest,
                          testing::Values(CellTrial::Kind::kOfAnchors, CellTrial::Kind::kOfGallery,
-                                         CellTrial::Kind::kLearnt));
+                                         CellTrial::Kind::kLearnt),
+                         NameOf);
 
 TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   const Study study = CloudStudy();

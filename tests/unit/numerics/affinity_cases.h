@@ -37,10 +37,14 @@ inline std::vector<Cloud> Clouds() {
   for (const int n : {2, 3, 127, 128, 129, 255, 256, 257, 513, 640, 641, 1153}) {
     clouds.push_back({"random, n " + std::to_string(n), UnitNormal(n, 5, n)});
   }
-  clouds.push_back({"duplicates", UnitNormal(1, 33, 1).colwise().replicate(300)});
-  Matrix opposite = UnitNormal(300, 33, 2);
-  opposite.bottomRows(150) = -opposite.topRows(150);
-  clouds.push_back({"opposites", opposite});
+  for (const int d : {2, 3, 33}) {
+    const std::string dims = ", d " + std::to_string(d);
+    clouds.push_back({"duplicates" + dims, UnitNormal(1, d, 1).colwise().replicate(300)});
+    Matrix opposite = UnitNormal(300, d, 2);
+    opposite.bottomRows(150) = -opposite.topRows(150);
+    clouds.push_back({"opposites" + dims, opposite});
+    clouds.push_back({"two opposite rows" + dims, opposite({0, 150}, Eigen::all)});
+  }
   Matrix with_zeros = UnitNormal(300, 16, 3);
   with_zeros.middleRows(100, 30).setZero();
   clouds.push_back({"rows of length zero", with_zeros});

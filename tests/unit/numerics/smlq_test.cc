@@ -50,14 +50,24 @@ Matrix DenseLabelAffinity(const std::vector<int32_t>& labels, LabelGraphKind kin
   return affinity;
 }
 
+// Some classes, one, classes of one row each, and two rows of either.
 TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
-  const std::vector<int32_t> labels = Labels(60, 7);
-  const Matrix v = Normal(60, 4, 9);
-  for (const auto kind :
-       {LabelGraphKind::kDistance, LabelGraphKind::kKernel, LabelGraphKind::kOneHotKernel}) {
-    const Matrix dense = DenseLaplacian(DenseLabelAffinity(labels, kind, 4.5)) * v;
-    const Matrix fast = LabelGraph(labels, kind, 4.5).MultiplyLaplacian(v);
-    EXPECT_LT((fast - dense).norm(), 1e-12 * dense.norm());
+  for (const std::vector<int32_t>& labels :
+       {Labels(60, 7), Labels(60, 1), Labels(1, 1), std::vector<int32_t>{4, 4},
+        std::vector<int32_t>{4, -4}, std::vector<int32_t>{9, 1, 5, 3, 7}}) {
+    const auto n = static_cast<int>(labels.size());
+    const Matrix v = Normal(n, 4, 9);
+    for (const auto kind :
+         {LabelGraphKind::kDistance, LabelGraphKind::kKernel, LabelGraphKind::kOneHotKernel}) {
+      for (const double c : {1e-3, 4.5, 1e6}) {
+        const Matrix laplacian = DenseLaplacian(DenseLabelAffinity(labels, kind, c));
+        const Matrix fast = LabelGraph(labels, kind, c).MultiplyLaplacian(v);
+        // Of one class it may be nothing but rounding.
+        const double size = laplacian.cwiseAbs().rowwise().sum().maxCoeff() + n;
+        EXPECT_LT((fast - laplacian * v).norm(), 1e-14 * size * v.norm())
+            << n << " rows, first label " << labels.front() << ", c " << c;
+      }
+    }
   }
 }
 

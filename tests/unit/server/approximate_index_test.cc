@@ -84,26 +84,23 @@ TEST(InvertedLists, AllListsTogetherFindWhatAScanInDoubleFindsBitForBit) {
   Matrix lonely = Noise(2000, 5);
   lonely.row(7) *= 1e9;  // the scale is its own: single precision cannot tell the others apart
   for (const Matrix& points : {Noise(2000, 16), far, lattice, lonely, Matrix(1e200 * far)}) {
-    ASSERT_TRUE(InvertedLists::CanHold(points));
+    ASSERT_TRUE(ScreenedPoints::CanHold(points));
     const InvertedLists lists(points);
     std::vector<bool> hidden(static_cast<size_t>(points.rows()));
     for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
     for (Eigen::Index q = 0; q < 30; ++q) {
       const RowVector query = points.row(q) + .25 * (q % 3) * (points.row(q + 1) - points.row(q));
       for (const int64_t count : {1, 8, 100}) {
-        NearestSoFar nearest(count, &hidden);
-        for (const int64_t list : lists.Nearest(query, lists.size())) {
-          lists.Scan(list, query, &nearest);
-        }
-        ExpectSame(nearest.Sorted(), NearestRows(query, points, count, &hidden).front());
+        ExpectSame(lists.Search(query, count, &hidden, lists.size()),
+                   NearestRows(query, points, count, &hidden).front());
       }
     }
   }
 }
 
-TEST(InvertedLists, CannotHoldPointsOfOnePlaceOrBeyondTheRangeOfNumbers) {
-  EXPECT_FALSE(InvertedLists::CanHold(Matrix::Ones(100, 5)));
-  EXPECT_FALSE(InvertedLists::CanHold(1e307 * Matrix::Ones(100, 5)));
+TEST(ScreenedPoints, CannotHoldPointsOfOnePlaceOrBeyondTheRangeOfNumbers) {
+  EXPECT_FALSE(ScreenedPoints::CanHold(Matrix::Ones(100, 5)));
+  EXPECT_FALSE(ScreenedPoints::CanHold(1e307 * Matrix::Ones(100, 5)));
 }
 
 TEST(ApproximateIndex, ReachesItsRecallOnPointsThatItHasNotSeen) {
@@ -120,7 +117,7 @@ TEST(ApproximateIndex, ReachesItsRecallOnPointsThatItHasNotSeen) {
     for (Eigen::Index q = 0; q < queries.rows(); ++q) {
       std::vector<int64_t> expected = Ranked(points, queries.row(q), none);
       expected.resize(8);
-      const std::vector<int64_t> rows = RowsOf(index->Search(queries.row(q), 8));
+      const std::vector<int64_t> rows = RowsOf(index->Search(queries.row(q), 8).front());
       EXPECT_EQ(rows.size(), 8u);
       for (const int64_t row : rows) found += std::count(expected.begin(), expected.end(), row);
     }
@@ -142,9 +139,9 @@ TEST(ApproximateIndex, NeitherFindsHiddenRowsNorMissesOthersForThem) {
   for (Eigen::Index q = 0; q < 20; ++q) {
     const RowVector query = points.row(q);
     std::vector<bool> hidden(kRows);
-    for (const int64_t row : RowsOf(index->Search(query, 8)))
-      hidden[static_cast<size_t>(row)] = true;
-    const std::vector<int64_t> rows = RowsOf(index->Search(query, 8, &hidden));
+    const std::vector<int64_t> nearest = RowsOf(index->Search(query, 8).front());
+    for (const int64_t row : nearest) hidden[static_cast<size_t>(row)] = true;
+    const std::vector<int64_t> rows = RowsOf(index->Search(query, 8, &hidden).front());
     ASSERT_EQ(rows.size(), 8u);
     for (const int64_t row : rows) EXPECT_FALSE(hidden[static_cast<size_t>(row)]);
     std::vector<int64_t> expected = Ranked(points, query, hidden);
@@ -158,11 +155,11 @@ TEST(ApproximateIndex, GivesAsManyRowsAsThereAreHoweverManyAreWanted) {
   const auto index = ApproximateIndex::Make(exact, .99);
   const RowVector query = points.row(0);
   const std::vector<bool> none(kRows);
-  EXPECT_EQ(RowsOf(index->Search(query, 20'000)), Ranked(points, query, none));
+  EXPECT_EQ(RowsOf(index->Search(query, 20'000).front()), Ranked(points, query, none));
   std::vector<bool> hidden(kRows, true);
   for (const size_t row : {3u, 44u, 45u, 11'999u}) hidden[row] = false;
-  EXPECT_EQ(RowsOf(index->Search(query, 8, &hidden)), Ranked(points, query, hidden));
-  EXPECT_THAT(index->Search(query, 0), ::testing::IsEmpty());
+  EXPECT_EQ(RowsOf(index->Search(query, 8, &hidden).front()), Ranked(points, query, hidden));
+  EXPECT_THAT(index->Search(query, 0).front(), ::testing::IsEmpty());
 }
 
 TEST(ApproximateIndex, OrdersEqualDistancesByRow) {
@@ -173,7 +170,7 @@ TEST(ApproximateIndex, OrdersEqualDistancesByRow) {
   ASSERT_NE(index, nullptr);
   const std::vector<bool> none(kRows);
   for (Eigen::Index q = 0; q < 20; ++q) {
-    const std::vector<int64_t> rows = RowsOf(index->Search(points.row(q), 3));
+    const std::vector<int64_t> rows = RowsOf(index->Search(points.row(q), 3).front());
     std::vector<int64_t> expected = Ranked(points, points.row(q), none);
     EXPECT_EQ(rows[0], q);
     EXPECT_EQ(rows[1], q + kRows / 2);
@@ -189,7 +186,7 @@ TEST(ApproximateIndex, IsTheSameWheneverItIsMadeOfTheSame) {
   EXPECT_EQ(one->quality().recall, other->quality().recall);
   const Matrix queries = Clouds(100, 2);
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    ExpectSame(one->Search(queries.row(q), 8), other->Search(queries.row(q), 8));
+    ExpectSame(one->Search(queries.row(q), 8).front(), other->Search(queries.row(q), 8).front());
   }
 }
 
@@ -203,10 +200,7 @@ TEST(InvertedLists, StartNoThreadsOfOpenMP) {
   const Matrix points = Clouds(kRows, 1);
   const int64_t before = Threads();
   const InvertedLists lists(points);
-  NearestSoFar nearest(8, nullptr);
-  for (const int64_t list : lists.Nearest(points.row(0), 8)) {
-    lists.Scan(list, points.row(0), &nearest);
-  }
+  EXPECT_EQ(lists.Search(points.row(0), 8, nullptr, 8).size(), 8u);
   EXPECT_EQ(Threads(), before);
 }
 
@@ -243,16 +237,16 @@ TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
   const RowVector between = (clouds.row(0) + clouds.row(1)) / 2;
   std::vector<int64_t> nearest = Ranked(clouds, between, std::vector<bool>(kRows));
   nearest.resize(8);
-  EXPECT_EQ(RowsOf(index.Search(between, 8)), nearest);
+  EXPECT_EQ(RowsOf(index.Search(between, 8).front()), nearest);
   std::atomic<bool> made = false;
   std::thread searcher([&] {
-    while (!made) EXPECT_EQ(index.Search(between, 8).size(), 8u);
+    while (!made) EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
   });
   index.MakeApproximate();
   made = true;
   searcher.join();
   EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
-  EXPECT_EQ(index.Search(between, 8).size(), 8u);
+  EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
 }
 
 TEST(SearchIndex, StaysExactWhenTheMakingIsStopped) {

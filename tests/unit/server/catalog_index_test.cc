@@ -38,9 +38,9 @@ TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) 
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
 }
 
-TEST_F(CatalogIndexTest, OfACollectionThatIsDeletedWhileItIsBeingMadeIsNotWaitedFor) {
+TEST_F(CatalogIndexTest, IsMadeAlthoughTheCollectionBeforeItIsDeletedMeanwhile) {
   catalog_->SetIndexOptions({true, .9});
-  for (const char* name : {"birds", "fish"}) {
+  for (const char* name : {"fish", "birds"}) {
     NewCollection collection = Birds();
     collection.name = name;
     collection.settings.embedding_dim = 5;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -28,6 +29,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kBaseItems = 300;
+constexpr int kCrows = SearchIndex::kFewestApproximateRows;
+constexpr Eigen::Index kCrowColumns = 5;  // too many for a tree
 constexpr int kSearchers = 16;
 constexpr int kLimitedSearchers = 2;
 constexpr int kWriters = 2;
@@ -52,6 +55,14 @@ class CoreLoad : public ::testing::Test {
     ASSERT_THAT(birds, IsOk());
     ASSERT_THAT(core_.catalog().Upsert(*birds, MakeItems(kBaseItems, 1)), IsOk());
     ASSERT_THAT(core_.catalog().Build("birds", nullptr), IsOk());
+
+    core_.catalog().SetIndexOptions({.approximate = true, .recall = .9});
+    EmbeddingSettings settings = SmallSettings();
+    settings.embedding_dim = kCrowColumns;
+    const auto crows = core_.catalog().Create({"crows", settings, SmallAnchors(), {}, "vectors"});
+    ASSERT_THAT(crows, IsOk());
+    ASSERT_THAT(core_.catalog().Upsert(*crows, MakeItems(kCrows, 1)), IsOk());
+    ASSERT_THAT(core_.catalog().Build("crows", nullptr), IsOk());
   }
 
   bool GoesOn() const { return steady_clock::now() < end_ && !HasFailure(); }
@@ -75,11 +86,13 @@ class CoreLoad : public ::testing::Test {
   void Write(int number);
   void Read();
   void Build();
+  void BuildApproximate();
   void SnapshotAndRestore();
   void ChangeKeys();
   void Reload();
 
-  absl::Status SearchOnce(int number, uint64_t* seen_version);
+  absl::Status SearchBirds(int number, uint64_t* seen_version);
+  absl::Status SearchCrows();
   absl::Status CopyAndDelete();
 
   CoreCalls core_;
@@ -87,11 +100,12 @@ class CoreLoad : public ::testing::Test {
   const steady_clock::time_point end_ = steady_clock::now() + Duration();
   std::atomic<int64_t> busy_ = 0;
   std::atomic<int64_t> builds_ = 0;
+  std::atomic<int64_t> approximate_indexes_ = 0;
   std::atomic<int64_t> copies_ = 0;
   std::atomic<int64_t> revoked_ = 0;
 };
 
-absl::Status CoreLoad::SearchOnce(int number, uint64_t* seen_version) {
+absl::Status CoreLoad::SearchBirds(int number, uint64_t* seen_version) {
   const auto view = core_.catalog().Find("birds");
   if (!view.ok()) return view.status();
   RetrievalQuery query{Matrix::Random(15, 2), number % 2 == 0 ? 3 : 0, 5, [] { return false; }};
@@ -108,6 +122,18 @@ absl::Status CoreLoad::SearchOnce(int number, uint64_t* seen_version) {
   return absl::OkStatus();
 }
 
+// By an index that is exact, approximate, or about to be.
+absl::Status CoreLoad::SearchCrows() {
+  const auto view = core_.catalog().Find("crows");
+  if (!view.ok()) return view.status();
+  RetrievalQuery query{Matrix::Random(15, kCrowColumns), 0, 5, [] { return false; }};
+  query.hidden = view->hidden;
+  const auto answer = view->retriever->Retrieve(query);
+  if (!answer.ok()) return answer.status();
+  for (const std::vector<Neighbor>& nearest : answer->slots) EXPECT_EQ(nearest.size(), 5u);
+  return absl::OkStatus();
+}
+
 // The first ones share a key that may call only so often: the threads of one key are those that
 // meet at its bucket.
 void CoreLoad::Search(int number) {
@@ -115,7 +141,8 @@ void CoreLoad::Search(int number) {
   const std::string key = limited ? limited_key_ : core_.MakeKey(kSearchScope).text;
   uint64_t seen_version = 0;
   for (int call = number; GoesOn(); ++call) {
-    const absl::Status status = Persist(key, [&] { return SearchOnce(call, &seen_version); });
+    const absl::Status status = Persist(
+        key, [&] { return call % 5 == 4 ? SearchCrows() : SearchBirds(call, &seen_version); });
     if (limited && absl::IsResourceExhausted(status)) continue;
     EXPECT_THAT(status, IsOk());
   }
@@ -176,6 +203,22 @@ void CoreLoad::Build() {
   }
 }
 
+// Every other embedding is replaced before or while an index is made for it.
+void CoreLoad::BuildApproximate() {
+  const std::string key = core_.MakeKey(kWriteScope).text;
+  Catalog& catalog = core_.catalog();
+  while (GoesOn()) {
+    const auto is_ready = [&] {
+      return absl::StartsWith(catalog.Find("crows")->retriever->index_description(), "IVF of ");
+    };
+    while (GoesOn() && !is_ready()) std::this_thread::sleep_for(milliseconds(2));
+    approximate_indexes_ += is_ready() ? 1 : 0;
+    for (int build = 0; build < 2; ++build) {
+      Expect(key, [&] { return catalog.Build("crows", nullptr).status(); });
+    }
+  }
+}
+
 absl::Status CoreLoad::CopyAndDelete() {
   Catalog& catalog = core_.catalog();
   const CollectionView birds = *catalog.Find("birds");
@@ -226,18 +269,20 @@ TEST_F(CoreLoad, IsAnsweredOrRefusedAsDocumented) {
   for (int i = 0; i < kWriters; ++i) threads.emplace_back([this, i] { Write(i); });
   threads.emplace_back([this] { Read(); });
   threads.emplace_back([this] { Build(); });
+  threads.emplace_back([this] { BuildApproximate(); });
   threads.emplace_back([this] { SnapshotAndRestore(); });
   threads.emplace_back([this] { ChangeKeys(); });
   threads.emplace_back([this] { Reload(); });
   for (std::thread& thread : threads) thread.join();
   std::puts(
-      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, %d copies, "
-                      "%d keys revoked",
+      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, %d approximate "
+                      "indexes, %d copies, %d keys revoked",
                       Duration().count(), core_.calls(), busy_.load(), builds_.load(),
-                      copies_.load(), revoked_.load())
+                      approximate_indexes_.load(), copies_.load(), revoked_.load())
           .c_str());
   EXPECT_EQ(core_.audit_lines(), core_.calls());
-  for (const auto* count : {&busy_, &builds_, &copies_, &revoked_}) EXPECT_GT(*count, 0);
+  for (const auto* count : {&busy_, &builds_, &approximate_indexes_, &copies_, &revoked_})
+    EXPECT_GT(*count, 0);
 }
 
 }  // namespace
