@@ -18,7 +18,7 @@ namespace {
 constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
 // The singular values of the triangle are the cloud's, and it is small.
-bool SpansEveryDimension(const Matrix& centred, double largest_coordinate) {
+bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordinate) {
   const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
   const Eigen::Index k = centred.cols();
   const Eigen::MatrixXd triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
@@ -46,20 +46,32 @@ absl::Status CheckClouds(const Matrix& source, const Matrix& target) {
   return absl::OkStatus();
 }
 
-// A cloud around its mean, in a unit that is a power of two: clouds of any magnitude keep every
-// digit, and no square underflows.
+// A power of two near the largest of them: in that unit values of any magnitude keep every digit,
+// and no square underflows.
+double UnitOf(const Eigen::MatrixXd& values) {
+  const double largest = values.cwiseAbs().maxCoeff();
+  return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, std::ilogb(largest)) : 1;
+}
+
+double NormOf(const Eigen::MatrixXd& values) {
+  const double unit = UnitOf(values);
+  return (values / unit).norm() * unit;
+}
+
+// A cloud around its mean. By columns: it has few, and each is gone through at once.
 struct CentredCloud {
   RowVector mean;
   double unit = 1;
-  Matrix points;  // centred, in units
+  Eigen::MatrixXd points;  // centred, in units
   bool spans = false;
 
-  explicit CentredCloud(const Matrix& cloud) : mean(cloud.colwise().mean()) {
-    points = cloud.rowwise() - mean;
+  explicit CentredCloud(const Matrix& cloud) : points(cloud) {
     const double largest = points.cwiseAbs().maxCoeff();
-    if (largest > 0) unit = std::ldexp(1.0, std::ilogb(largest));
+    mean = points.colwise().mean();
+    points.rowwise() -= mean;
+    unit = UnitOf(points);
     points /= unit;
-    spans = SpansEveryDimension(points, cloud.cwiseAbs().maxCoeff() / unit);
+    spans = SpansEveryDimension(points, largest / unit);
   }
 };
 
@@ -80,7 +92,8 @@ Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool 
 }  // namespace
 
 Matrix Similarity::Apply(const Matrix& points) const {
-  return (scale * points * rotation).rowwise() + translation;
+  // Few columns: the product coefficient by coefficient, without a general one's preparations.
+  return (scale * points).lazyProduct(rotation).rowwise() + translation;
 }
 
 absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& target,
@@ -101,8 +114,8 @@ absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& tar
 }
 
 double RelativeResidual(const Similarity& map, const Matrix& source, const Matrix& target) {
-  const double spread = (target.rowwise() - target.colwise().mean().eval()).stableNorm();
-  return (map.Apply(source) - target).stableNorm() / spread;
+  const RowVector mean = target.colwise().mean();
+  return NormOf(map.Apply(source) - target) / NormOf(target.rowwise() - mean);
 }
 
 }  // namespace privatemail

@@ -6,31 +6,36 @@
 namespace privatemail {
 namespace {
 
-bool Nearer(const Neighbor& a, const Neighbor& b) {
+// An object rather than a function, so that heaps have it inline.
+constexpr auto kNearer = [](const Neighbor& a, const Neighbor& b) {
   return a.squared_distance != b.squared_distance ? a.squared_distance < b.squared_distance
                                                   : a.row < b.row;
-}
+};
+
+// Room for as many is made at once; whoever wants more waits longer anyway.
+constexpr size_t kUsualCount = 64;
 
 }  // namespace
 
 NearestSoFar::NearestSoFar(int64_t count, const std::vector<bool>* skipped)
-    : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {}
+    : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {
+  best_.reserve(std::min(count_, kUsualCount));
+}
 
-void NearestSoFar::Offer(const Neighbor& candidate) {
-  // Most points are dismissed by one comparison.
-  if (full() && (count_ == 0 || !Nearer(candidate, best_.front()))) return;
+void NearestSoFar::Take(const Neighbor& candidate) {
+  if (full() && (count_ == 0 || !kNearer(candidate, best_.front()))) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) {
-    std::pop_heap(best_.begin(), best_.end(), Nearer);
+    std::pop_heap(best_.begin(), best_.end(), kNearer);
     best_.back() = candidate;
   } else {
     best_.push_back(candidate);
   }
-  std::push_heap(best_.begin(), best_.end(), Nearer);
+  std::push_heap(best_.begin(), best_.end(), kNearer);
 }
 
 std::vector<Neighbor> NearestSoFar::Sorted() {
-  std::sort_heap(best_.begin(), best_.end(), Nearer);
+  std::sort_heap(best_.begin(), best_.end(), kNearer);
   return std::move(best_);
 }
 

@@ -35,7 +35,11 @@ class NearestSoFar {
   // skipped: rows that are true are not taken; null: none. It must outlive this.
   NearestSoFar(int64_t count, const std::vector<bool>* skipped);
 
-  void Offer(const Neighbor& candidate);
+  void Offer(const Neighbor& candidate) {
+    // Most points are dismissed by one comparison.
+    if (full() && count_ > 0 && candidate.squared_distance > farthest()) return;
+    Take(candidate);
+  }
   bool full() const { return best_.size() == count_; }
   size_t size() const { return best_.size(); }
   // The squared distance of the farthest that is kept. Requires one.
@@ -45,6 +49,8 @@ class NearestSoFar {
   std::vector<Neighbor> Sorted();
 
  private:
+  void Take(const Neighbor& candidate);
+
   size_t count_;
   const std::vector<bool>* skipped_;
   std::vector<Neighbor> best_;  // a heap with the farthest on top

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/printable.h"
@@ -154,6 +155,8 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
 
 int Run(const CommandLine& command_line, const DaemonOptions& options) {
   const sigset_t signals = BlockSignals();
+  // Debian's Abseil looks for deadlocks at every lock that gRPC takes, at some percent of a search.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   absl::StatusOr<std::unique_ptr<DaemonServer>> server = DaemonServer::Start(options);
   if (!server.ok()) {
     Log(LogLevel::kError, server.status().message());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <nanoflann.hpp>
+#include <numeric>
+#include <utility>
 
 namespace privatemail {
 
@@ -20,7 +22,7 @@ constexpr size_t kLeafRows = 16;
 // What nanoflann asks of points, and of distances between them.
 class Points {
  public:
-  explicit Points(const Matrix& points) : points_(points) {}
+  explicit Points(Matrix points) : points_(std::move(points)) {}
   size_t kdtree_get_point_count() const { return static_cast<size_t>(points_.rows()); }
   double kdtree_get_pt(size_t row, size_t coordinate) const {
     return points_(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(coordinate));
@@ -32,9 +34,10 @@ class Points {
   const double* row(size_t row) const {
     return points_.data() + static_cast<Eigen::Index>(row) * points_.cols();
   }
+  void Permute(const std::vector<uint32_t>& rows) { points_ = Matrix(points_(rows, Eigen::all)); }
 
  private:
-  const Matrix& points_;
+  Matrix points_;
 };
 
 struct Distance {
@@ -57,7 +60,7 @@ struct Results {
   size_t size() const { return nearest.size(); }
   bool full() const { return nearest.full(); }
   bool addPoint(double squared_distance, uint32_t row) {
-    nearest.Offer({row, squared_distance});
+    nearest.Offer({rows[row], squared_distance});
     return true;
   }
   // Rows at the same distance may have a smaller number, and bounds of branches are rounded.
@@ -68,6 +71,7 @@ struct Results {
   }
 
   NearestSoFar& nearest;
+  const std::vector<uint32_t>& rows;
 };
 
 }  // namespace
@@ -75,17 +79,23 @@ struct Results {
 template <int kDimensions>
 class Tree::SearcherOf : public Tree::Searcher {
  public:
+  // What lies in one leaf comes to lie side by side in memory: a search waits for a few places in
+  // it, not for as many as it looks at rows.
   explicit SearcherOf(const Matrix& points)
-      : points_(points), tree_(kDimensions, points_, kLeafRows) {}
+      : points_(points), tree_(kDimensions, points_, kLeafRows), rows_(tree_.vAcc) {
+    points_.Permute(rows_);
+    std::iota(tree_.vAcc.begin(), tree_.vAcc.end(), 0);
+  }
 
   void Search(const double* query, NearestSoFar& nearest) const override {
-    Results results{nearest};
+    Results results{nearest, rows_};
     tree_.findNeighbors(results, query, nanoflann::SearchParams());
   }
 
  private:
   Points points_;
   nanoflann::KDTreeSingleIndexAdaptor<Distance, Points, kDimensions, uint32_t> tree_;
+  const std::vector<uint32_t> rows_;  // of the points, in the order of the tree's leaves
 };
 
 Tree::Tree(const Matrix& points) : points_(points) {
