@@ -118,7 +118,8 @@ std::string LabelInWords(const Sweep& sweep, const std::vector<JobResult>& resul
       share ? absl::StrCat("The label alone gives ", ShareInWords(*share), " of what ", metric.name,
                            " has above that with a wrong label. It is ")
             : absl::StrCat("What the label alone gives of ", metric.name,
-                           " cannot be said: with the right one it is not shown to be better than "
+                           " cannot be said from these data: with the right one it is not shown to "
+                           "be better than "
                            "with a wrong one. It is "),
       mean(kAsItIs, 0), " with the target's own feature and label, ", mean(kRandomFeature, 0),
       " with a random feature, ", mean(kWrongLabel, 0), " with a wrong label; without noise ",

@@ -14,6 +14,8 @@ namespace {
 
 using Mark = FigureSeries::Mark;
 
+constexpr std::ptrdiff_t kFewBands = 4;
+
 std::string At(Spot spot) { return absl::StrCat(Pixels(spot.x), " ", Pixels(spot.y)); }
 
 // A band's lower end may be 0 where the axis is logarithmic.
@@ -31,8 +33,10 @@ std::string Path(absl::string_view style_class, absl::string_view colour, absl::
   return absl::StrCat("<path class=\"", style_class, " ", colour, "\"", more, " d=\"", d, "\"/>\n");
 }
 
-// One area for each stretch of points that have a band.
-std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
+// One area for each stretch of points that have a band. Where there are many, each is fainter: all
+// together would hide what lies under them.
+std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
+                     bool faint) {
   const std::vector<FigurePoint> points = InOrder(series);
   std::string areas;
   std::string whiskers;
@@ -51,7 +55,8 @@ std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const S
     }
     first = end + 1;
   }
-  return Path("band", style.colour, areas) + Path("whisker", style.colour, whiskers);
+  return Path(faint ? "band faint" : "band", style.colour, areas) +
+         Path("whisker", style.colour, whiskers);
 }
 
 std::string LinePath(const std::vector<FigurePoint>& points, const PlotFrame& frame) {
@@ -127,6 +132,12 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
     }
     return drawn;
   };
+  const auto lines =
+      std::count_if(panel.series.begin(), panel.series.end(),
+                    [](const FigureSeries& series) { return series.mark == Mark::kLine; });
+  const auto draw_band = [&](const auto& series, const auto& place, const auto& style) {
+    return DrawBand(series, place, style, lines > kFewBands);
+  };
   const auto draw_cloud = [&](const auto& series, const auto& place, const auto& style) {
     return DrawCloud(series, place, style, ranks);
   };
@@ -136,7 +147,7 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
     return DrawLine(series, place, style, places[line++]);
   };
   return absl::StrCat(DrawBars(panel, frame, styles, id_prefix), "<g clip-path=\"url(#", id_prefix,
-                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, DrawBand),
+                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, draw_band),
                       draw_all(Mark::kReference, DrawReference),
                       draw_all(Mark::kScatter, draw_cloud), draw_all(Mark::kLine, draw_line),
                       "</g>\n");

@@ -155,7 +155,7 @@ absl::string_view PlotStyleSheet() {
 .plot .reference{fill:none;stroke:currentColor;stroke-width:1.6}.plot .heavy{stroke-width:3.2}
 .plot .halo{fill:none;stroke:#fff;stroke-width:4;opacity:.75}
 .plot .leader{fill:none;stroke:currentColor;opacity:.45}
-.plot .band{fill:currentColor;opacity:.13}.plot .whisker{fill:none;stroke:#14181d;stroke-width:1.3}
+.plot .band{fill:currentColor;opacity:.13}.plot .faint{opacity:.05}.plot .whisker{fill:none;stroke:#14181d;stroke-width:1.3}
 .plot .point{fill:currentColor}.plot .hollow{fill:#fff;stroke:currentColor;stroke-width:1.5}
 .plot .cloud{opacity:.85}.plot .cloud.hollow{fill:none;stroke-width:1.2}
 .plot .bar{fill:currentColor;stroke:currentColor}.plot .pale{fill:currentColor;opacity:.22}
@@ -165,7 +165,7 @@ absl::string_view PlotStyleSheet() {
 @media screen and (prefers-color-scheme:dark){
 .plot text{fill:#b9c0ca}.plot .strong{fill:#f0f2f5}.plot .paper{fill:#15181d}
 .plot .grid{stroke:#2a2f37}.plot .axis{stroke:#707985}.plot .whisker{stroke:#f0f2f5}
-.plot .hollow{fill:#15181d}.plot .halo{stroke:#15181d}.plot .band{opacity:.2}
+.plot .hollow{fill:#15181d}.plot .halo{stroke:#15181d}.plot .band{opacity:.2}.plot .faint{opacity:.08}
 .plot .c0{color:#3f9fdc}.plot .c5{color:#f0f2f5}.plot .quiet{color:#98a1ad}.plot .ink{color:#f0f2f5}}
 )css";
 }

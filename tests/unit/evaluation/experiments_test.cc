@@ -50,7 +50,7 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   EXPECT_THAT(figure.words[0],
               StartsWith("The label alone gives " + Short(share) + " throughout of what recall@4"));
   EXPECT_THAT(figure.words[2],
-              StartsWith("What the label alone gives of fidelity@4 cannot be said"));
+              StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
 }
 
 // Results as an experiment might have had them: every score of a target is that of its condition.
