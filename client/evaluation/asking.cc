@@ -165,6 +165,9 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
                                        const EmbeddingSettings& settings, const Asking& asking,
                                        absl::string_view part) {
+  if (const absl::Status valid = Validate(settings); !valid.ok()) {
+    return absl::FailedPreconditionError(valid.message());
+  }
   const auto scene = MakeScene(trial, settings);
   if (!absl::IsFailedPrecondition(scene.status())) {
     PM_RETURN_IF_ERROR(scene.status());

@@ -51,7 +51,8 @@ JobResult ToResult(const Answers& answers);
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
 
 // The same on a scene of its own with other settings. Settings with which the server refuses to
-// build, since nothing could be aligned, answer nobody.
+// build, since nothing could be aligned, answer nobody. FAILED_PRECONDITION: settings that Validate
+// refuses.
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
                                        const EmbeddingSettings& settings, const Asking& asking,
                                        absl::string_view part);

@@ -27,7 +27,7 @@ FigureAxis EpsilonAxis();
 // One point with its bootstrap band.
 FigurePoint PointOf(double x, const Band& band);
 
-// Three significant digits, without an exponent where that is short.
+// Three significant digits, without an exponent where that is short; "not known" for NaN.
 std::string Short(double value);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);

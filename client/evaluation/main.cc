@@ -19,7 +19,7 @@
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/experiments/library_baselines.h"
-#include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/experiments/tune.h"
 #include "client/evaluation/report/write_report.h"
 #include "client/evaluation/runner.h"
 #include "client/evaluation/split.h"

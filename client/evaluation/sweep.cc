@@ -1,12 +1,21 @@
 #include "client/evaluation/sweep.h"
 
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr Band kNotMeasured = {.mean = kNone, .low = kNone, .high = kNone};
+
+}  // namespace
 
 Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed) {
@@ -17,6 +26,18 @@ Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
     return AskAll(*scene, asking(x), part);
   };
   return {.name = std::move(name), .fixed = fixed, .work = 1, .run = run};
+}
+
+Condition BuildingCondition(std::string name, std::shared_ptr<Stage> stage,
+                            std::function<EmbeddingSettings(double x)> settings, Asking asking,
+                            bool fixed) {
+  const auto run =
+      [stage = std::move(stage), settings = std::move(settings), asking = std::move(asking)](
+          double x, uint64_t seed, const std::string& part) -> absl::StatusOr<Answers> {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    return BuildAndAskAll(trial, settings(x), asking, part);
+  };
+  return {.name = std::move(name), .fixed = fixed, .work = 2, .run = run};
 }
 
 Condition FeatureSearchCondition(std::shared_ptr<Stage> stage) {
@@ -52,8 +73,10 @@ std::vector<Job> Sweep::Jobs() const {
                               condition.run(value, static_cast<uint64_t>(seed), part));
           return ToResult(answers);
         };
-        jobs.push_back(
-            {.key = absl::StrCat(at, ", seed ", seed), .work = condition.work, .run = run});
+        jobs.push_back({.key = absl::StrCat(at, ", seed ", seed),
+                        .work = condition.work,
+                        .run = run,
+                        .kind = condition.name});
       }
     }
   }
@@ -74,17 +97,50 @@ Band Sweep::BandOf(const std::vector<JobResult>& results, size_t condition, size
   const size_t first = FirstJob(condition, x);
   std::vector<std::vector<double>> by_seed;
   for (size_t seed = 0; seed < static_cast<size_t>(seeds_); ++seed) {
-    by_seed.push_back(results[first + seed].at(metric));
+    const JobResult& result = results[first + seed];
+    if (!result.refused.empty()) return kNotMeasured;
+    by_seed.push_back(result.at(metric));
   }
   return BootstrapBand(by_seed, first);
 }
 
 void Sweep::TellUnanswered(const std::vector<JobResult>& results, std::vector<std::string>* words) {
   double unanswered = 0;
-  for (const JobResult& result : results) unanswered += result.at("unanswered")[0];
+  for (const JobResult& result : results) {
+    if (result.refused.empty()) unanswered += result.at("unanswered")[0];
+  }
   if (unanswered == 0) return;
   words->push_back(
       absl::StrCat(unanswered, " releases could not be aligned; they count as finding nothing."));
+}
+
+const std::string& Sweep::WhyRefused(const std::vector<JobResult>& results, size_t condition,
+                                     size_t x) const {
+  const size_t first = FirstJob(condition, x);
+  size_t seed = 0;
+  while (seed + 1 < static_cast<size_t>(seeds_) && results[first + seed].refused.empty()) ++seed;
+  return results[first + seed].refused;
+}
+
+void Sweep::TellRefused(const std::vector<JobResult>& results,
+                        std::vector<std::string>* words) const {
+  std::map<std::string, std::vector<std::string>> lines_by_reason;
+  for (size_t c = 0; c < conditions_.size(); ++c) {
+    const size_t count = conditions_[c].fixed ? 1 : xs_.size();
+    std::map<std::string, std::vector<std::string>> xs_by_reason;
+    for (size_t x = 0; x < count; ++x) {
+      const std::string& why = WhyRefused(results, c, x);
+      if (!why.empty()) xs_by_reason[why].push_back(Short(xs_[x]));
+    }
+    for (const auto& [why, xs] : xs_by_reason) {
+      const std::string at =
+          xs.size() == count ? "" : absl::StrCat(" at ", absl::StrJoin(xs, ", "));
+      lines_by_reason[why].push_back(absl::StrCat("\"", conditions_[c].name, "\"", at));
+    }
+  }
+  for (const auto& [why, lines] : lines_by_reason) {
+    words->push_back(absl::StrCat("Not measured: ", absl::StrJoin(lines, ", "), " (", why, ")."));
+  }
 }
 
 FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& metric) const {

@@ -76,6 +76,17 @@ std::vector<std::string> Words(const LeakageAttack& attack, const FigureSeries& 
 Figure Draw(const LeakageAttack& attack, const std::vector<JobResult>& results, size_t first,
             const Study& study) {
   const auto seeds = static_cast<size_t>(study.seeds);
+  Figure figure{.id = absl::StrCat("attack-", attack.id),
+                .title = attack.title,
+                .x = EpsilonAxis(),
+                .y = ShareAxis("share of targets"),
+                .panels = {FigurePanel{}},
+                .words = {attack.given}};
+  for (size_t i = first; i < first + (study.epsilons.size() + 1) * seeds; ++i) {
+    if (results[i].refused.empty()) continue;
+    figure.words.push_back(absl::StrCat("Not measured: ", results[i].refused, "."));
+    return figure;
+  }
   FigureSeries found{.name = "right answers", .points = {}};
   FigureSeries allowed{
       .name = "the guarantee allows", .mark = FigureSeries::Mark::kReference, .points = {}};
@@ -85,12 +96,7 @@ Figure Draw(const LeakageAttack& attack, const std::vector<JobResult>& results, 
     allowed.points.push_back({.x = epsilon, .y = Allowed(attack, epsilon, study.delta)});
   }
   const Band without_noise = ShareOfRight(results, first + study.epsilons.size() * seeds, seeds);
-  Figure figure{.id = absl::StrCat("attack-", attack.id),
-                .title = attack.title,
-                .x = EpsilonAxis(),
-                .y = ShareAxis("share of targets"),
-                .panels = {FigurePanel{}},
-                .words = Words(attack, found, without_noise, study)};
+  figure.words = Words(attack, found, without_noise, study);
   figure.panels[0].series = {
       found, Level("without noise", study.epsilons, without_noise.mean),
       Level("a guess", study.epsilons, 1 / static_cast<double>(attack.choices))};
@@ -116,7 +122,8 @@ std::vector<Job> JobsOf(const std::shared_ptr<Stage>& stage, const LeakageAttack
         PM_ASSIGN_OR_RETURN(std::vector<double> right, attack.attack(*scene, cost, part));
         return JobResult{{"right", std::move(right)}};
       };
-      jobs.push_back({.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run});
+      jobs.push_back(
+          {.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run, .kind = attack.id});
     }
   }
   return jobs;

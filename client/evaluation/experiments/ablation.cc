@@ -119,6 +119,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
                                  " and ", Short(mean(c, 1, recall)), " without noise."));
   }
   Sweep::TellUnanswered(results, &words);
+  sweep.TellRefused(results, &words);
   return words;
 }
 

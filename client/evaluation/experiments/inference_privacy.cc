@@ -49,6 +49,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
     }
   }
   Sweep::TellUnanswered(results, &words);
+  sweep.TellRefused(results, &words);
   words.push_back("The class is not hidden by any of these; slots are in place all the same.");
   return words;
 }

@@ -160,6 +160,7 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
       figure.words.push_back(CeilingInWords(study, classes));
     }
     Sweep::TellUnanswered(results, &figures[0].words);
+    sweep.TellRefused(results, &figures[0].words);
     const std::vector<std::string> lines = LinesInWords(baselines);
     figures[0].words.insert(figures[0].words.end(), lines.begin(), lines.end());
     return figures;

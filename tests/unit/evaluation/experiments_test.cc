@@ -8,6 +8,7 @@
 #include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
 #include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/experiments/tune.h"
 #include "client/evaluation/figure_parts.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -53,9 +54,33 @@ TEST(Convergence, SaysWhetherTheObjectiveRose) {
   const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
   EXPECT_EQ(objective.size(), 15u);
   bool rose = false;
-  for (size_t i = 1; i < objective.size(); ++i) rose |= objective[i].y > objective[i - 1].y;
+  for (size_t i = 1; i < objective.size(); ++i) {
+    rose |= objective[i].y > objective[i - 1].y + 1e-12 * std::abs(objective[i - 1].y);
+  }
   EXPECT_THAT(figures[1].words[1], HasSubstr(rose ? "is not monotone" : "never rose"));
-  EXPECT_THAT(figures[1].words[2], HasSubstr(Short(objective[4].y) + " after the fifth"));
+  EXPECT_THAT(figures[1].words[3], HasSubstr(Short(objective[4].y) + " after iteration 5"));
+}
+
+// The distance graph weighs with the labels' span: an iterate grows by a factor of about 1e14.
+Study OverflowingStudy() {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.start_stddev = 1e10;
+  for (int32_t& label : study.data.labels) label *= 100000;
+  return study;
+}
+
+TEST(Convergence, EndsTheObjectiveWhereItIsNoNumber) {
+  const Study study = OverflowingStudy();
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 2u);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  ASSERT_LT(objective.size(), 15u);
+  for (const FigurePoint& point : objective) EXPECT_TRUE(std::isfinite(point.y));
+  EXPECT_THAT(Joined(figures[1].words),
+              HasSubstr("After iteration " + std::to_string(objective.size()) +
+                        " the objective of a run is no finite number"));
 }
 
 TEST(Settings, AreTurnedOneAtATime) {
