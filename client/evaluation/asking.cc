@@ -126,16 +126,15 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
 absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits) {
-  // Start and dummies are drawn alike with any cost.
-  const PrivacyCost drawn = cost.value_or(PrivacyCost{.epsilon = 1, .delta = 1e-5});
-  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, drawn, bits));
   if (cost) {
+    PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
     return Released{.rows = std::move(released.back()),
                     .start = part.start,
                     .noise_stddev = part.noise.mechanism->noise_stddev()};
   }
+  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawStartAndDummies(joint, bits));
   const BorderedAffinity graph = FeatureGraph(joint, SlotRows(joint, part, slot, unit_features));
   return Released{.rows = PrivateIteration(joint, part.start, graph).cast<float>(),
                   .start = part.start};

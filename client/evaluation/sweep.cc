@@ -127,19 +127,21 @@ void Sweep::TellRefused(const std::vector<JobResult>& results,
   std::map<std::string, std::vector<std::string>> lines_by_reason;
   for (size_t c = 0; c < conditions_.size(); ++c) {
     const size_t count = conditions_[c].fixed ? 1 : xs_.size();
-    std::map<std::string, std::vector<std::string>> xs_by_reason;
+    std::string reason;  // the first; others differ in their numbers
+    std::vector<std::string> xs;
     for (size_t x = 0; x < count; ++x) {
       const std::string& why = WhyRefused(results, c, x);
-      if (!why.empty()) xs_by_reason[why].push_back(Short(xs_[x]));
+      if (why.empty()) continue;
+      if (reason.empty()) reason = why;
+      xs.push_back(Short(xs_[x]));
     }
-    for (const auto& [why, xs] : xs_by_reason) {
-      const std::string at =
-          xs.size() == count ? "" : absl::StrCat(" at ", absl::StrJoin(xs, ", "));
-      lines_by_reason[why].push_back(absl::StrCat("\"", conditions_[c].name, "\"", at));
-    }
+    if (xs.empty()) continue;
+    const std::string at = xs.size() == count ? "" : absl::StrCat(" at ", absl::StrJoin(xs, ", "));
+    lines_by_reason[reason].push_back(absl::StrCat("\"", conditions_[c].name, "\"", at));
   }
-  for (const auto& [why, lines] : lines_by_reason) {
-    words->push_back(absl::StrCat("Not measured: ", absl::StrJoin(lines, ", "), " (", why, ")."));
+  for (const auto& [reason, lines] : lines_by_reason) {
+    words->push_back(
+        absl::StrCat("Not measured: ", absl::StrJoin(lines, ", "), " (", reason, ")."));
   }
 }
 

@@ -62,7 +62,8 @@ class Sweep {
   // Adds a sentence where some releases, of all conditions and xs together, were not answered.
   static void TellUnanswered(const std::vector<JobResult>& results,
                              std::vector<std::string>* words);
-  // Adds a sentence for every reason why conditions were refused, at some xs or at all.
+  // Adds a sentence for every reason why conditions were refused, at some xs or at all: of each
+  // condition the first.
   void TellRefused(const std::vector<JobResult>& results, std::vector<std::string>* words) const;
   // One series a condition: a line over the xs, or a dashed reference.
   FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;

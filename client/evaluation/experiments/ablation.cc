@@ -1,5 +1,6 @@
 #include "client/evaluation/experiments/ablation.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,6 +100,7 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
   };
   for (const Metric& metric : MetricsAt(study.k)) {
     const double whole = mean(kAsItIs, 0, metric);
+    if (std::isnan(whole)) continue;  // refused
     words.push_back(absl::StrCat(
         "The label alone gives ", Ratio(mean(kRandomFeature, 0, metric), whole), " of the ",
         metric.name, " here: ", Short(whole), " with the target's own feature, ",
@@ -107,13 +109,16 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
         "."));
   }
   const Metric recall = MetricsAt(study.k)[0];
-  words.push_back(absl::StrCat("Without slots ", recall.name, " is ",
-                               Short(mean(kNoSlots, 0, recall)), " instead of ",
-                               Short(mean(kAsItIs, 0, recall)),
-                               ", and the target's class is told openly: the label graph of such a "
-                               "release has the target's label in it, so its noise guarantees "
-                               "nothing about the class."));
+  if (!std::isnan(mean(kNoSlots, 0, recall))) {
+    words.push_back(
+        absl::StrCat("Without slots ", recall.name, " is ", Short(mean(kNoSlots, 0, recall)),
+                     " instead of ", Short(mean(kAsItIs, 0, recall)),
+                     ", and the target's class is told openly: the label graph of such a "
+                     "release has the target's label in it, so its noise guarantees "
+                     "nothing about the class."));
+  }
   for (size_t c = kNoSlots + 1; c < sweep.conditions().size(); ++c) {
+    if (std::isnan(mean(c, 0, recall)) && std::isnan(mean(c, 1, recall))) continue;  // refused
     words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, " ", recall.name, " is ",
                                  Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
                                  " and ", Short(mean(c, 1, recall)), " without noise."));

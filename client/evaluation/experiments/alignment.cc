@@ -121,8 +121,8 @@ void DrawAt(double epsilon, absl::Span<const JobResult> releases, Figure* figure
   }
   if (aligned < releases.size()) {
     figure->words.push_back(absl::StrCat("At ", at, " ", releases.size() - aligned, " of ",
-                                         releases.size(), " releases could not be aligned (", why,
-                                         ")."));
+                                         releases.size(),
+                                         " releases could not be made or aligned (", why, ")."));
   }
 }
 

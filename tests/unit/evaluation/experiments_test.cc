@@ -1,4 +1,5 @@
 // Every experiment draws what it promises, and its words have the plots' numbers.
+#include <algorithm>
 #include <cmath>
 
 #include "client/evaluation/experiments/ablation.h"
@@ -42,6 +43,27 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   EXPECT_THAT(figure.words[0],
               StartsWith("The label alone gives " + Short(bars.points[1].y / bars.points[0].y) +
                          " of the recall@4 here"));
+}
+
+// Over s^2, unit vectors that point away from each other have an affinity so small at this
+// bandwidth that noise which hides everything fits no float.
+TEST(Ablation, DropsAKernelWithWhichNothingCanBeProven) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = .2;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAblationExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  const std::string words = Joined(figures[0].words);
+  EXPECT_THAT(words, HasSubstr("Not measured: \"kernel over s^2\" at 1 (values of up to"));
+  EXPECT_THAT(words, HasSubstr("With kernel over s^2 recall@4 is not known at epsilon 1 and "));
+  const FigurePanel& panel = figures[0].panels[0];
+  const auto& categories = figures[0].x.categories;
+  const auto bar = static_cast<size_t>(
+      std::find(categories.begin(), categories.end(), "kernel over s^2") - categories.begin());
+  ASSERT_LT(bar, categories.size());
+  EXPECT_TRUE(std::isnan(SeriesNamed(panel, "epsilon 1").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "without noise").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "epsilon 1").points[0].y));
 }
 
 TEST(Convergence, SaysWhetherTheObjectiveRose) {
@@ -140,6 +162,20 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   EXPECT_LT(distance(4), distance(3));
   EXPECT_EQ(server.size(), 40u);  // 10 of 20 classes, 4 anchors each
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
+}
+
+// So many iterations at such an alpha leave one direction: every anchor on a line.
+TEST(Alignment, CountsReleasesThatCannotBeAligned) {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.steps = 1000;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_TRUE(figures[0].panels.empty());
+  ASSERT_EQ(figures[0].words.size(), 2u);
+  EXPECT_THAT(figures[0].words[0],
+              StartsWith("At epsilon 0.1 2 of 2 releases could not be made or aligned (alignment"));
 }
 
 TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {

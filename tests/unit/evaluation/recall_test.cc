@@ -1,5 +1,7 @@
 #include "client/evaluation/experiments/recall.h"
 
+#include <cmath>
+
 #include "client/evaluation/figure_parts.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -79,6 +81,29 @@ TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
   const std::string words = Joined(figures_->at(0).words);
   EXPECT_THAT(words, HasSubstr("What labels protects: the features."));
   EXPECT_THAT(words, testing::Not(HasSubstr("What everything protects")));
+}
+
+// The papers print their bounds for one kernel alone: with another, lines that follow them have no
+// points, a sentence says why, and the rest is as ever.
+TEST(RecallWithAnotherKernel, LeavesOutWhatThePapersDoNotPrint) {
+  Study study = SmallStudy();
+  study.settings.kernel = KernelConvention::kSigma;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeRecallExperiment(std::make_shared<Stage>(study), {}), study);
+  ASSERT_EQ(figures.size(), 3u);
+  for (const Figure& figure : figures) {
+    for (const char* refused : {"published-gaussian", "published-laplace"}) {
+      const auto name = std::string("PrivateMail, ") + refused;
+      for (const FigurePoint& point : SeriesNamed(figure.panels[0], name).points) {
+        EXPECT_TRUE(std::isnan(point.y)) << name;
+      }
+    }
+    const FigureSeries& proven = SeriesNamed(figure.panels[0], "PrivateMail, gaussian");
+    for (const FigurePoint& point : proven.points) EXPECT_TRUE(std::isfinite(point.y));
+  }
+  EXPECT_THAT(Joined(figures[0].words), HasSubstr("Not measured: "));
+  EXPECT_THAT(Joined(figures[0].words),
+              HasSubstr("\"PrivateMail, published-laplace\" (the papers print their bounds"));
 }
 
 }  // namespace

@@ -165,9 +165,7 @@ TEST(Runner, EstimatesByHowLongJobsOfEachKindTook) {
       experiment.jobs.push_back({.key = absl::StrCat(kind, i), .run = run, .kind = kind});
     }
   }
-  experiment.draw = [](const std::vector<JobResult>& /*results*/) {
-    return std::vector<Figure>{};
-  };
+  experiment.draw = [](const std::vector<JobResult>& /*results*/) { return std::vector<Figure>{}; };
   std::map<int64_t, double> left;
   const RunOptions options{
       .folder = folder.path(), .study = "s", .progress = [&](const RunProgress& progress) {
