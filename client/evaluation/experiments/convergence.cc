@@ -183,10 +183,11 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
   for (const Metric& metric : MetricsAt(study.k)) {
     figure.panels.push_back(sweep.PanelOf(results, metric));
   }
-  for (const FigureSeries& series : figure.panels[0].series) {
-    if (series.mark == FigureSeries::Mark::kReference) continue;
+  for (size_t c = 0; c < 2; ++c) {
+    const FigureSeries& series = figure.panels[0].series[c];
     if (std::isnan(series.points.front().y)) continue;  // refused
-    figure.words.push_back(ReachedInWords(series.name, recall.name, series.points));
+    const std::string line = absl::StrCat(c == 0 ? "at " : "", series.name);
+    figure.words.push_back(ReachedInWords(line, recall.name, series.points));
   }
   figure.words.push_back(
       "Each T is a run of its own, whose start and noise are its own, too: the lines are no "

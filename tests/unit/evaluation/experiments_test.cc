@@ -1,6 +1,7 @@
 // Every experiment draws what it promises, and its words have the plots' numbers.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
@@ -16,10 +17,10 @@
 namespace privatemail {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::StartsWith;
 
 std::shared_ptr<Stage> SmallStage() { return std::make_shared<Stage>(SmallStudy()); }
@@ -178,14 +179,19 @@ TEST(Alignment, CountsReleasesThatCannotBeAligned) {
               StartsWith("At epsilon 0.1 2 of 2 releases could not be made or aligned (alignment"));
 }
 
-TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {
+TEST(InferencePrivacy, HasThreeMechanismsTwoQuantitiesAndAFamilyOfRadii) {
   const std::vector<Figure> figures =
       FiguresOf(MakeInferencePrivacyExperiment(SmallStage()), SmallStudy());
-  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures.size(), 3u);
   for (const Figure& figure : figures) {
     ExpectSound(figure);
-    EXPECT_THAT(NamesOf(figure.panels[0]),
-                ElementsAre("lap-output", "gauss-output", "gauss-input", "without noise"));
+    std::vector<std::string> lines = {"lap-output", "gauss-output", "gauss-input"};
+    if (figure.id == "inference-privacy-radii") {
+      lines = {"gauss-output, radius 0.1", "gauss-output, radius 0.2", "gauss-output, radius 0.5",
+               "gauss-output, radius 1"};
+    }
+    lines.emplace_back("without noise");
+    EXPECT_EQ(NamesOf(figure.panels[0]), lines);
     EXPECT_THAT(Joined(figure.words),
                 HasSubstr(Short(figure.panels[0].series[0].points[0].y) + " ("));
   }
@@ -209,8 +215,42 @@ TEST(BoundedGaussian, PrintsTheDocumentsVariances) {
     EXPECT_NEAR(printed.points[i].y, variance, 1e-5 * variance) << epsilon;
     EXPECT_LT(exact.points[i].y, printed.points[i].y);
   }
-  EXPECT_THAT(NamesOf(figures[0].panels[0]), Contains("unbounded, classical formula"));
   EXPECT_THAT(figures[0].words[0], HasSubstr(Short(exact.points[0].y)));
+  EXPECT_THAT(figures[0].words[0], Not(HasSubstr("not proven")));
+  EXPECT_THAT(figures[0].words[1], HasSubstr("not proven from epsilon 1 on"));
+}
+
+TEST(BoundedGaussian, PrintsTheVariancesThatTheDocumentComparesWith) {
+  const std::vector<Figure> figures = FiguresOf(MakeBoundedGaussianExperiment(1e-5), SmallStudy());
+  const FigureSeries& generalised =
+      SeriesNamed(figures.at(0).panels[0], "generalised Gaussian, as published");
+  const std::map<double, double> table = {{.1, 1320}, {.5, 264},   {1, 132}, {1.5, 88},
+                                          {2, 66},    {2.5, 52.8}, {3, 44}};
+  size_t found = 0;
+  for (const FigurePoint& point : generalised.points) {
+    const auto row = table.find(point.x);
+    if (row == table.end()) continue;
+    ++found;
+    EXPECT_NEAR(point.y, row->second, 1e-9) << point.x;
+  }
+  EXPECT_EQ(found, table.size());
+}
+
+TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  for (const double epsilon : {1e-7, 2e6, std::nan("")}) {
+    Study study = SmallStudy();
+    study.epsilons = {epsilon};
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilons must be between 1e-06 and 1e+06"));
+    study = SmallStudy();
+    study.epsilon = epsilon;
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilon must be between 1e-06 and 1e+06"));
+  }
+  Study study = SmallStudy();
+  study.epsilons = {1e-6, 1e6};
+  EXPECT_THAT(Validate(study), IsOk());
+  study.delta = 1e-310;
+  EXPECT_THAT(Validate(study), FailsWith(code, "--delta must be between"));
 }
 
 TEST(Experiments, AreFoundByName) {
