@@ -32,7 +32,7 @@ void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--data", options->data,
                  "Folder of the preset's image set as it is distributed; cifar100: also test.bin");
   app.add_option("--onnx", options->onnx, "Model for images; the built-in descriptor if absent");
-  app.add_option("--input-size", options->input_size, "The model's input, WIDTHxHEIGHT")
+  app.add_option("--input-size", options->input_size, "The input of --onnx, WIDTHxHEIGHT")
       ->capture_default_str();
   app.add_option("--classes", options->classes,
                  "all, first or second half of the classes by number; the preset's (second, "
@@ -51,7 +51,8 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--gallery-per-class", study.sizes.gallery_per_class, "At most")
       ->capture_default_str();
   app.add_option("-k", study.k, "Items that come back")->capture_default_str();
-  cli::AddNumbers(&app, "--epsilons", &study.epsilons, "Ascending, for what is drawn against it")
+  cli::AddNumbers(&app, "--epsilons", &study.epsilons,
+                  "Ascending, from 1e-6 to 1e6, for what is drawn against it")
       ->default_str("0.01,0.03,0.1,0.3,1,3,10");
   app.add_option("--epsilon", study.epsilon, "Where there is one only")->capture_default_str();
   app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
@@ -216,7 +217,8 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_flag("--attacks", options->attacks, "The leakage report, too");
   app.add_flag("--tune", options->tune,
                "Instead: search for settings on these data alone. If they are a collection's "
-               "public anchors, that spends no budget");
+               "public anchors, that spends no budget. Tries values of --dim, --bandwidth and "
+               "--steps, and of --alpha around what is given");
   AddSizeOptions(app, options);
   AddSettings(app, options);
 }
@@ -237,7 +239,8 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   }
   study.about = absl::StrCat(study.data.features.rows(), " rows of ", study.data.features.cols(),
                              " values, ", CountClasses(study.data), " classes");
-  if (all.skipped > 0) absl::StrAppend(&study.about, "; ", all.skipped, " files or folders left out");
+  if (all.skipped > 0)
+    absl::StrAppend(&study.about, "; ", all.skipped, " files or folders left out");
   return study;
 }
 

@@ -133,7 +133,8 @@ int main(int argc, char** argv) {
       "leaks");
   app.set_version_flag("--version", "privatemail-evaluate " PRIVATEMAIL_VERSION);
   app.footer(
-      "Exit codes: 0 done, 1 failed, 2 the command line was not understood or a value or file that "
+      "Exit codes: 0 done, 1 failed or a figure could not be drawn, 2 the command line was not "
+      "understood or a value or file that "
       "it gives is not valid.");
   privatemail::EvaluationOptions options;
   privatemail::AddEvaluationOptions(app, &options);

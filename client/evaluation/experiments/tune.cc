@@ -138,8 +138,8 @@ absl::StatusOr<std::vector<std::string>> Words(const Sweep& sweep, const std::ve
       absl::StrCat("The best at epsilon ", Short(study.epsilon), " is ", best.flags, "."),
       std::move(again),
       absl::StrCat("The bars are of the splits that chose, where the best of ", ranked.size(),
-                   " looks better than it is. The least precision@", study.k, " among them is ",
-                   WithBand(worst->precision), ", with ", worst->flags, "."),
+                   " tends to look better than it is. The least precision@", study.k,
+                   " among them is ", WithBand(worst->precision), ", with ", worst->flags, "."),
       absl::StrCat("Of every class ", study.sizes.anchors_per_class,
                    " rows were anchors here. With another number of anchors, as in the "
                    "collection that the settings are for, a release has other noise.")};

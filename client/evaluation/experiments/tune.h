@@ -17,8 +17,8 @@ absl::StatusOr<Study> TuningStudy(const Study& study);
 
 // A grid over embedding_dim, alpha, kernel_bandwidth and steps. The figure has the ten best, each
 // of the highest fidelity@k among those whose precision@k at the study's epsilon is within a
-// hundredth of the best that is left. Since the best of many looks better than it is, its words
-// have its scores on as many fresh splits, asked while it is drawn. stage: of TuningStudy.
+// hundredth of the best that is left. Since the best of many tends to look better than it is, its
+// words have its scores on as many fresh splits, asked while it is drawn. stage: of TuningStudy.
 Experiment MakeTuneExperiment(std::shared_ptr<Stage> stage);
 
 }  // namespace privatemail
