@@ -20,6 +20,7 @@
 namespace privatemail {
 namespace {
 
+constexpr char kName[] = "tune";
 constexpr size_t kShown = 10;
 constexpr double kAsGood = .01;  // in precision
 
@@ -94,9 +95,9 @@ absl::StatusOr<std::string> ScoredAgain(const Condition& best, const Study& stud
   std::vector<std::vector<double>> fidelity = precision;
   const auto ask = [&](int i, SharedWork& /*shared*/) -> absl::Status {
     const auto at = static_cast<size_t>(i);
-    PM_ASSIGN_OR_RETURN(
-        const Answers answers,
-        best.run(0, static_cast<uint64_t>(study.seeds) + at + 1, "tune, the best again"));
+    PM_ASSIGN_OR_RETURN(const Answers answers,
+                        best.run(0, static_cast<uint64_t>(study.seeds) + at + 1,
+                                 absl::StrCat(kName, "/", best.name)));
     precision[at] = answers.class_share;
     fidelity[at] = answers.fidelity;
     return absl::OkStatus();
@@ -148,7 +149,7 @@ absl::StatusOr<std::vector<std::string>> Words(const Sweep& sweep, const std::ve
 absl::StatusOr<Figure> Draw(const Sweep& sweep, const std::vector<JobResult>& results,
                             const Study& study) {
   const std::vector<Tried> ranked = Ranked(sweep, results);
-  Figure figure{.id = "tune",
+  Figure figure{.id = kName,
                 .title = absl::StrCat("The best of ", sweep.conditions().size(),
                                       " settings, on the rows given alone"),
                 .x = {},
@@ -198,13 +199,13 @@ Experiment MakeTuneExperiment(std::shared_ptr<Stage> stage) {
         FlagsOf(settings), stage, [settings](double /*x*/) { return settings; },
         {.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta}}, /*fixed=*/true));
   }
-  const Sweep sweep("tune", std::move(conditions), {0}, study.seeds);
+  const Sweep sweep(kName, std::move(conditions), {0}, study.seeds);
   const auto draw =
       [stage, sweep](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
     PM_ASSIGN_OR_RETURN(Figure figure, Draw(sweep, results, stage->study()));
     return std::vector<Figure>{std::move(figure)};
   };
-  return {.name = "tune", .jobs = sweep.Jobs(), .draw = draw};
+  return {.name = kName, .jobs = sweep.Jobs(), .draw = draw};
 }
 
 }  // namespace privatemail
