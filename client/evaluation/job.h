@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -20,6 +21,8 @@ using JobResult = std::map<std::string, std::vector<double>>;
 struct Job {
   std::string key;  // all of its settings that are not the study's
   double work = 1;  // how long it takes, in whatever unit all jobs of a run have: for estimates
+  // Jobs of one split run one after the other, since they share what is made of it; 0: of none.
+  uint64_t split = 0;
   std::function<absl::StatusOr<JobResult>()> run;  // called from any thread
 };
 

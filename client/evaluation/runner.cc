@@ -1,5 +1,6 @@
 #include "client/evaluation/runner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -123,8 +124,13 @@ absl::Status RunJobs(const RunOptions& options, std::vector<Place>& places) {
       return absl::OkStatus();
     };
   }
+  std::vector<Place*> order;
+  for (Place& place : places) order.push_back(&place);
+  std::stable_sort(order.begin(), order.end(), [](const Place* one, const Place* other) {
+    return one->job->split < other->job->split;
+  });
   const auto run = [&](int i, SharedWork& /*shared*/) -> absl::Status {
-    Place& place = places[static_cast<size_t>(i)];
+    Place& place = *order[static_cast<size_t>(i)];
     std::optional<JobResult> kept = Kept(place);
     if (kept) {
       place.result = *std::move(kept);

@@ -52,8 +52,10 @@ std::vector<Job> Sweep::Jobs() const {
                               condition.run(value, static_cast<uint64_t>(seed), part));
           return ToResult(answers);
         };
-        jobs.push_back(
-            {.key = absl::StrCat(at, ", seed ", seed), .work = condition.work, .run = run});
+        jobs.push_back({.key = absl::StrCat(at, ", seed ", seed),
+                        .work = condition.work,
+                        .split = static_cast<uint64_t>(seed),
+                        .run = run});
       }
     }
   }
