@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -25,6 +26,8 @@ struct Job {
   // How long it takes beside others of its kind, and until one of them is done, beside all jobs of
   // the run: for estimates.
   double work = 1;
+  // Jobs of one split run one after the other, since they share what is made of it; 0: of none.
+  uint64_t split = 0;
   std::function<absl::StatusOr<JobResult>()> run;  // called from any thread
   std::string kind = {};                           // within its experiment
 };

@@ -168,8 +168,8 @@ class Meter {
   std::map<std::string, Taken> kinds_;
 };
 
-// What is not kept: the first of every kind before all others, so that it is soon known how long
-// each takes.
+// What is not kept, by split: the first of every kind before all others, so that it is soon known
+// how long each takes.
 std::vector<Place*> ToRun(std::vector<Place>& places) {
   std::vector<Place*> to_run;
   for (Place& place : places) {
@@ -179,6 +179,9 @@ std::vector<Place*> ToRun(std::vector<Place>& places) {
       to_run.push_back(&place);
     }
   }
+  std::stable_sort(to_run.begin(), to_run.end(), [](const Place* one, const Place* other) {
+    return one->job->split < other->job->split;
+  });
   std::set<std::string> kinds;
   std::stable_partition(to_run.begin(), to_run.end(),
                         [&](const Place* place) { return kinds.insert(place->Kind()).second; });

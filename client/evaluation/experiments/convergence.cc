@@ -13,7 +13,6 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/plan_affinity.h"
 #include "common/numerics/smlq.h"
 #include "server/embedding/embed.h"
 
@@ -39,16 +38,11 @@ absl::StatusOr<JobResult> Objectives(Stage& stage, uint64_t seed) {
   const DataSplit& split = scene->trial->split;
   const PublicParameters& parameters = scene->joint.parameters;
   const EmbeddingSettings& settings = parameters.settings;
-  Matrix rows(split.gallery.features.rows() + split.anchors.features.rows(),
-              split.gallery.features.cols());
-  rows << split.gallery.features, split.anchors.features;
   std::vector<int32_t> labels = split.gallery.labels;
   labels.insert(labels.end(), split.anchors.labels.begin(), split.anchors.labels.end());
-  const Eigen::Index n = rows.rows();
+  const auto n = static_cast<Eigen::Index>(labels.size());
   const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
-  const auto feature_graph =
-      MakeAffinity(PlanEmbedding(parameters, n), std::make_shared<MatrixPoints>(std::move(rows)),
-                   settings.KernelDenominator());
+  PM_ASSIGN_OR_RETURN(const auto feature_graph, ServersGraph(*scene->trial, parameters));
   Matrix z =
       DeterministicStart(Fingerprint(parameters), n, settings.embedding_dim, settings.start_stddev);
   JobResult result = {{"as_defined", {}}, {"scaled", {}}};
@@ -211,9 +205,10 @@ Experiment MakeConvergenceExperiment(std::shared_ptr<Stage> stage) {
   const size_t of_scores = experiment.jobs.size();
   for (int64_t seed = 1; seed <= study.seeds; ++seed) {
     experiment.jobs.push_back(
-        {.key = absl::StrCat("objective, seed ", seed), .work = 3, .run = [stage, seed] {
-           return Objectives(*stage, static_cast<uint64_t>(seed));
-         }});
+        {.key = absl::StrCat("objective, seed ", seed),
+         .work = 3,
+         .split = static_cast<uint64_t>(seed),
+         .run = [stage, seed] { return Objectives(*stage, static_cast<uint64_t>(seed)); }});
   }
   experiment.draw =
       [stage, sweep,
