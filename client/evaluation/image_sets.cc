@@ -188,7 +188,9 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
                      rejected[0].id, ": ", rejected[0].reason));
   }
   for (const FolderImage& image : folder.images) labels.push_back(image.label);
-  return LabelRows(features, std::move(labels));
+  PM_ASSIGN_OR_RETURN(LabelledRows rows, LabelRows(features, std::move(labels)));
+  rows.class_names = folder.class_names;
+  return rows;
 }
 
 }  // namespace privatemail

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/numbers.h"
+#include "client/evaluation/about.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/experiments/library_baselines.h"
@@ -24,7 +25,6 @@
 #include "client/evaluation/report/check_figure.h"
 #include "client/evaluation/report/write_report.h"
 #include "client/evaluation/runner.h"
-#include "client/evaluation/split.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -61,25 +61,6 @@ absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& o
                                           trial->split.gallery.features.rows()));
 }
 
-// What was measured, for the head of the report.
-std::vector<std::pair<std::string, std::string>> About(const Study& study, const DataSplit& split,
-                                                       const std::vector<std::string>& undrawable) {
-  const auto rows = [](const LabelledRows& part) { return absl::StrCat(part.features.rows()); };
-  std::vector<std::pair<std::string, std::string>> about = {
-      {"Data", study.about},
-      {"Rows x dimensions",
-       absl::StrCat(study.data.features.rows(), " x ", study.data.features.cols(), ", ",
-                    CountClasses(study.data), " classes")},
-      {"Anchors, gallery, targets", absl::StrCat(rows(split.anchors), ", ", rows(split.gallery),
-                                                 ", ", rows(split.targets), " in every split")},
-      {"Retrieved", absl::StrCat("k = ", study.k)},
-      {"Splits", absl::StrCat(study.seeds, ", each with noise of its own")},
-      {"Bands", "95 % bootstrap over targets and splits"},
-      {"Noise", "seeded: it can be drawn again, and was never released"}};
-  for (const std::string& why : undrawable) about.emplace_back("Not drawn", why);
-  return about;
-}
-
 absl::Status Evaluate(const EvaluationOptions& options) {
   if (options.out.empty()) return absl::InvalidArgumentError("--out must be given");
   PM_ASSIGN_OR_RETURN(Study study, StudyOf(options));
@@ -101,12 +82,14 @@ absl::Status Evaluate(const EvaluationOptions& options) {
     for (const std::string& sentence : figure.words) std::cout << "- " << sentence << "\n";
     std::cout << "\n";
   }
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(1));
+  PM_ASSIGN_OR_RETURN(auto about, About(stage->study()));
   const std::vector<std::string> undrawable = TakeOutUndrawable(&figures);
+  for (const std::string& why : undrawable) about.emplace_back("Not drawn", why);
   PM_RETURN_IF_ERROR(
-      WriteReport(options.out, {.title = options.tune ? "Settings, tried on the anchors alone"
+      WriteReport(options.out, {.title = options.tune ? "Settings, tried on the rows given"
                                                       : "What PrivateMail finds, and what it takes",
-                                .about = About(stage->study(), trial->split, undrawable),
+                                .about = about,
+                                .settings = SettingsOf(stage->study()),
                                 .figures = figures}));
   std::cout << "report: " << options.out << "/index.html\n";
   if (undrawable.empty()) return absl::OkStatus();

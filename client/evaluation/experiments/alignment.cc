@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/evaluation/asking.h"
@@ -26,7 +27,7 @@ std::vector<double> ChosenEpsilons(const Study& study) {
   return {chosen.begin(), chosen.end()};
 }
 
-// x, y and class of every row that is drawn, one after the other.
+// x, y and the place among the chosen classes of every row that is drawn, one after the other.
 class Dots {
  public:
   explicit Dots(const std::vector<int32_t>& labels) {
@@ -35,6 +36,8 @@ class Dots {
     const size_t count = std::min(kMostClasses, all.size());
     for (size_t i = 0; i < count; ++i) classes_.push_back(all[i * all.size() / count]);
   }
+
+  const std::vector<int32_t>& classes() const { return classes_; }
 
   std::vector<double> Of(const Matrix& rows, const std::vector<int32_t>& labels) const {
     std::vector<double> dots;
@@ -80,19 +83,23 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
                    {"slots_after", dots.Of(map.Apply(slots), labels)}};
 }
 
-FigureSeries Scatter(std::string name, const std::vector<double>& dots) {
+FigureSeries Scatter(std::string name, const std::vector<double>& dots,
+                     const std::vector<int32_t>& classes) {
   FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter, .points = {}};
   for (size_t i = 0; i < dots.size(); i += 3) {
     FigurePoint& point = series.points.emplace_back();
     point.x = dots[i];
     point.y = dots[i + 1];
-    point.group = static_cast<int32_t>(dots[i + 2]);
+    point.group = classes[static_cast<size_t>(dots[i + 2])];
   }
   return series;
 }
 
 // Two panels of the first of these releases that could be aligned, and a sentence about all.
-void DrawAt(double epsilon, absl::Span<const JobResult> releases, Figure* figure) {
+void DrawAt(
+    double epsilon, absl::Span<const JobResult> releases,
+    absl::FunctionRef<FigureSeries(const char* name, const std::vector<double>& dots)> scatter,
+    Figure* figure) {
   const JobResult* shown = nullptr;
   std::string why;
   size_t aligned = 0;
@@ -111,8 +118,8 @@ void DrawAt(double epsilon, absl::Span<const JobResult> releases, Figure* figure
     for (const char* when : {"before", "after"}) {
       figure->panels.push_back(
           {.title = absl::StrCat(at, ", ", when, " alignment"),
-           .series = {Scatter("anchors", shown->at(absl::StrCat("anchors_", when))),
-                      Scatter("slots", shown->at(absl::StrCat("slots_", when)))}});
+           .series = {scatter("anchors", shown->at(absl::StrCat("anchors_", when))),
+                      scatter("slots", shown->at(absl::StrCat("slots_", when)))}});
     }
     figure->words.push_back(
         absl::StrCat("At ", at, " the anchors' residual under the alignment is ",
@@ -135,16 +142,25 @@ Figure Draw(const Study& study, const std::vector<JobResult>& results) {
                 .words = {}};
   figure.x.label = "first coordinate";
   figure.y.label = "second coordinate";
+  const std::vector<int32_t> classes = Dots(study.data.labels).classes();
+  for (const int32_t label : classes) {
+    if (!study.data.class_names.empty()) {
+      figure.class_names[label] = study.data.class_names[static_cast<size_t>(label)];
+    }
+  }
+  const auto scatter = [&](const char* name, const std::vector<double>& dots) {
+    return Scatter(name, dots, classes);
+  };
   const auto first = std::find_if(results.begin(), results.end(),
                                   [](const JobResult& result) { return result.refused.empty(); });
   if (first != results.end()) {
     figure.panels.push_back(
-        {.title = "the server's anchors", .series = {Scatter("anchors", first->at("server"))}});
+        {.title = "the server's anchors", .series = {scatter("anchors", first->at("server"))}});
   }
   const std::vector<double> epsilons = ChosenEpsilons(study);
   const auto seeds = static_cast<size_t>(study.seeds);
   for (size_t e = 0; e < epsilons.size(); ++e) {
-    DrawAt(epsilons[e], absl::MakeConstSpan(results).subspan(e * seeds, seeds), &figure);
+    DrawAt(epsilons[e], absl::MakeConstSpan(results).subspan(e * seeds, seeds), scatter, &figure);
   }
   return figure;
 }

@@ -110,14 +110,15 @@ FigureSeries MeanObjective(const std::vector<JobResult>& results) {
   return series;
 }
 
-// "As drawn it is 3 after iteration 1, 2 after iteration 5, 1 after iteration 15."
+// "As drawn it is 3 after iteration 1, 2 after iteration 5, 1 after iteration 15, as a mean over
+// runs."
 std::string AsDrawn(const std::vector<FigurePoint>& points) {
   std::vector<std::string> values;
   for (size_t i = 0; i < points.size(); ++i) {
     if (i != 0 && i != 4 && i + 1 != points.size()) continue;
     values.push_back(absl::StrCat(Short(points[i].y), " after iteration ", i + 1));
   }
-  return absl::StrCat("As drawn it is ", absl::StrJoin(values, ", "), ".");
+  return absl::StrCat("As drawn it is ", absl::StrJoin(values, ", "), ", as a mean over runs.");
 }
 
 Figure DrawObjective(std::vector<JobResult> results) {
@@ -128,7 +129,7 @@ Figure DrawObjective(std::vector<JobResult> results) {
                 .panels = {FigurePanel{}},
                 .words = {}};
   figure.x.label = "iterations";
-  figure.y.label = "objective at norm sqrt(n), divided by n; the band is from run to run";
+  figure.y.label = "objective at norm sqrt(n), divided by n";
   for (const JobResult& result : results) {
     if (result.refused.empty()) continue;
     figure.words.push_back(absl::StrCat("Not measured in every run: ", result.refused, "."));
@@ -148,6 +149,8 @@ Figure DrawObjective(std::vector<JobResult> results) {
                                         " the objective of a run is no finite number any more: "
                                         "the series ends there."));
   }
+  figure.words.push_back(absl::StrCat("Band: from the least to the greatest of ", results.size(),
+                                      " runs, one a split."));
   return figure;
 }
 
@@ -186,8 +189,7 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
   figure.words.push_back(
       "Each T is a run of its own, whose start and noise are its own, too: the lines are no "
       "trajectories.");
-  Sweep::TellUnanswered(results, &figure.words);
-  sweep.TellRefused(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 

@@ -88,8 +88,7 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
                                         Short(least->x), " and ", Short(most->y), " at ",
                                         Short(most->x), "."));
   }
-  Sweep::TellUnanswered(results, &figure.words);
-  sweep.TellRefused(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 

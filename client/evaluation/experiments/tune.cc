@@ -108,9 +108,8 @@ absl::StatusOr<std::string> ScoredAgain(const Condition& best, const Study& stud
   }
   PM_RETURN_IF_ERROR(status);
   return absl::StrCat("On ", study.seeds, " fresh splits, which had no part in the choice, its ",
-                      "precision@", study.k, " is ", WithBand(BootstrapBand(precision, 1)),
-                      " and its fidelity@", study.k, " ", WithBand(BootstrapBand(fidelity, 1)),
-                      ".");
+                      "precision@", study.k, " is ", WithBand(BandOfScores(precision, 1)),
+                      " and its fidelity@", study.k, " ", WithBand(BandOfScores(fidelity, 1)), ".");
 }
 
 FigurePanel BestOf(const std::vector<Tried>& ranked, int64_t k) {
@@ -167,8 +166,7 @@ absl::StatusOr<Figure> Draw(const Sweep& sweep, const std::vector<JobResult>& re
   figure.words.push_back(
       "Only the rows given were read; if they are a collection's public anchors, this spends no "
       "budget.");
-  Sweep::TellUnanswered(results, &figure.words);
-  sweep.TellRefused(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 
