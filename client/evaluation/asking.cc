@@ -194,7 +194,13 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, co
 Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets) {
   Answers answers;
   const auto found = NearestOf(targets, gallery, trial.k);
+  const bool searchable = gallery.allFinite();
   for (size_t i = 0; i < found.size(); ++i) {
+    if (!searchable || !targets.row(static_cast<Eigen::Index>(i)).allFinite()) {
+      ++answers.unanswered;
+      answers.Add({});
+      continue;
+    }
     answers.Add(ScoreOf(found[i], trial.split.gallery.labels, trial.split.targets.labels[i],
                         trial.nearest[i]));
   }

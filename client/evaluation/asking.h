@@ -79,7 +79,8 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
 // A uniformly drawn direction.
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed);
 
-// Scores of rows in a common space: for each target the k nearest of the gallery.
+// Scores of rows in a common space: for each target the k nearest of the gallery. What is not
+// finite has no neighbours: such a target is not answered, and none is by such a gallery.
 Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets);
 
 // Expected scores of an answer that is drawn blindly.

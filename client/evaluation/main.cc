@@ -57,8 +57,7 @@ absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& o
   if (options.tune) return std::vector<Experiment>{MakeTuneExperiment(stage)};
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(1));
   return MakeExperiments(stage, options.experiments, options.attacks,
-                         LibraryBaselines(stage->study().settings.embedding_dim,
-                                          trial->split.gallery.features.rows()));
+                         LibraryBaselines(trial->split, stage->study().settings.embedding_dim));
 }
 
 absl::Status Evaluate(const EvaluationOptions& options) {

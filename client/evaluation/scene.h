@@ -47,6 +47,9 @@ absl::Status Validate(const Study& study);
 // computed is no result of this one.
 std::string Describe(const Study& study);
 
+// The nearest 64 others of each item in the gallery, or all, nearest first.
+using ItemNeighbors = std::vector<std::vector<int64_t>>;
+
 struct Kept;
 
 // One split of the data. Immutable.
@@ -89,6 +92,7 @@ struct Kept {
   ByDenominator<AffinityOperator> of_rows{3};
   ByDenominator<FixedRows> of_anchors{16};
   MadeOnce<std::pair<uint64_t, std::string>, Scene> scenes{40};
+  MadeOnce<uint64_t, ItemNeighbors> item_neighbors{2};
 };
 
 // The trials of a study, and their scenes, made when they are first asked for and kept.

@@ -181,6 +181,29 @@ TEST(Runner, EstimatesByHowLongJobsOfEachKindTook) {
   EXPECT_NEAR(left[5], 1.5, .5);
 }
 
+TEST(Runner, RunsJobsOfOneSplitOneAfterTheOtherAndHandsThemOverInOrder) {
+  const OneCore one;
+  const TemporaryFolder folder;
+  std::vector<int> ran;
+  Experiment experiment{.name = "splits", .jobs = {}, .draw = nullptr};
+  for (int i = 0; i < 6; ++i) {
+    experiment.jobs.push_back({.key = std::to_string(i),
+                               .split = static_cast<uint64_t>(i % 3),
+                               .run = [&ran, i]() -> absl::StatusOr<JobResult> {
+                                 ran.push_back(i);
+                                 return JobResult{{"number", {i + .0}}};
+                               }});
+  }
+  std::vector<double> drawn;
+  experiment.draw = [&](const std::vector<JobResult>& results) {
+    for (const JobResult& result : results) drawn.push_back(result.at("number")[0]);
+    return std::vector<Figure>();
+  };
+  ASSERT_THAT(RunExperiments({experiment}, {.folder = folder.path(), .study = "s"}), IsOk());
+  EXPECT_THAT(ran, testing::ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(drawn, testing::ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
 TEST(Runner, GivesTheSameFiguresOnAnyNumberOfCores) {
   const Study study = SmallStudy();
   const auto run = [&] {
