@@ -69,9 +69,7 @@ absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
   const auto release = [cost, projection](double target, BitSource& bits) {
     Matrix row(1, 3);
     row << 0, target, 0;
-    return baselines::ReleaseSketch(row, projection,
-                                    baselines::RandomProjectionOptions::Neighbours::kAnyTwoTargets,
-                                    cost, bits);
+    return baselines::ReleaseSketch(row, projection, cost, bits);
   };
   SecureBits bits;
   PM_ASSIGN_OR_RETURN(const baselines::NoisySketch any, release(1, bits));
@@ -88,18 +86,23 @@ absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
 
 absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
   constexpr double kClip = .01;
+  constexpr int64_t kSteps = 4;  // the cost is theirs together
   PM_ASSIGN_OR_RETURN(const baselines::NoisyGradients noise,
-                      baselines::NoisyGradients::Make(kClip, 1, 2, cost));
+                      baselines::NoisyGradients::Make(kClip, kSteps, 2, cost));
   const EventFn event = [noise](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
     Matrix gradient(1, 2);
     gradient << 3, 4;  // far longer than the clip
     if (neighbour == Neighbour::kOther) gradient = -gradient;
-    PM_ASSIGN_OR_RETURN(const Matrix released, noise.Release(gradient, bits));
-    return 3 * released(0, 0) + 4 * released(0, 1) > 0;
+    Matrix sum = Matrix::Zero(1, 2);
+    for (int64_t step = 0; step < kSteps; ++step) {
+      PM_ASSIGN_OR_RETURN(const Matrix released, noise.Release(gradient, bits));
+      sum += released;
+    }
+    return 3 * sum(0, 0) + 4 * sum(0, 1) > 0;
   };
   return Subject{.mechanism = "dp-dsne",
                  .claim = noise.guarantee(),
-                 .attacks = {OnEvent("opposite clipped gradients in one step, the nearer",
+                 .attacks = {OnEvent("opposite clipped gradients in each of four steps, the nearer",
                                      kManyReleases, event)}};
 }
 

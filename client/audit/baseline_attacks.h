@@ -23,7 +23,8 @@ struct BaselineStep {
 
 // analyse-gauss: a gallery of one row along either of two axes, which moves the second moments by
 // all of the sensitivity. random-projection: a target along the singular vector, or its opposite.
-// dp-dsne: a gradient that is clipped, or its opposite, in one iteration. Each: the nearer side.
+// dp-dsne: a gradient that is clipped, or its opposite, in each of four iterations, of which the
+// sum tells most. Each: the nearer side.
 // published-ppca and candidate-ppca: four rows along one axis, or one of them along the other; the
 // subspace that the second makes likelier. Normalisers of the two laws differ then, too, and the
 // loss comes near all of epsilon.

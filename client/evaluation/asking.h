@@ -53,7 +53,8 @@ JobResult ToResult(const Answers& answers);
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
 
 // The same on a scene of its own with other settings. Settings with which the server refuses to
-// build, since nothing could be aligned, answer nobody.
+// build, since nothing could be aligned, answer nobody. FAILED_PRECONDITION: settings that Validate
+// refuses.
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
                                        const EmbeddingSettings& settings, const Asking& asking,
                                        absl::string_view part);
@@ -78,7 +79,8 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
 // A uniformly drawn direction.
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed);
 
-// Scores of rows in a common space: for each target the k nearest of the gallery.
+// Scores of rows in a common space: for each target the k nearest of the gallery. What is not
+// finite has no neighbours: such a target is not answered, and none is by such a gallery.
 Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets);
 
 // Expected scores of an answer that is drawn blindly.

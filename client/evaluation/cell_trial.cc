@@ -14,6 +14,7 @@
 #include "server/cells/cell_lists.h"
 #include "server/cells/demand.h"
 #include "server/cells/learn_router.h"
+#include "server/index/exact_index.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {
@@ -21,7 +22,8 @@ namespace {
 
 constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 300};
 
-// Of a cell's, on an average: fewer would show where single ones lie, and move with every split.
+// Of a cell's, on an average: with fewer, cells move with every split, and more of them show where
+// single items lie.
 constexpr int64_t kFewestPoints = 5;
 
 using Lists = std::vector<std::vector<int64_t>>;
@@ -29,15 +31,25 @@ using Lists = std::vector<std::vector<int64_t>>;
 // Every fourth item, in no order that labels could have: splits are random.
 bool IsKnown(size_t item) { return item % 4 != 0; }
 
-std::vector<std::vector<int64_t>> NeighborsAmong(const Matrix& items) {
+ItemNeighbors NeighborsAmong(const Matrix& items) {
   const int64_t count = std::min<int64_t>(Demand::kRanks + 1, items.rows());
-  std::vector<std::vector<int64_t>> neighbors = NearestOf(items, items, count);
-  for (size_t item = 0; item < neighbors.size(); ++item) {
-    std::vector<int64_t>& rows = neighbors[item];
-    const auto self = std::find(rows.begin(), rows.end(), static_cast<int64_t>(item));
+  ItemNeighbors neighbors;
+  for (const std::vector<Neighbor>& nearest : ExactIndex(items).Search(items, count)) {
+    std::vector<int64_t>& rows = neighbors.emplace_back();
+    for (const Neighbor& neighbor : nearest) rows.push_back(neighbor.row);
+    const auto item = std::ssize(neighbors) - 1;
+    const auto self = std::find(rows.begin(), rows.end(), item);
     rows.erase(self != rows.end() ? self : rows.end() - 1);  // not there among many equal ones
   }
   return neighbors;
+}
+
+std::shared_ptr<const ItemNeighbors> NeighborsOf(const Trial& trial) {
+  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const ItemNeighbors>> {
+    return std::make_shared<const ItemNeighbors>(NeighborsAmong(trial.split.gallery.features));
+  };
+  const std::shared_ptr<Kept> kept = trial.kept.lock();
+  return kept == nullptr ? *make() : *kept->item_neighbors.Get(trial.seed, make);
 }
 
 // For prototypes of a router: as many as have a few items each.
@@ -61,9 +73,7 @@ int64_t ListLength(double share, int64_t k, int64_t items) {
 }
 
 CellTrial::CellTrial(std::shared_ptr<const Trial> trial, Kind kind)
-    : trial_(std::move(trial)),
-      kind_(kind),
-      neighbors_(NeighborsAmong(trial_->split.gallery.features)) {}
+    : trial_(std::move(trial)), kind_(kind), neighbors_(NeighborsOf(*trial_)) {}
 
 std::shared_ptr<const FloatMatrix> CellTrial::Centroids(int64_t count) const {
   const DataSplit& split = trial_->split;
@@ -78,15 +88,16 @@ std::shared_ptr<const FloatMatrix> CellTrial::Centroids(int64_t count) const {
 CellTrial::Cells CellTrial::MakeCells(int64_t count, double epsilon, int64_t length,
                                       bool all) const {
   const Matrix& gallery = trial_->split.gallery.features;
+  const ItemNeighbors& neighbors = *neighbors_;
   Cells cells{.lists = {}, .centroids = Centroids(count)->cast<double>(), .router = {}};
   std::vector<Eigen::Index> known;
-  for (size_t item = 0; item < neighbors_.size(); ++item) {
+  for (size_t item = 0; item < neighbors.size(); ++item) {
     if (all || IsKnown(item)) known.push_back(static_cast<Eigen::Index>(item));
   }
   const Matrix queries = gallery(known, Eigen::all);
   KnownQueries demanded;
   for (const Eigen::Index item : known) {
-    demanded.nearest.push_back(neighbors_[static_cast<size_t>(item)]);
+    demanded.nearest.push_back(neighbors[static_cast<size_t>(item)]);
   }
   if (kind_ == Kind::kLearnt) {
     const std::shared_ptr<const FloatMatrix> prototypes = Centroids(PrototypesFor(gallery.rows()));
@@ -104,9 +115,10 @@ CellTrial::Cells CellTrial::MakeCells(int64_t count, double epsilon, int64_t len
 
 double CellTrial::ExpectedFidelity(int64_t count, double epsilon, int64_t length) const {
   const Cells cells = MakeCells(count, epsilon, length, /*all=*/false);
+  const ItemNeighbors& neighbors = *neighbors_;
   const Lists& lists = cells.lists;
-  std::vector<std::vector<bool>> answers(lists.size(), std::vector<bool>(neighbors_.size()));
-  std::vector<int64_t> answered_by(neighbors_.size());  // how many cells
+  std::vector<std::vector<bool>> answers(lists.size(), std::vector<bool>(neighbors.size()));
+  std::vector<int64_t> answered_by(neighbors.size());  // how many cells
   for (size_t cell = 0; cell < lists.size(); ++cell) {
     for (const int64_t row : lists[cell]) {
       answers[cell][static_cast<size_t>(row)] = true;
@@ -116,13 +128,13 @@ double CellTrial::ExpectedFidelity(int64_t count, double epsilon, int64_t length
   // Of another cell, beside 1 for the own one.
   const double other = std::exp(-epsilon);
   double found = 0, wanted = 0;
-  for (size_t item = 0; item < neighbors_.size(); ++item) {
+  for (size_t item = 0; item < neighbors.size(); ++item) {
     if (IsKnown(item)) continue;
     const RowVector features = trial_->split.gallery.features.row(static_cast<Eigen::Index>(item));
     const std::vector<bool>& own = answers[static_cast<size_t>(cells.CellOf(features))];
-    const size_t k = std::min(static_cast<size_t>(trial_->k), neighbors_[item].size());
+    const size_t k = std::min(static_cast<size_t>(trial_->k), neighbors[item].size());
     for (size_t rank = 0; rank < k; ++rank) {
-      const auto row = static_cast<size_t>(neighbors_[item][rank]);
+      const auto row = static_cast<size_t>(neighbors[item][rank]);
       const double by_own = own[row] ? 1 : 0;
       found += by_own + other * (static_cast<double>(answered_by[row]) - by_own);
       wanted += 1 + other * static_cast<double>(count - 1);
@@ -132,7 +144,7 @@ double CellTrial::ExpectedFidelity(int64_t count, double epsilon, int64_t length
 }
 
 CellPlan CellTrial::PlanFor(double epsilon, double share) const {
-  CellPlan best{.length = ListLength(share, trial_->k, std::ssize(neighbors_))};
+  CellPlan best{.length = ListLength(share, trial_->k, std::ssize(*neighbors_))};
   const Eigen::Index points = kind_ == Kind::kOfAnchors ? trial_->split.anchors.features.rows()
                                                         : trial_->split.gallery.features.rows();
   int worse = 0;

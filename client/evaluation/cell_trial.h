@@ -32,7 +32,8 @@ class CellTrial {
  public:
   // What a cell is: where one of the centroids of the anchors, or of the gallery, is nearest; or
   // where a router that the server has learnt from its gallery says so. All of it is public: the
-  // last two tell where items lie, on an average over at least five.
+  // last two tell where items lie, each centroid as the mean of its cell. Cells have five items or
+  // more on an average (but there are two at least), and single ones may have fewer, down to one.
   enum class Kind { kOfAnchors, kOfGallery, kLearnt };
 
   CellTrial(std::shared_ptr<const Trial> trial, Kind kind);
@@ -55,7 +56,7 @@ class CellTrial {
 
   std::shared_ptr<const Trial> trial_;
   Kind kind_;
-  std::vector<std::vector<int64_t>> neighbors_;  // of each item in the gallery, without itself
+  std::shared_ptr<const ItemNeighbors> neighbors_;
   mutable MadeOnce<int64_t, FloatMatrix> centroids_;
 };
 

@@ -1,5 +1,6 @@
 #include "client/evaluation/figure_parts.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,9 +49,12 @@ std::string ScoreBandsInWords(int64_t splits) {
                       "of other data.");
 }
 
-std::string Short(double value) { return absl::StrFormat("%.3g", value); }
+std::string Short(double value) {
+  return std::isnan(value) ? "not known" : absl::StrFormat("%.3g", value);
+}
 
 std::string WithBand(const Band& band) {
+  if (std::isnan(band.mean)) return Short(band.mean);
   return absl::StrCat(Short(band.mean), " (", Short(band.low), " to ", Short(band.high), ")");
 }
 

@@ -30,7 +30,7 @@ FigurePoint PointOf(double x, const Band& band);
 // What BandOfScores says of this many splits: "Bands: ..."
 std::string ScoreBandsInWords(int64_t splits);
 
-// Three significant digits, without an exponent where that is short.
+// Three significant digits, without an exponent where that is short; "not known" for NaN.
 std::string Short(double value);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);

@@ -8,17 +8,28 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/metrics.h"
 #include "common/base/exactly.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/plan_affinity.h"
+#include "common/numerics/point_source.h"
+#include "common/numerics/tiled_affinity.h"
+#include "common/protocol/sha256.h"
 #include "server/embedding/embed.h"
 
 namespace privatemail {
 namespace {
 
 constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";  // of no collection of a server
+
+// What every mechanism and baseline of the experiments takes.
+constexpr double kLeastEpsilon = 1e-6;
+constexpr double kMostEpsilon = 1e6;
+constexpr double kLeastDelta = 1e-300;
 
 // Ids in the order of the rows.
 Gallery GalleryOf(const LabelledRows& rows) {
@@ -32,16 +43,82 @@ Gallery GalleryOf(const LabelledRows& rows) {
   return gallery;
 }
 
+// Of this program's file; of nothing that another run could have where it cannot be read.
+std::string DigestOfProgram() {
+  static const std::string* const digest = [] {
+    const absl::StatusOr<std::string> program =
+        ReadFile("program", "/proc/self/exe", size_t{1} << 30);
+    return new std::string(program.ok()
+                               ? ToHex(Sha256::Of(*program))
+                               : absl::StrCat("unknown, at ", absl::GetCurrentTimeNanos()));
+  }();
+  return *digest;
+}
+
+std::string Describe(const EmbeddingSettings& s) {
+  return absl::StrCat("kernel_bandwidth ", Exactly(s.kernel_bandwidth), "\nalpha ",
+                      Exactly(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
+                      static_cast<int>(s.label_graph), "\nembedding_dim ", s.embedding_dim,
+                      "\nsteps ", s.steps, "\nnormalise ", s.normalise, "\nstart_stddev ",
+                      Exactly(s.start_stddev));
+}
+
+Anchors AnchorsOf(const Trial& trial) {
+  return {.features = trial.split.anchors.features.cast<float>(),
+          .labels = trial.split.anchors.labels};
+}
+
+// Unless the stage that would keep it is gone.
+template <typename Cache, typename Key, typename Make>
+auto KeptOrMade(const Trial& trial, Cache Kept::*cache, const Key& key, const Make& make) {
+  const std::shared_ptr<Kept> kept = trial.kept.lock();
+  return kept == nullptr ? make() : ((*kept).*cache).Get({trial.seed, key}, make);
+}
+
+absl::StatusOr<std::shared_ptr<const FixedRows>> AnchorGraph(const Trial& trial,
+                                                             double denominator) {
+  using Result = absl::StatusOr<std::shared_ptr<const FixedRows>>;
+  return KeptOrMade(trial, &Kept::of_anchors, denominator, [&]() -> Result {
+    PM_ASSIGN_OR_RETURN(Matrix unit, UnitRows("anchors", AnchorsOf(trial).features));
+    return std::make_shared<const FixedRows>(std::move(unit), denominator);
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const Trial> trial,
+                                                          const EmbeddingSettings& settings) {
+  const Anchors anchors = AnchorsOf(*trial);
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters,
+                      MakePublicParameters(kUuid, settings, anchors, {}, "vectors"));
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<const FixedRows> fixed,
+                      AnchorGraph(*trial, settings.KernelDenominator()));
+  PM_ASSIGN_OR_RETURN(JointSetting joint,
+                      MakeJointSetting(parameters, anchors, std::nullopt, std::move(fixed)));
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph,
+                      ServersGraph(*trial, parameters));
+  Gallery gallery = GalleryOf(trial->split.gallery);
+  PM_ASSIGN_OR_RETURN(UnitPoints points,
+                      UnitPoints::Create(std::move(gallery.features), anchors.features));
+  PM_ASSIGN_OR_RETURN(Embedding embedding,
+                      Embed(parameters, anchors, std::move(gallery),
+                            std::make_shared<UnitPoints>(std::move(points)), nullptr, graph.get()));
+  auto retriever = std::make_shared<const Retriever>(parameters, anchors.labels, embedding);
+  return std::make_shared<const Scene>(Scene{.trial = std::move(trial),
+                                             .joint = std::move(joint),
+                                             .embedding = std::move(embedding),
+                                             .retriever = std::move(retriever)});
+}
+
 }  // namespace
 
 absl::Status Validate(const Study& study) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", study.k, 1, kMaxNeighbors));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("seeds", study.seeds, 1, 1000));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", study.epsilon));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", study.delta));
+  PM_RETURN_IF_ERROR(CheckBetween("--epsilon", study.epsilon, kLeastEpsilon, kMostEpsilon));
+  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("--delta", study.delta));
+  PM_RETURN_IF_ERROR(CheckBetween("--delta", study.delta, kLeastDelta, 1));
   if (study.epsilons.empty()) return absl::InvalidArgumentError("epsilons must not be empty");
   for (size_t i = 0; i < study.epsilons.size(); ++i) {
-    PM_RETURN_IF_ERROR(CheckFinitePositive("epsilons", study.epsilons[i]));
+    PM_RETURN_IF_ERROR(CheckBetween("--epsilons", study.epsilons[i], kLeastEpsilon, kMostEpsilon));
     if (i > 0 && !(study.epsilons[i] > study.epsilons[i - 1])) {
       return absl::InvalidArgumentError(absl::StrCat(
           "epsilons must ascend, but ", study.epsilons[i], " follows ", study.epsilons[i - 1]));
@@ -53,20 +130,18 @@ absl::Status Validate(const Study& study) {
 }
 
 std::string Describe(const Study& study) {
-  const EmbeddingSettings& s = study.settings;
-  return absl::StrCat("privatemail-evaluate " PRIVATEMAIL_VERSION "\ndata ", DigestOf(study.data),
-                      "\nanchors_per_class ", study.sizes.anchors_per_class, "\ntargets ",
-                      study.sizes.targets, "\ngallery_per_class ", study.sizes.gallery_per_class,
-                      "\nk ", study.k, "\nepsilon ", Exactly(study.epsilon), "\ndelta ",
-                      Exactly(study.delta), "\nkernel_bandwidth ", Exactly(s.kernel_bandwidth),
-                      "\nalpha ", Exactly(s.alpha), "\nkernel ", static_cast<int>(s.kernel),
-                      "\nlabel_graph ", static_cast<int>(s.label_graph), "\nembedding_dim ",
-                      s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ", s.normalise,
-                      "\nstart_stddev ", Exactly(s.start_stddev));
+  return absl::StrCat("privatemail-evaluate " PRIVATEMAIL_VERSION ", program ", DigestOfProgram(),
+                      "\ndata ", DigestOf(study.data), "\nanchors_per_class ",
+                      study.sizes.anchors_per_class, "\ntargets ", study.sizes.targets,
+                      "\ngallery_per_class ", study.sizes.gallery_per_class, "\nk ", study.k,
+                      "\nepsilon ", Exactly(study.epsilon), "\ndelta ", Exactly(study.delta), "\n",
+                      Describe(study.settings));
 }
 
-absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed) {
+absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,
+                                                       std::weak_ptr<Kept> kept) {
   auto trial = std::make_shared<Trial>();
+  trial->kept = std::move(kept);
   trial->seed = seed;
   trial->k = study.k;
   PM_ASSIGN_OR_RETURN(trial->split, MakeSplit(study.data, study.sizes, seed));
@@ -77,31 +152,45 @@ absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint6
   return trial;
 }
 
-absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(std::shared_ptr<const Trial> trial,
+absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
+    const Trial& trial, const PublicParameters& parameters) {
+  using Result = absl::StatusOr<std::shared_ptr<const AffinityOperator>>;
+  const double denominator = parameters.settings.KernelDenominator();
+  const Anchors anchors = AnchorsOf(trial);
+  PM_ASSIGN_OR_RETURN(
+      const UnitPoints points,
+      UnitPoints::Create(trial.split.gallery.features.cast<float>(), anchors.features));
+  const auto unit_rows = [&]() -> absl::StatusOr<Matrix> {
+    Matrix rows(points.rows(), points.cols());
+    PM_RETURN_IF_ERROR(points.Read(0, &rows));
+    return rows;
+  };
+  const AffinityPlan plan = PlanEmbedding(parameters, points.rows());
+  if (plan.kind != AffinityPlan::Kind::kTiled) {
+    PM_ASSIGN_OR_RETURN(Matrix rows, unit_rows());
+    return Result(MakeAffinity(plan, std::make_shared<MatrixPoints>(std::move(rows)), denominator));
+  }
+  constexpr int kManyProducts = 2;  // so many that it is worth being kept
+  return KeptOrMade(trial, &Kept::of_rows, denominator, [&]() -> Result {
+    PM_ASSIGN_OR_RETURN(Matrix rows, unit_rows());
+    return std::make_shared<const TiledAffinity>(std::move(rows), denominator, kManyProducts,
+                                                 Kept::kMostRows);
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(const std::shared_ptr<const Trial>& trial,
                                                        const EmbeddingSettings& settings) {
-  const Anchors anchors{.features = trial->split.anchors.features.cast<float>(),
-                        .labels = trial->split.anchors.labels};
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters,
-                      MakePublicParameters(kUuid, settings, anchors, {}, "vectors"));
-  PM_ASSIGN_OR_RETURN(JointSetting joint, MakeJointSetting(parameters, anchors, std::nullopt));
-  PM_ASSIGN_OR_RETURN(Embedding embedding,
-                      Embed(parameters, anchors, GalleryOf(trial->split.gallery), nullptr));
-  auto retriever = std::make_shared<const Retriever>(parameters, anchors.labels, embedding);
-  return std::make_shared<const Scene>(Scene{.trial = std::move(trial),
-                                             .joint = std::move(joint),
-                                             .embedding = std::move(embedding),
-                                             .retriever = std::move(retriever)});
+  return KeptOrMade(*trial, &Kept::scenes, Describe(settings),
+                    [&] { return MakeNewScene(trial, settings); });
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> Stage::TrialOf(uint64_t seed) {
-  return trials_.Get(seed, [&] { return MakeTrial(study_, seed); });
+  return trials_.Get(seed, [&] { return MakeTrial(study_, seed, kept_); });
 }
 
 absl::StatusOr<std::shared_ptr<const Scene>> Stage::SceneOf(uint64_t seed) {
-  return scenes_.Get(seed, [&]() -> absl::StatusOr<std::shared_ptr<const Scene>> {
-    PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, TrialOf(seed));
-    return MakeScene(std::move(trial), study_.settings);
-  });
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, TrialOf(seed));
+  return MakeScene(trial, study_.settings);
 }
 
 }  // namespace privatemail

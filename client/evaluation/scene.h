@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,8 @@
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
 #include "client/release/joint_steps.h"
+#include "common/numerics/affinity_operator.h"
+#include "common/numerics/bordered_affinity.h"
 #include "common/numerics/smlq.h"
 #include "server/engine/retriever.h"
 #include "server/store/types.h"
@@ -40,8 +43,14 @@ struct Study {
 // gallery has.
 absl::Status Validate(const Study& study);
 
-// All of it, the data by its digest, and the version of the program.
+// All of it, the data by its digest, and the program by that of its file: what another build has
+// computed is no result of this one.
 std::string Describe(const Study& study);
+
+// The nearest 64 others of each item in the gallery, or all, nearest first.
+using ItemNeighbors = std::vector<std::vector<int64_t>>;
+
+struct Kept;
 
 // One split of the data. Immutable.
 struct Trial {
@@ -49,8 +58,10 @@ struct Trial {
   int64_t k = 0;
   DataSplit split;
   std::vector<std::vector<int64_t>> nearest;  // of each target the k nearest of the gallery
+  std::weak_ptr<Kept> kept = {};              // its stage's; none of a trial by itself
 };
-absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed);
+absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,
+                                                       std::weak_ptr<Kept> kept = {});
 
 // A collection on it. Immutable and thread-safe.
 struct Scene {
@@ -61,14 +72,34 @@ struct Scene {
 
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }
 };
-absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(std::shared_ptr<const Trial> trial,
+// The same one again, where the trial's stage has it still.
+absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(const std::shared_ptr<const Trial>& trial,
                                                        const EmbeddingSettings& settings);
 
-// The trials of a study, and their scenes with its settings, made when they are first asked for and
-// kept. Thread-safe.
+// The feature graph over the rows of gallery and then anchors, as the server plans and rounds it.
+absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
+    const Trial& trial, const PublicParameters& parameters);
+
+// What scenes have in common: affinities depend on a split and the kernel's denominator alone, and
+// conditions that differ in their noise have one scene. Limits are by memory. A scene of 10,000
+// rows takes a few megabytes, and all of one split are kept until the next is under way; among so
+// many rows affinities take 400 MB, among 1,000 anchors 4.
+struct Kept {
+  static constexpr Eigen::Index kMostRows = 10'000;  // more are computed again for every product
+
+  template <typename T>
+  using ByDenominator = MadeOnce<std::pair<uint64_t, double>, T>;
+  ByDenominator<AffinityOperator> of_rows{3};
+  ByDenominator<FixedRows> of_anchors{16};
+  MadeOnce<std::pair<uint64_t, std::string>, Scene> scenes{40};
+  MadeOnce<uint64_t, ItemNeighbors> item_neighbors{2};
+};
+
+// The trials of a study, and their scenes, made when they are first asked for and kept.
+// Thread-safe.
 class Stage {
  public:
-  explicit Stage(Study study) : study_(std::move(study)) {}
+  explicit Stage(Study study) : study_(std::move(study)), kept_(std::make_shared<Kept>()) {}
 
   const Study& study() const { return study_; }
   absl::StatusOr<std::shared_ptr<const Trial>> TrialOf(uint64_t seed);
@@ -77,7 +108,7 @@ class Stage {
  private:
   const Study study_;
   MadeOnce<uint64_t, Trial> trials_;
-  MadeOnce<uint64_t, Scene> scenes_;
+  const std::shared_ptr<Kept> kept_;
 };
 
 }  // namespace privatemail

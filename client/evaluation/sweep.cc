@@ -1,5 +1,7 @@
 #include "client/evaluation/sweep.h"
 
+#include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +13,8 @@
 namespace privatemail {
 namespace {
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr Band kNotMeasured = {.mean = kNone, .low = kNone, .high = kNone};
 // Of a condition at every x, over all splits.
 struct Tally {
   int64_t releases = 0;
@@ -22,6 +26,7 @@ Tally TallyOf(const std::vector<JobResult>& results, size_t first, size_t count)
   Tally tally;
   for (size_t i = first; i < first + count; ++i) {
     const JobResult& result = results[i];
+    if (!result.refused.empty()) continue;
     if (result.contains("not_built")) {
       ++tally.not_built;
       continue;
@@ -43,6 +48,18 @@ Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
     return AskAll(*scene, asking(x), part);
   };
   return {.name = std::move(name), .fixed = fixed, .work = 1, .run = run};
+}
+
+Condition BuildingCondition(std::string name, std::shared_ptr<Stage> stage,
+                            std::function<EmbeddingSettings(double x)> settings, Asking asking,
+                            bool fixed) {
+  const auto run =
+      [stage = std::move(stage), settings = std::move(settings), asking = std::move(asking)](
+          double x, uint64_t seed, const std::string& part) -> absl::StatusOr<Answers> {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    return BuildAndAskAll(trial, settings(x), asking, part);
+  };
+  return {.name = std::move(name), .fixed = fixed, .work = 2, .run = run};
 }
 
 Condition FeatureSearchCondition(std::shared_ptr<Stage> stage) {
@@ -78,8 +95,11 @@ std::vector<Job> Sweep::Jobs() const {
                               condition.run(value, static_cast<uint64_t>(seed), part));
           return ToResult(answers);
         };
-        jobs.push_back(
-            {.key = absl::StrCat(at, ", seed ", seed), .work = condition.work, .run = run});
+        jobs.push_back({.key = absl::StrCat(at, ", seed ", seed),
+                        .work = condition.work,
+                        .split = static_cast<uint64_t>(seed),
+                        .run = run,
+                        .kind = condition.name});
       }
     }
   }
@@ -109,6 +129,9 @@ std::vector<std::vector<double>> Sweep::BySplit(const std::vector<JobResult>& re
 
 Band Sweep::BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
                    const char* metric) const {
+  for (size_t seed = 0; seed < static_cast<size_t>(seeds_); ++seed) {
+    if (!results[FirstJob(condition, x) + seed].refused.empty()) return kNotMeasured;
+  }
   return BandOfScores(BySplit(results, condition, x, metric), FirstJob(condition, x));
 }
 
@@ -145,7 +168,39 @@ void Sweep::AddNotes(const std::vector<JobResult>& results, std::vector<std::str
         xs_.size() * static_cast<size_t>(seeds_), " settings and splits each, these are ",
         absl::StrJoin(not_built, ", "), "."));
   }
+  TellRefused(results, words);
   words->push_back(ScoreBandsInWords(seeds_));
+}
+
+const std::string& Sweep::WhyRefused(const std::vector<JobResult>& results, size_t condition,
+                                     size_t x) const {
+  const size_t first = FirstJob(condition, x);
+  size_t seed = 0;
+  while (seed + 1 < static_cast<size_t>(seeds_) && results[first + seed].refused.empty()) ++seed;
+  return results[first + seed].refused;
+}
+
+void Sweep::TellRefused(const std::vector<JobResult>& results,
+                        std::vector<std::string>* words) const {
+  std::map<std::string, std::vector<std::string>> lines_by_reason;
+  for (size_t c = 0; c < conditions_.size(); ++c) {
+    const size_t count = conditions_[c].fixed ? 1 : xs_.size();
+    std::string reason;  // the first; others differ in their numbers
+    std::vector<std::string> xs;
+    for (size_t x = 0; x < count; ++x) {
+      const std::string& why = WhyRefused(results, c, x);
+      if (why.empty()) continue;
+      if (reason.empty()) reason = why;
+      xs.push_back(Short(xs_[x]));
+    }
+    if (xs.empty()) continue;
+    const std::string at = xs.size() == count ? "" : absl::StrCat(" at ", absl::StrJoin(xs, ", "));
+    lines_by_reason[reason].push_back(absl::StrCat("\"", conditions_[c].name, "\"", at));
+  }
+  for (const auto& [reason, lines] : lines_by_reason) {
+    words->push_back(
+        absl::StrCat("Not measured: ", absl::StrJoin(lines, ", "), " (", reason, ")."));
+  }
 }
 
 FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& metric) const {

@@ -25,7 +25,7 @@ inline constexpr absl::string_view kBasicComposition =
 inline constexpr absl::string_view kStrongComposition =
     "strong composition (Kairouz, Oh and Viswanath 2015, theorem 3.4)";
 inline constexpr absl::string_view kGaussianComposition =
-    "exact Gaussian composition (Dong, Roth and Su 2022, corollary 2)";
+    "exact Gaussian composition (Dong, Roth and Su 2022)";
 
 // The guarantee of anything computed from the release without the private input: the same.
 Guarantee AfterPostProcessing(Guarantee guarantee);
@@ -76,8 +76,8 @@ absl::StatusOr<Guarantee> ComposeOverChunksOfOneInput(absl::Span<const Guarantee
 absl::StatusOr<Guarantee> ComposeOverDisjointRecords(absl::Span<const Guarantee> parts);
 
 // Releases that all carry gaussian_mu, or are epsilon-DP with delta = 0 and epsilon >= 1e-9 (then
-// mu of GaussianMuOfPureDp): together mu = sqrt(sum mu_i^2) exactly (Dong, Roth, Su 2022, corollary
-// 2), stated as the epsilon that belongs to `delta`. INVALID_ARGUMENT naming the part that has
+// mu of GaussianMuOfPureDp): together mu = sqrt(sum mu_i^2) exactly (Dong, Roth, Su 2022),
+// stated as the epsilon that belongs to `delta`. INVALID_ARGUMENT naming the part that has
 // neither; delta outside (0, 1) or below 1e-300; mu outside [1e-6, 1e6].
 absl::StatusOr<Guarantee> ComposeGaussian(absl::Span<const Guarantee> parts, double delta);
 

@@ -71,7 +71,8 @@ Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors
 }  // namespace
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
-                                              const std::optional<Anchors>& dummies) {
+                                              const std::optional<Anchors>& dummies,
+                                              std::shared_ptr<const FixedRows> fixed) {
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
@@ -94,8 +95,10 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   LabelGraph label_graph(labels, parameters.settings.label_graph,
                          parameters.settings.KernelDenominator());
   Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
-  auto fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
-                                                 parameters.settings.KernelDenominator());
+  if (fixed == nullptr) {
+    fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
+                                              parameters.settings.KernelDenominator());
+  }
   return JointSetting{std::move(parameters), std::move(fixed),       std::move(pool),
                       std::move(of_slot),    std::move(label_graph), std::move(class_means)};
 }

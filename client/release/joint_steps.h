@@ -32,9 +32,11 @@ struct JointSetting {
   int64_t rows() const { return slots() + anchors->points().rows(); }
 };
 
-// See JointScheme::Create.
+// See JointScheme::Create. fixed: the `anchors` of another setting with the same anchors and the
+// same kernel denominator, to be shared; null: they are made.
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
-                                              const std::optional<Anchors>& dummies);
+                                              const std::optional<Anchors>& dummies,
+                                              std::shared_ptr<const FixedRows> fixed = nullptr);
 
 // All of a release that does not depend on the target. Drawn before the target is looked at.
 struct TargetFreePart {
@@ -44,6 +46,9 @@ struct TargetFreePart {
   IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
 };
+// Without noise and guarantee, for an iteration that goes nowhere.
+absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
+// All of it.
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits);
 

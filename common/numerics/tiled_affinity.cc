@@ -18,8 +18,6 @@ constexpr Eigen::Index kTileColumns = 512;
 // number, unlike that of the cores, is the same everywhere, and so are the bits of the result.
 constexpr Eigen::Index kGroups = 16;
 
-constexpr Eigen::Index kMostRowsKept = 4096;
-
 // What one tile of W adds to the sums: tile v for its own rows and, off the diagonal, tile^T v for
 // the rows that mirror it. Columns of v and sums are contiguous, so that a row of the tile meets
 // them while it is in the first-level cache.
@@ -39,9 +37,10 @@ void AddTile(const Matrix& tile, Eigen::Index i, Eigen::Index j, const Eigen::Ma
 TiledAffinity::TiledAffinity(std::shared_ptr<const PointSource> points, double kernel_denominator)
     : points_(std::move(points)), kernel_denominator_(kernel_denominator) {}
 
-TiledAffinity::TiledAffinity(Matrix points, double kernel_denominator, int products)
+TiledAffinity::TiledAffinity(Matrix points, double kernel_denominator, int products,
+                             Eigen::Index most_rows_kept)
     : TiledAffinity(std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator) {
-  if (products < 2 || size() > kMostRowsKept) return;
+  if (products < 2 || size() > most_rows_kept) return;
   kept_.resize(static_cast<size_t>(Panels()));
   ParallelFor(static_cast<int>(Panels()), [this](int panel) {
     Block rows;

@@ -16,9 +16,11 @@ namespace privatemail {
 class TiledAffinity : public AffinityOperator {
  public:
   // points: n x d, rows are points; kernel_denominator: c > 0; products: how many it will be asked
-  // for. With more than one and n <= 4,096 the upper half of W is kept (at most 70 MB) and only the
-  // first product pays for the kernel.
-  explicit TiledAffinity(Matrix points, double kernel_denominator, int products = 1);
+  // for. With more than one and n <= most_rows_kept the upper half of W is kept (at most 70 MB
+  // unless told otherwise) and only the first product pays for the kernel.
+  static constexpr Eigen::Index kMostRowsKept = 4096;
+  explicit TiledAffinity(Matrix points, double kernel_denominator, int products = 1,
+                         Eigen::Index most_rows_kept = kMostRowsKept);
   // Reads the points again for every 128 rows.
   TiledAffinity(std::shared_ptr<const PointSource> points, double kernel_denominator);
 

@@ -28,13 +28,17 @@ std::vector<int32_t> Concatenate(const std::vector<int32_t>& first,
 
 absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const AffinityPlan& plan,
                                      std::shared_ptr<const PointSource> rows,
-                                     const LabelGraph& label_graph, const StepObserver& observer) {
+                                     const LabelGraph& label_graph, const StepObserver& observer,
+                                     const AffinityOperator* feature_graph = nullptr) {
   const EmbeddingSettings& settings = parameters.settings;
   const RowShare& share = *label_graph.share();
   EmbeddedRows result;
   result.plan = plan;
-  const auto feature_graph =
-      MakeAffinity(plan, std::move(rows), settings.KernelDenominator(), label_graph.share());
+  std::unique_ptr<const AffinityOperator> made;
+  if (feature_graph == nullptr) {
+    made = MakeAffinity(plan, std::move(rows), settings.KernelDenominator(), label_graph.share());
+    feature_graph = made.get();
+  }
   Vector degrees;
   PM_ASSIGN_OR_RETURN(
       result.coordinates,
@@ -93,11 +97,12 @@ absl::Status CheckShareable(const AffinityPlan& plan) {
 absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
-                                       const StepObserver& observer) {
+                                       const StepObserver& observer,
+                                       const AffinityOperator* feature_graph) {
   const AffinityPlan plan = PlanEmbedding(parameters, rows->rows());
   const LabelGraph label_graph(labels, parameters.settings.label_graph,
                                parameters.settings.KernelDenominator());
-  return Iterate(parameters, plan, std::move(rows), label_graph, observer);
+  return Iterate(parameters, plan, std::move(rows), label_graph, observer, feature_graph);
 }
 
 absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
@@ -123,15 +128,16 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
 
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
-                                const StepObserver& observer) {
+                                const StepObserver& observer,
+                                const AffinityOperator* feature_graph) {
   const auto items = static_cast<Eigen::Index>(gallery.ids.size());
   if (items == 0) {
     return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
   }
   // The features, which are the largest of all, are gone before the results are copied.
-  PM_ASSIGN_OR_RETURN(EmbeddedRows rows,
-                      EmbedRows(parameters, std::move(points),
-                                Concatenate(gallery.labels, anchors.labels), observer));
+  PM_ASSIGN_OR_RETURN(EmbeddedRows rows, EmbedRows(parameters, std::move(points),
+                                                   Concatenate(gallery.labels, anchors.labels),
+                                                   observer, feature_graph));
 
   Embedding embedding;
   embedding.plan = std::move(rows.plan.why);

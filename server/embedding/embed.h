@@ -44,7 +44,8 @@ AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows
 absl::Status CheckShareable(const AffinityPlan& plan);
 
 // Embeds rows of length 1 (PRIVACY.md section 1 step 5), wherever they are kept: settings.steps
-// iterations from DeterministicStart, without noise. labels: one a row. Rows in memory, in a file,
+// iterations from DeterministicStart, without noise. labels: one a row. feature_graph: that of the
+// plan for these rows, where it is there already; null: it is made. Rows in memory, in a file,
 // in another number of blocks or in several processes give the same bits. Pure, so any number may
 // run at once.
 //
@@ -57,7 +58,8 @@ absl::Status CheckShareable(const AffinityPlan& plan);
 absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
-                                       const StepObserver& observer);
+                                       const StepObserver& observer,
+                                       const AffinityOperator* feature_graph = nullptr);
 
 // The same for the rows of `share`, in each of the processes that share them: `rows`, `labels` and
 // the coordinates are of the rows here, rows_of_label counts all, the objective is of all.
@@ -78,10 +80,11 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
                                 Gallery gallery, const StepObserver& observer);
 
 // The same for features that are elsewhere: `gallery` has none, `points` are its rows and then
-// the anchors', of length 1.
+// the anchors', of length 1. feature_graph: as for EmbedRows.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
-                                const StepObserver& observer);
+                                const StepObserver& observer,
+                                const AffinityOperator* feature_graph = nullptr);
 
 // OK when releases can be aligned with these coordinates of the anchors; otherwise
 // FAILED_PRECONDITION.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/metrics.h"
 #include "common/base/exactly.h"
@@ -133,6 +135,21 @@ Findings FindingsIn(const std::vector<JobResult>& results, size_t first, const S
   return found;
 }
 
+// Nothing where no job was refused.
+std::optional<Figure> DrawRefused(const LeakageAttack& attack,
+                                  absl::Span<const JobResult> results) {
+  for (const JobResult& result : results) {
+    if (result.refused.empty()) continue;
+    return Figure{.id = absl::StrCat("attack-", attack.id),
+                  .title = attack.title,
+                  .x = EpsilonAxis(),
+                  .y = ShareAxis("share of targets"),
+                  .panels = {FigurePanel{}},
+                  .words = {attack.given, absl::StrCat("Not measured: ", result.refused, ".")}};
+  }
+  return std::nullopt;
+}
+
 Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& study, size_t looks) {
   FigureSeries right{.name = "right answers", .points = {}};
   FigureSeries allowed{
@@ -173,7 +190,8 @@ std::vector<Job> JobsOf(const std::shared_ptr<Stage>& stage, const LeakageAttack
         PM_ASSIGN_OR_RETURN(std::vector<double> right, attack.attack(*scene, cost, part));
         return JobResult{{"right", std::move(right)}};
       };
-      jobs.push_back({.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run});
+      jobs.push_back(
+          {.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run, .kind = attack.id});
     }
   }
   return jobs;
@@ -195,6 +213,11 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
                       [](const LeakageAttack& attack) { return attack.bounded; }));
     std::vector<Figure> figures;
     for (size_t i = 0; i < attacks.size(); ++i) {
+      const auto of_attack = absl::MakeConstSpan(results).subspan(i * each, each);
+      if (std::optional<Figure> refused = DrawRefused(attacks[i], of_attack)) {
+        figures.push_back(*std::move(refused));
+        continue;
+      }
       figures.push_back(Draw(attacks[i], FindingsIn(results, i * each, study), study,
                              bounded * study.epsilons.size()));
     }

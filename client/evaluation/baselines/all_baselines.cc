@@ -10,35 +10,35 @@ namespace {
 using Result = absl::StatusOr<BaselineResult>;
 
 constexpr Baseline kBaselines[] = {
-    {"features", false, false,
+    {"features", false, false, kProtectsNothing,
      [](const DataSplit& split, const Settings&, const Cost&, BitSource&) -> Result {
        return Features(split);
      }},
-    {"pca", false, false,
+    {"pca", false, false, kProtectsNothing,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource&) -> Result {
        return Pca(split, settings.pca);
      }},
-    {"t-sne", false, true,
+    {"t-sne", false, true, kTsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource& bits) -> Result {
        return Tsne(split, settings.tsne, bits);
      }},
-    {"random-guess", false, true,
+    {"random-guess", false, true, kRandomGuessProtects,
      [](const DataSplit& split, const Settings&, const Cost&, BitSource& bits) -> Result {
        return RandomGuess(split, bits);
      }},
-    {"analyse-gauss", true, true,
+    {"analyse-gauss", true, true, kAnalyseGaussProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return AnalyseGauss(split, settings.analyse_gauss, cost, bits); }},
-    {"published-ppca", true, true,
+    {"published-ppca", true, true, kPpcaProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return PublishedPpca(split, settings.published_ppca, cost, bits); }},
-    {"candidate-ppca", true, true,
+    {"candidate-ppca", true, true, kPpcaProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return CandidatePpca(split, settings.candidate_ppca, cost, bits); }},
-    {"random-projection", true, true,
+    {"random-projection", true, true, kRandomProjectionProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return RandomProjection(split, settings.random_projection, cost, bits); }},
-    {"dp-dsne", true, true,
+    {"dp-dsne", true, true, kDpDsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost,
         BitSource& bits) -> Result { return DpDsne(split, settings.dp_dsne, cost, bits); }},
 };

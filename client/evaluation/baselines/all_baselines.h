@@ -32,8 +32,9 @@ struct Settings {
 
 struct Baseline {
   const char* name;
-  bool takes_epsilon;  // false: one run serves every epsilon
-  bool draws_bits;     // false: one run serves every seed
+  bool takes_epsilon;    // false: one run serves every epsilon
+  bool draws_bits;       // false: one run serves every seed
+  const char* protects;  // as its results say
   absl::StatusOr<BaselineResult> (*run)(const DataSplit& split, const Settings& settings,
                                         const Cost& cost, BitSource& bits);
 };

@@ -59,10 +59,9 @@ absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, cons
   PM_ASSIGN_OR_RETURN(const Matrix noisy, mechanism->ReleaseInDouble(exact, bits));
   NoisySecondMoments result{Mirrored(noisy, d), mechanism->noise_stddev(), mechanism->guarantee()};
   result.guarantee.neighbours = "one gallery row replaced by any other of length 1";
-  result.guarantee.source = absl::StrCat(
-      "Dwork, Talwar, Thakurta and Zhang 2014, algorithm 1, over analyse_gauss.h "
-      "(sensitivity); ",
-      mechanism->guarantee().source, " (noise)");
+  result.guarantee.source =
+      absl::StrCat("Dwork, Talwar, Thakurta and Zhang 2014, over analyse_gauss.h (sensitivity); ",
+                   mechanism->guarantee().source, " (noise)");
   return result;
 }
 
@@ -73,10 +72,8 @@ absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
   PM_ASSIGN_OR_RETURN(const NoisySecondMoments noisy,
                       ReleaseSecondMoments(split.gallery.features, cost, bits));
   PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, options.dimension));
-  return BaselineResult{
-      split.gallery.features * axes, split.targets.features * axes, noisy.guarantee,
-      "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
-      "targets, which are ranked as they are"};
+  return BaselineResult{split.gallery.features * axes, split.targets.features * axes,
+                        noisy.guarantee, kAnalyseGaussProtects};
 }
 
 }  // namespace privatemail::baselines

@@ -10,19 +10,23 @@
 
 namespace privatemail::baselines {
 
+inline constexpr char kAnalyseGaussProtects[] =
+    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "targets, which are ranked as they are";
+
 struct AnalyseGaussOptions {
   int64_t dimension = 2;  // of the subspace, 1 to d
 };
 
 // Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving
-// Principal Component Analysis", 2014, algorithm 1: the `dimension` heaviest eigenvectors of the
+// Principal Component Analysis", 2014: the `dimension` heaviest eigenvectors of the
 // gallery's second moments with symmetric Gaussian noise; gallery and targets are projected on
 // them. Rows are not centred. Eigenvectors and projection are post-processing.
 //
 // Protects each gallery row, against whoever sees the subspace. Neighbours: one gallery row
 // replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
 // of the targets, which are ranked as they are. Proven: exact noise, calibrated after Balle and
-// Wang 2018, theorem 8, for the sensitivity below.
+// Wang 2018, for the sensitivity below.
 //
 // INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon or delta out of
 // the calibration's range. Otherwise the error of `bits`.

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/baselines/tsne_affinity.h"
 #include "client/privacy/additive_mechanism.h"
 #include "client/privacy/composition.h"
 #include "client/privacy/make_mechanism.h"
@@ -60,17 +59,16 @@ absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOption
       NoisyGradients::Make(options.clip,
                            options.tsne.early_iterations + options.tsne.late_iterations,
                            rows.rows() * options.tsne.dimension, cost));
-  PM_ASSIGN_OR_RETURN(const Matrix affinity, TsneAffinity(rows, options.tsne.perplexity));
+  PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options.tsne, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start, NormalStart(rows.rows(), options.tsne.dimension,
                                                       options.tsne.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options.tsne, [&](double exaggeration, const Matrix& at) {
-                        return noise.Release(TsneGradient(affinity, exaggeration, at), bits);
+                        return noise.Release(TsneGradient(*affinity, exaggeration, at), bits);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
                         embedding.bottomRows(split.targets.features.rows()), noise.guarantee(),
-                        "gallery and targets, from whoever sees the embedding and every gradient "
-                        "on the way; not from the curator who has all features and embeds them"};
+                        kDpDsneProtects};
 }
 
 }  // namespace privatemail::baselines

@@ -14,6 +14,12 @@
 
 namespace privatemail::baselines {
 
+inline constexpr char kDpDsneProtects[] =
+    "gallery and targets, from whoever sees the embedding and every gradient on the way, as any "
+    "two "
+    "inputs with as many rows: its noise hides all rows at once and not one record alone; not from "
+    "the curator who has all features and embeds them";
+
 struct DpDsneOptions {
   // Every iteration is paid for: the noise grows with the root of their number, which is why there
   // are fewer than without privacy.
@@ -35,8 +41,8 @@ struct DpDsneOptions {
 // way to it, but not against the one who computes it: a curator who holds all features. Neighbours:
 // any two inputs with as many rows, one row replaced or all of them, since a clipped gradient moves
 // by at most 2 clip whatever moves it. Proven: each of T iterations is a Gaussian release of L2
-// sensitivity 2 clip with mu / sqrt(T), mu that of (epsilon, delta) after Balle and Wang 2018,
-// theorem 8; together they are mu-Gaussian-DP (Dong, Roth and Su 2022, corollary 2). Momentum,
+// sensitivity 2 clip with mu / sqrt(T), mu that of (epsilon, delta) after Balle and Wang 2018;
+// together they are mu-Gaussian-DP (Dong, Roth and Su 2022, Gaussian composition). Momentum,
 // gains and schedule look at noisy gradients alone: post-processing.
 //
 // Expect little more than chance: the noise of one iteration is about 2 s sqrt(T n k) times as long

@@ -10,8 +10,6 @@
 namespace privatemail::baselines {
 namespace {
 
-constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
-
 // Of `draws` different rows of n, none is among `matching`.
 double ChanceOfNoMatch(int64_t n, int64_t matching, int64_t draws) {
   double chance = 1;
@@ -41,13 +39,12 @@ absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& opt
 
 absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckSplit(split, 1));
-  BaselineResult result{
-      .guarantee = {.epsilon = 0,
-                    .delta = 0,
-                    .neighbours = "any two inputs with as many rows",
-                    .proven = true,
-                    .source = "the release does not depend on the input"},
-      .protects = "everything: the rows are drawn without a look at the features"};
+  BaselineResult result{.guarantee = {.epsilon = 0,
+                                      .delta = 0,
+                                      .neighbours = "any two inputs with as many rows",
+                                      .proven = true,
+                                      .source = "the release does not depend on the input"},
+                        .protects = kRandomGuessProtects};
   PM_ASSIGN_OR_RETURN(result.gallery, NormalStart(split.gallery.features.rows(), 1, 1, bits));
   PM_ASSIGN_OR_RETURN(result.targets, NormalStart(split.targets.features.rows(), 1, 1, bits));
   return result;

@@ -11,6 +11,10 @@
 
 namespace privatemail::baselines {
 
+inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
+inline constexpr char kRandomGuessProtects[] =
+    "everything: the rows are drawn without a look at the features";
+
 // The features as they are. Protects nothing: whoever ranks sees every target. Draws no bits.
 // Errors: CheckSplit's.
 absl::StatusOr<BaselineResult> Features(const DataSplit& split);

@@ -18,13 +18,10 @@ namespace {
 constexpr double kStepsPerUnit = 0x1p20;  // of a score
 
 constexpr char kNeighbours[] = "one gallery row replaced by any other of length 1";
-constexpr char kProtects[] =
-    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
-    "targets, which are ranked as they are";
 
 BaselineResult Projected(const DataSplit& split, const Matrix& axes, Guarantee guarantee) {
   return {split.gallery.features * axes, split.targets.features * axes, std::move(guarantee),
-          kProtects};
+          kPpcaProtects};
 }
 
 // The principal axes of anchors drawn with replacement, public like the anchors.
@@ -53,14 +50,16 @@ absl::StatusOr<std::vector<Matrix>> Candidates(const Matrix& anchors,
 }
 
 // Steps by which replacing a row can move a score: one unit, a candidate whose columns are
-// orthonormal up to rounding (1e-9 of it), rounding to a step (1), and sums in double. In these, an
-// entry of x V is off by at most d u, so that the n rows' squares are off by 2 n d sqrt(k) u, k <=
-// d, and adding up n k of them in any order, to a score of at most n, by n^2 k u; twice, for two
-// neighbours. Both bounds have room for terms in u^2.
+// orthonormal up to rounding (1e-9 of it), rounding to a step (1), and sums in double. In these,
+// tr V^T A V with A = X^T X adds up products x_ri x_rj v_il v_jl; each passes through n sums of A,
+// d of A V and d k of the trace, in any order, and is off by (n + d + d k + 6) u of itself, up to
+// terms in u^2 for which that is doubled below. Absolute values of all of them add up to at most
+// sum_l |v_l|^2 sum_r |x_r|^2 = k n. k <= d, and there are two neighbours.
 double SensitivityInSteps(int64_t n, int64_t d) {
   const auto rows = static_cast<double>(n);
   const auto columns = static_cast<double>(d);
-  const double sums = 4 * rows * columns * (rows + 2 * columns) * kUnitRoundoff;
+  const double roundings = rows + columns + columns * columns + 6;
+  const double sums = 2 * columns * rows * 2 * roundings * kUnitRoundoff;
   return std::ceil(RoundUp(kStepsPerUnit * (1 + 1e-9 + sums) + 1));
 }
 
@@ -72,7 +71,7 @@ Guarantee PublishedPpcaGuarantee(const Cost& cost) {
           .neighbours = kNeighbours,
           .proven = false,
           .source =
-              "Chaudhuri, Sarwate and Sinha 2013, theorem 6, for an exact draw; drawn "
+              "Chaudhuri, Sarwate and Sinha 2013, PPCA, for an exact draw; drawn "
               "approximately: as published, not a proven guarantee"};
 }
 
@@ -82,7 +81,7 @@ Guarantee CandidatePpcaGuarantee(const Cost& cost) {
           .neighbours = kNeighbours,
           .proven = true,
           .source =
-              "McSherry and Talwar 2007, theorem 6, over public subspaces, with the "
+              "McSherry and Talwar 2007, exponential mechanism, over public subspaces, with the "
               "sensitivity of ppca.h"};
 }
 
@@ -109,9 +108,10 @@ absl::StatusOr<int64_t> ChooseSubspace(const Matrix& rows, const std::vector<Mat
                                        const Cost& cost, BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckBetween("epsilon", cost.epsilon, 1e-6, 1e6));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("gallery", rows));
+  const Matrix moments = unit.transpose() * unit;
   std::vector<int64_t> scores;
   for (const Matrix& axes : candidates) {
-    scores.push_back(std::llrint(kStepsPerUnit * (unit * axes).squaredNorm()));
+    scores.push_back(std::llrint(kStepsPerUnit * axes.cwiseProduct(moments * axes).sum()));
   }
   const int64_t best = *std::max_element(scores.begin(), scores.end());
   std::vector<uint64_t> losses;

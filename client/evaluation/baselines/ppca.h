@@ -16,12 +16,16 @@ namespace privatemail::baselines {
 // on it. Rows are not centred.
 //
 // Why epsilon: replacing one row x by y moves q by |y V|^2 - |x V|^2, both between 0 and 1, so q
-// has sensitivity 1 (McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007,
-// theorem 6). Pure: no delta.
+// has sensitivity 1 (McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007, the
+// exponential mechanism). Pure: no delta.
 //
 // They protect each gallery row, against whoever sees the subspace. Neighbours: one gallery row
 // replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
 // of the targets, which are ranked as they are.
+
+inline constexpr char kPpcaProtects[] =
+    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "targets, which are ranked as they are";
 
 struct PublishedPpcaOptions {
   int64_t dimension = 2;  // of the subspace, 1 to d
@@ -29,11 +33,11 @@ struct PublishedPpcaOptions {
 };
 
 // PPCA: V among all subspaces, a matrix Bingham law. Chaudhuri, Sarwate and Sinha, "A Near-Optimal
-// Algorithm for Differentially-Private Principal Components", 2013, algorithm 2 and theorem 6.
+// Algorithm for Differentially-Private Principal Components", 2013, PPCA.
 //
-// PUBLISHED, not proven: the theorem speaks of an exact draw. The paper's sampler is a Gibbs
-// sampler, whose distance from the law after finitely many rounds nobody has bounded, and this one
-// (bingham.h) computes in floating point besides, where even one round gives values that a
+// PUBLISHED, not proven: the paper's theorem speaks of an exact draw. The paper's sampler is a
+// Gibbs sampler, whose distance from the law after finitely many rounds nobody has bounded, and
+// this one (bingham.h) computes in floating point besides, where even one round gives values that a
 // neighbour may be unable to give. For comparison only, never for a release.
 //
 // INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon outside [1e-9,
@@ -61,7 +65,7 @@ struct CandidatePpcaOptions {
 // is drawn exactly (SampleExponentialMechanism, client/privacy/exact_sampling.h).
 //
 // INVALID_ARGUMENT as above, and for epsilon below 1e-6, anchors of another dimension, candidates
-// or anchors_each out of range. Time O(candidates n d k).
+// or anchors_each out of range. Time O(n d^2 + candidates d^2 k).
 absl::StatusOr<BaselineResult> CandidatePpca(const DataSplit& split,
                                              const CandidatePpcaOptions& options, const Cost& cost,
                                              BitSource& bits);

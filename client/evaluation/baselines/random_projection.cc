@@ -12,46 +12,30 @@
 #include "common/base/validate.h"
 
 namespace privatemail::baselines {
-namespace {
-
-using Neighbours = RandomProjectionOptions::Neighbours;
-
-std::string Words(Neighbours neighbours) {
-  return neighbours == Neighbours::kAnyTwoTargets
-             ? "a target's features replaced by any others of length 1"
-             : "one coordinate of a target's features changed by at most 1";
-}
-
-}  // namespace
-
-double SketchSensitivity(const Matrix& projection, Neighbours neighbours) {
-  const double bound = neighbours == Neighbours::kAnyTwoTargets
-                           ? 2 * Eigen::JacobiSVD<Eigen::MatrixXd>(projection).singularValues()(0)
-                           : projection.rowwise().norm().maxCoeff();
+double SketchSensitivity(const Matrix& projection) {
+  const double bound = 2 * Eigen::JacobiSVD<Eigen::MatrixXd>(projection).singularValues()(0);
   const double rounding =
       4 * (static_cast<double>(projection.rows()) + 4) * kUnitRoundoff * projection.norm();
   return bound * (1 + 1e-9) + rounding;
 }
 
 absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& projection,
-                                          Neighbours neighbours, const Cost& cost,
-                                          BitSource& bits) {
+                                          const Cost& cost, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("targets", rows));
   const Matrix exact = unit * projection;
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const Mechanism> mechanism,
                       MakeMechanism({.kind = MechanismKind::kGaussian,
                                      .epsilon = cost.epsilon,
                                      .delta = cost.delta,
-                                     .sensitivity = SketchSensitivity(projection, neighbours)},
+                                     .sensitivity = SketchSensitivity(projection)},
                                     {.values = exact.size(),
                                      // Of a unit row; norms are computed in double.
                                      .largest_value = 1.001 * projection.norm()}));
   PM_ASSIGN_OR_RETURN(Matrix noisy, mechanism->ReleaseInDouble(exact, bits));
   NoisySketch result{std::move(noisy), mechanism->noise_stddev(), mechanism->guarantee()};
-  result.guarantee.neighbours = Words(neighbours);
+  result.guarantee.neighbours = "a target's features replaced by any others of length 1";
   result.guarantee.source = absl::StrCat(
-      "Kenthapadi, Korolova, Mironov and Mishra 2013, algorithm 1, over "
-      "random_projection.h (sensitivity); ",
+      "Kenthapadi, Korolova, Mironov and Mishra 2013, over random_projection.h (sensitivity); ",
       mechanism->guarantee().source, " (noise)");
   return result;
 }
@@ -63,12 +47,10 @@ absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
   const double stddev = 1 / std::sqrt(static_cast<double>(options.dimension));
   PM_ASSIGN_OR_RETURN(const Matrix projection,
                       NormalStart(split.gallery.features.cols(), options.dimension, stddev, bits));
-  PM_ASSIGN_OR_RETURN(NoisySketch sketch, ReleaseSketch(split.targets.features, projection,
-                                                        options.neighbours, cost, bits));
-  return BaselineResult{
-      split.gallery.features * projection, std::move(sketch.rows), sketch.guarantee,
-      absl::StrCat("each target's features, from the server and whoever sees the sketch (",
-                   Words(options.neighbours), "); not the gallery, which stays with the server")};
+  PM_ASSIGN_OR_RETURN(NoisySketch sketch,
+                      ReleaseSketch(split.targets.features, projection, cost, bits));
+  return BaselineResult{split.gallery.features * projection, std::move(sketch.rows),
+                        sketch.guarantee, kRandomProjectionProtects};
 }
 
 }  // namespace privatemail::baselines

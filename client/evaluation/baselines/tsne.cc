@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "client/evaluation/baselines/tsne_affinity.h"
 #include "client/privacy/additive_mechanism.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
@@ -97,6 +96,13 @@ absl::Status CheckTsne(const TsneOptions& options, int64_t rows) {
   return CheckBetween("start_stddev", options.start_stddev, 1e-30, 1e10);
 }
 
+absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& options,
+                                                          const Matrix& rows) {
+  if (options.affinity != nullptr) return options.affinity->Of(rows, options.perplexity);
+  PM_ASSIGN_OR_RETURN(Matrix affinity, TsneAffinity(rows, options.perplexity));
+  return std::make_shared<const Matrix>(std::move(affinity));
+}
+
 Matrix JointRows(const DataSplit& split) {
   const Matrix& gallery = split.gallery.features;
   const Matrix& targets = split.targets.features;
@@ -110,16 +116,16 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
   PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
   const Matrix rows = JointRows(split);
   PM_RETURN_IF_ERROR(CheckTsne(options, rows.rows()));
-  PM_ASSIGN_OR_RETURN(const Matrix affinity, TsneAffinity(rows, options.perplexity));
+  PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start,
                       NormalStart(rows.rows(), options.dimension, options.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options, [&](double exaggeration, const Matrix& at) {
-                        return TsneGradient(affinity, exaggeration, at);
+                        return TsneGradient(*affinity, exaggeration, at);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
                         embedding.bottomRows(split.targets.features.rows()), NoGuarantee(),
-                        "nothing: gallery and targets are embedded jointly by whoever has both"};
+                        kTsneProtects};
 }
 
 }  // namespace privatemail::baselines

@@ -4,15 +4,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "client/evaluation/baselines/baseline.h"
+#include "client/evaluation/baselines/tsne_affinity.h"
 #include "client/privacy/bit_source.h"
 
 namespace privatemail::baselines {
 
 // The most rows, gallery and targets together: three matrices of so many squared, 1.2 GB.
 inline constexpr int64_t kMostTsneRows = 7000;
+
+inline constexpr char kTsneProtects[] =
+    "nothing: gallery and targets are embedded jointly by whoever has both";
 
 struct TsneOptions {
   int64_t dimension = 2;           // of the embedding, 1 to d
@@ -22,12 +27,16 @@ struct TsneOptions {
   double exaggeration = 12;
   double learning_rate = 0;  // 0: max(n / exaggeration / 4, 50), as scikit-learn's "auto"
   double start_stddev = 1e-4;
+  // Of runs that may have the same rows; null: affinities are computed for this one alone.
+  std::shared_ptr<LastTsneAffinity> affinity = nullptr;
 };
 
-// van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, exact gradients; schedule, gains
-// and early exaggeration as in scikit-learn 1.2. t-SNE has no map for rows that it has not seen, so
-// gallery and targets are embedded jointly. Protects nothing. The start is drawn from `bits`, and
-// the same bits give the same embedding.
+// van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, exact gradients. Gains,
+// momenta and exaggeration are scikit-learn 1.2's; unlike there, 500 iterations follow the first
+// 250 instead of 750, none is left out when there is little progress, and the start is random
+// instead of principal components. t-SNE has no map for rows that it has not seen, so gallery and
+// targets are embedded jointly. Protects nothing. The start is drawn from `bits`, and the same bits
+// give the same embedding.
 //
 // INVALID_ARGUMENT: CheckSplit's; more than kMostTsneRows rows; perplexity out of range; a
 // number of iterations below 0 or above 100,000; exaggeration, learning rate or start not finite or
@@ -57,6 +66,10 @@ absl::StatusOr<Matrix> DescendTsne(const Matrix& start, const TsneOptions& optio
 
 // INVALID_ARGUMENT as Tsne for the options, and more than kMostTsneRows rows.
 absl::Status CheckTsne(const TsneOptions& options, int64_t rows);
+
+// TsneAffinity of these rows, by options.affinity where there is one.
+absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& options,
+                                                          const Matrix& rows);
 
 // Gallery rows, then target rows.
 Matrix JointRows(const DataSplit& split);

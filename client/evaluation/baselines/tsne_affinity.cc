@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/parallel.h"
@@ -72,6 +73,19 @@ absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity) {
   joint = joint.cwiseMax(std::numeric_limits<double>::epsilon());
   joint.diagonal().setZero();
   return joint;
+}
+
+absl::StatusOr<std::shared_ptr<const Matrix>> LastTsneAffinity::Of(const Matrix& rows,
+                                                                   double perplexity) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool same = affinity_ != nullptr && perplexity == perplexity_ &&
+                    rows.rows() == rows_.rows() && rows.cols() == rows_.cols() && rows == rows_;
+  if (same) return affinity_;
+  PM_ASSIGN_OR_RETURN(Matrix affinity, TsneAffinity(rows, perplexity));
+  affinity_ = std::make_shared<const Matrix>(std::move(affinity));
+  rows_ = rows;
+  perplexity_ = perplexity;
+  return affinity_;
 }
 
 }  // namespace privatemail::baselines

@@ -2,6 +2,9 @@
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_BASELINES_TSNE_AFFINITY_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_BASELINES_TSNE_AFFINITY_H_
 
+#include <memory>
+#include <mutex>
+
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 
@@ -16,6 +19,20 @@ namespace privatemail::baselines {
 // INVALID_ARGUMENT: fewer than 3 rows, a value not finite, or perplexity outside (1, n - 1). Time
 // O(n^2 d), memory O(n^2).
 absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity);
+
+// The affinities that were asked for last, for runs over the same rows that differ in their noise
+// alone. Thread-safe; who asks while they are computed waits.
+class LastTsneAffinity {
+ public:
+  // Errors of TsneAffinity.
+  absl::StatusOr<std::shared_ptr<const Matrix>> Of(const Matrix& rows, double perplexity);
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  Matrix rows_;
+  double perplexity_ = 0;
+  std::shared_ptr<const Matrix> affinity_;
+};
 
 }  // namespace privatemail::baselines
 

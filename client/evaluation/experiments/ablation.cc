@@ -1,5 +1,6 @@
 #include "client/evaluation/experiments/ablation.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,18 +134,28 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
     return sweep.BandOf(results, condition, x, metric.key).mean;
   };
   const std::vector<Metric> metrics = MetricsAt(study.k);
-  for (const Metric& metric : metrics) words.push_back(LabelInWords(sweep, results, metric));
-  words.push_back(absl::StrCat(
-      "Intervals of such shares are Fieller's, 95 %, over ",
-      study.seeds > 1 ? "splits." : "the targets of the one split, about which alone they speak."));
+  const bool known = !std::isnan(mean(kAsItIs, 0, metrics[0])) &&
+                     !std::isnan(mean(kRandomFeature, 0, metrics[0])) &&
+                     !std::isnan(mean(kWrongLabel, 0, metrics[0]));  // else refused
+  if (known) {
+    for (const Metric& metric : metrics) words.push_back(LabelInWords(sweep, results, metric));
+    words.push_back(absl::StrCat("Intervals of such shares are Fieller's, 95 %, over ",
+                                 study.seeds > 1
+                                     ? "splits."
+                                     : "the targets of the one split, about which alone they "
+                                       "speak."));
+  }
   const Metric& recall = metrics[0];
-  words.push_back(absl::StrCat("Without slots ", recall.name, " is ",
-                               Short(mean(kNoSlots, 0, recall)), " instead of ",
-                               Short(mean(kAsItIs, 0, recall)),
-                               ", and the target's class is told openly: the label graph of such a "
-                               "release has the target's label in it, so its noise guarantees "
-                               "nothing about the class."));
+  if (!std::isnan(mean(kNoSlots, 0, recall))) {
+    words.push_back(
+        absl::StrCat("Without slots ", recall.name, " is ", Short(mean(kNoSlots, 0, recall)),
+                     " instead of ", Short(mean(kAsItIs, 0, recall)),
+                     ", and the target's class is told openly: the label graph of such a "
+                     "release has the target's label in it, so its noise guarantees "
+                     "nothing about the class."));
+  }
   for (size_t c = kNoSlots + 1; c < sweep.conditions().size(); ++c) {
+    if (std::isnan(mean(c, 0, recall)) && std::isnan(mean(c, 1, recall))) continue;  // refused
     words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, ", ", recall.name, " is ",
                                  Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
                                  " and ", Short(mean(c, 1, recall)), " without noise."));

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/seeded_bits.h"
@@ -53,7 +55,8 @@ class Dots {
   std::vector<int32_t> classes_;
 };
 
-// What one release looks like, and how well it fits.
+// What one release looks like, and how well it fits. FAILED_PRECONDITION where the server could not
+// align it either.
 absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
   const DataSplit& split = scene->trial->split;
@@ -92,6 +95,44 @@ FigureSeries Scatter(std::string name, const std::vector<double>& dots,
   return series;
 }
 
+// Two panels of the first of these releases that could be aligned, and a sentence about all.
+void DrawAt(
+    double epsilon, absl::Span<const JobResult> releases,
+    absl::FunctionRef<FigureSeries(const char* name, const std::vector<double>& dots)> scatter,
+    Figure* figure) {
+  const JobResult* shown = nullptr;
+  std::string why;
+  size_t aligned = 0;
+  double residuals = 0;
+  for (const JobResult& release : releases) {
+    if (!release.refused.empty()) {
+      why = release.refused;
+      continue;
+    }
+    if (shown == nullptr) shown = &release;
+    ++aligned;
+    residuals += release.at("residual")[0];
+  }
+  const std::string at = absl::StrCat("epsilon ", Short(epsilon));
+  if (shown != nullptr) {
+    for (const char* when : {"before", "after"}) {
+      figure->panels.push_back(
+          {.title = absl::StrCat(at, ", ", when, " alignment"),
+           .series = {scatter("anchors", shown->at(absl::StrCat("anchors_", when))),
+                      scatter("slots", shown->at(absl::StrCat("slots_", when)))}});
+    }
+    figure->words.push_back(
+        absl::StrCat("At ", at, " the anchors' residual under the alignment is ",
+                     Short(residuals / static_cast<double>(aligned)), " as a mean over ", aligned,
+                     " releases (0: they fit perfectly; 1: no better than their mean)."));
+  }
+  if (aligned < releases.size()) {
+    figure->words.push_back(absl::StrCat("At ", at, " ", releases.size() - aligned, " of ",
+                                         releases.size(),
+                                         " releases could not be made or aligned (", why, ")."));
+  }
+}
+
 Figure Draw(const Study& study, const std::vector<JobResult>& results) {
   Figure figure{.id = "alignment",
                 .title = "Embeddings before and after alignment",
@@ -110,24 +151,16 @@ Figure Draw(const Study& study, const std::vector<JobResult>& results) {
   const auto scatter = [&](const char* name, const std::vector<double>& dots) {
     return Scatter(name, dots, classes);
   };
-  figure.panels.push_back(
-      {.title = "the server's anchors", .series = {scatter("anchors", results[0].at("server"))}});
+  const auto first = std::find_if(results.begin(), results.end(),
+                                  [](const JobResult& result) { return result.refused.empty(); });
+  if (first != results.end()) {
+    figure.panels.push_back(
+        {.title = "the server's anchors", .series = {scatter("anchors", first->at("server"))}});
+  }
   const std::vector<double> epsilons = ChosenEpsilons(study);
   const auto seeds = static_cast<size_t>(study.seeds);
   for (size_t e = 0; e < epsilons.size(); ++e) {
-    const JobResult& first = results[e * seeds];
-    for (const char* when : {"before", "after"}) {
-      figure.panels.push_back(
-          {.title = absl::StrCat("epsilon ", Short(epsilons[e]), ", ", when, " alignment"),
-           .series = {scatter("anchors", first.at(absl::StrCat("anchors_", when))),
-                      scatter("slots", first.at(absl::StrCat("slots_", when)))}});
-    }
-    double sum = 0;
-    for (size_t s = 0; s < seeds; ++s) sum += results[e * seeds + s].at("residual")[0];
-    figure.words.push_back(absl::StrCat(
-        "At epsilon ", Short(epsilons[e]), " the anchors' residual under the alignment is ",
-        Short(sum / static_cast<double>(seeds)), " as a mean over ", seeds,
-        " releases (0: they fit perfectly; 1: no better than their mean)."));
+    DrawAt(epsilons[e], absl::MakeConstSpan(results).subspan(e * seeds, seeds), scatter, &figure);
   }
   return figure;
 }

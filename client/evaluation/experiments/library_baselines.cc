@@ -1,9 +1,13 @@
 #include "client/evaluation/experiments/library_baselines.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/baselines/all_baselines.h"
 #include "client/evaluation/split.h"
@@ -12,26 +16,28 @@
 namespace privatemail {
 namespace {
 
-// Whom the baselines tell apart; the experiment names them in the words of a reader.
+// A baseline in the words of a reader.
 struct Told {
   const char* id;
   const char* name;
-  const char* protects;
   double work;              // in releases of 100 targets, about
   bool embeds_all = false;  // gallery and targets together, in O(n^2) a step
+  bool wide_too = false;    // takes hardly longer with more columns
 };
 constexpr Told kTold[] = {
-    {"pca", "PCA, not private", "nobody", 1},
-    {"t-sne", "t-SNE, not private", "nobody", 100, true},
-    {"analyse-gauss", "private PCA, analyse-Gauss",
-     "gallery rows, from whoever sees the axes; not the targets", 1},
-    {"published-ppca", "private PCA, exponential mechanism, as published",
-     "gallery rows, from whoever sees the axes; not the targets", 2},
-    {"candidate-ppca", "private PCA, exponential mechanism over public candidates",
-     "gallery rows, from whoever sees the axes; not the targets", 4},
-    {"random-projection", "private random projections", "each target's features", 1},
-    {"dp-dsne", "DP-dSNE", "rows of gallery and targets, but not from who embeds them", 100, true},
+    {.id = "pca", .name = "PCA, not private", .work = 1, .wide_too = true},
+    {.id = "t-sne", .name = "t-SNE, not private", .work = 100, .embeds_all = true},
+    {.id = "analyse-gauss", .name = "private PCA, analyse-Gauss", .work = 1, .wide_too = true},
+    {.id = "published-ppca", .name = "private PCA, exponential mechanism", .work = 10},
+    {.id = "candidate-ppca",
+     .name = "private PCA, exponential mechanism over public candidates",
+     .work = 4,
+     .wide_too = true},
+    {.id = "random-projection", .name = "private random projections", .work = 1, .wide_too = true},
+    {.id = "dp-dsne", .name = "DP-dSNE", .work = 100, .embeds_all = true},
 };
+
+constexpr int64_t kWide = 32;  // columns
 
 // Evenly taken numbers below `rows`, at most so many.
 std::vector<int64_t> Some(int64_t rows, int64_t most) {
@@ -44,44 +50,85 @@ std::vector<int64_t> Some(int64_t rows, int64_t most) {
 // Where no target comes near.
 constexpr double kFarAway = 1e12;
 
-absl::StatusOr<BaselineRows> Embed(const baselines::Baseline& baseline,
-                                   const baselines::Settings& settings, int64_t most_rows,
-                                   const DataSplit& split, const baselines::Cost& cost,
-                                   BitSource& bits) {
-  const std::vector<int64_t> kept = Some(split.gallery.features.rows(), most_rows);
-  DataSplit part{split.anchors, RowsOf(split.gallery, kept), split.targets};
-  PM_ASSIGN_OR_RETURN(baselines::BaselineResult result, baseline.run(part, settings, cost, bits));
+// What is usual, as far as there are rows enough.
+baselines::Settings SettingsFor(const DataSplit& split, int64_t dimension,
+                                const std::shared_ptr<baselines::LastTsneAffinity>& affinity) {
+  auto settings = baselines::Settings::OfDimension(dimension);
+  const int64_t anchors = split.anchors.features.rows();
+  settings.candidate_ppca.anchors_each = std::min(
+      std::max(settings.candidate_ppca.anchors_each, dimension), std::max<int64_t>(anchors, 1));
+  const auto joint =
+      static_cast<double>(split.gallery.features.rows() + split.targets.features.rows());
+  settings.tsne.perplexity = std::min(settings.tsne.perplexity, (joint - 1) / 3);
+  settings.tsne.affinity = affinity;
+  settings.dp_dsne.tsne.perplexity = settings.tsne.perplexity;
+  settings.dp_dsne.tsne.affinity = affinity;
+  return settings;
+}
+
+// How a line is made.
+struct Line {
+  const baselines::Baseline* baseline;
+  int64_t columns;
+  int64_t most_rows;
+  std::shared_ptr<baselines::LastTsneAffinity> affinity;  // of all lines
+};
+
+absl::StatusOr<BaselineRows> Embed(const Line& line, const DataSplit& split,
+                                   const baselines::Cost& cost, BitSource& bits) {
+  const std::vector<int64_t> kept = Some(split.gallery.features.rows(), line.most_rows);
+  const DataSplit part{split.anchors, RowsOf(split.gallery, kept), split.targets};
+  absl::StatusOr<baselines::BaselineResult> result =
+      line.baseline->run(part, SettingsFor(part, line.columns, line.affinity), cost, bits);
+  if (absl::IsInvalidArgument(result.status())) {
+    return absl::FailedPreconditionError(result.status().message());
+  }
+  PM_RETURN_IF_ERROR(result.status());
   BaselineRows rows{
-      Matrix::Constant(split.gallery.features.rows(), result.gallery.cols(), kFarAway),
-      std::move(result.targets)};
+      Matrix::Constant(split.gallery.features.rows(), result->gallery.cols(), kFarAway),
+      std::move(result->targets)};
   for (size_t i = 0; i < kept.size(); ++i) {
-    rows.gallery.row(kept[i]) = result.gallery.row(static_cast<Eigen::Index>(i));
+    rows.gallery.row(kept[i]) = result->gallery.row(static_cast<Eigen::Index>(i));
   }
   return rows;
 }
 
-std::string NameOf(const Told& told, int64_t gallery_rows, int64_t most_rows) {
-  if (gallery_rows <= most_rows) return told.name;
-  return absl::StrCat(told.name, " (", most_rows, " gallery rows)");
+std::string NameOf(const Told& told, const Line& line, int64_t gallery_rows) {
+  const bool published = absl::StrContains(told.id, "published");
+  const std::string rows =
+      gallery_rows > line.most_rows ? absl::StrCat(", ", line.most_rows, " gallery rows") : "";
+  return absl::StrCat(told.name, published ? ", as published" : "", " (", line.columns,
+                      line.columns == 1 ? " column" : " columns", rows, ")");
+}
+
+Baseline ToBaseline(const Told& told, const Line& line, int64_t gallery_rows) {
+  return {.name = NameOf(told, line, gallery_rows),
+          .is_private = line.baseline->takes_epsilon,
+          .protects = line.baseline->protects,
+          .work = told.work,
+          .rows = [line](const DataSplit& split, double epsilon, double delta, BitSource& bits) {
+            return Embed(line, split, {epsilon, delta}, bits);
+          }};
 }
 
 }  // namespace
 
-std::vector<Baseline> LibraryBaselines(int64_t dimension, int64_t gallery_rows,
+std::vector<Baseline> LibraryBaselines(const DataSplit& split, int64_t dimension,
                                        int64_t most_joint_rows) {
-  const auto settings = baselines::Settings::OfDimension(dimension);
+  const int64_t gallery_rows = split.gallery.features.rows();
+  const int64_t most_columns = split.gallery.features.cols();
+  const auto affinity = std::make_shared<baselines::LastTsneAffinity>();
   std::vector<Baseline> all;
   for (const Told& told : kTold) {
-    const baselines::Baseline* baseline = baselines::BaselineFromName(told.id).value();
-    const int64_t most_rows = told.embeds_all ? most_joint_rows : gallery_rows;
-    all.push_back(
-        {.name = NameOf(told, gallery_rows, most_rows),
-         .is_private = baseline->takes_epsilon,
-         .protects = told.protects,
-         .work = told.work,
-         .rows = [=](const DataSplit& split, double epsilon, double delta, BitSource& bits) {
-           return Embed(*baseline, settings, most_rows, split, {epsilon, delta}, bits);
-         }});
+    Line line{.baseline = baselines::BaselineFromName(told.id).value(),
+              .columns = std::min(dimension, most_columns),
+              .most_rows = told.embeds_all ? most_joint_rows : std::numeric_limits<int64_t>::max(),
+              .affinity = affinity};
+    all.push_back(ToBaseline(told, line, gallery_rows));
+    const int64_t wide = std::min(kWide, most_columns);
+    if (!told.wide_too || wide <= line.columns) continue;
+    line.columns = wide;
+    all.push_back(ToBaseline(told, line, gallery_rows));
   }
   return all;
 }

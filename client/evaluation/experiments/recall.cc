@@ -35,6 +35,18 @@ std::vector<Condition> JointConditions(const std::shared_ptr<Stage>& stage) {
     conditions.push_back(
         AskingCondition(absl::StrCat("PrivateMail, ", traits.name), stage, asking));
   }
+  // The first paper's scheme: Laplace noise after each of two iterations. Its delta is for their
+  // composition alone.
+  for (const MechanismKind kind : {MechanismKind::kLaplace, MechanismKind::kPublishedLaplace}) {
+    const auto asking = [kind, delta = stage->study().delta](double epsilon) {
+      return Asking{
+          .cost = PrivacyCost{
+              .epsilon = epsilon, .delta = delta, .mechanism = kind, .private_iterations = 2}};
+    };
+    conditions.push_back(AskingCondition(
+        absl::StrCat("PrivateMail, ", TraitsOf(kind).name, ", 2 private iterations"), stage,
+        asking));
+  }
   conditions.push_back(AskingCondition(
       kNoNoise, stage, [](double) { return Asking{}; }, /*fixed=*/true));
   return conditions;

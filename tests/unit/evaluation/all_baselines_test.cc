@@ -32,6 +32,7 @@ TEST_P(EveryBaseline, GivesARowForEachRowAndSaysWhatItProtects) {
   EXPECT_EQ(result.gallery.cols(), result.targets.cols());
   EXPECT_TRUE(result.gallery.allFinite() && result.targets.allFinite());
   EXPECT_NE(result.protects, "");
+  EXPECT_EQ(result.protects, GetParam().protects);
   EXPECT_NE(result.guarantee.neighbours, "");
 }
 

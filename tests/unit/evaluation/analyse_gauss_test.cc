@@ -75,6 +75,9 @@ TEST(AnalyseGauss, AddsSymmetricNoiseOfTheCalibratedDeviation) {
   EXPECT_LE((sum / kReleases).cwiseAbs().maxCoeff(), kDeviations / std::sqrt(kReleases));
   EXPECT_LE((squares / kReleases - Matrix::Ones(5, 5)).cwiseAbs().maxCoeff(),
             kDeviations * std::sqrt(2. / kReleases));
+  // All 15 entries that are drawn, together: 3.5 %.
+  const double pooled = (squares.sum() + squares.trace()) / 2 / (15 * kReleases);
+  EXPECT_NEAR(pooled, 1, kDeviations * std::sqrt(2. / (15 * kReleases)));
 }
 
 TEST(AnalyseGauss, ClaimsWhatItPaysForAndSaysForWhom) {

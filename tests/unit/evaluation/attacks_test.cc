@@ -152,5 +152,30 @@ TEST(Attacks, WorkWithoutNoiseAndKeepToTheGuaranteeWithIt) {
   EXPECT_THAT(Joined(figures[2].words), HasSubstr("no guarantee bounds it"));
 }
 
+TEST(Attacks, AReleaseThatOverflowsNamesNoSlot) {
+  const auto stage = std::make_shared<Stage>(SmallStudy());
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<const Scene> sound, stage->SceneOf(1));
+  const LeakageAttack attack = LabelAttack(20, /*slots=*/true);
+  ASSERT_OK_AND_ASSIGN(const std::vector<double> right,
+                       attack.attack(*sound, std::nullopt, "overflow"));
+  EXPECT_THAT(right, testing::Contains(1));
+  Scene scene = *sound;
+  scene.joint.parameters.settings.alpha = 1e300;
+  ASSERT_OK_AND_ASSIGN(const std::vector<double> none,
+                       attack.attack(scene, std::nullopt, "overflow"));
+  EXPECT_THAT(none, testing::Each(0));
+}
+
+TEST(Attacks, SayWhyTheyCouldNotBeMade) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = .15;
+  const auto stage = std::make_shared<Stage>(study);
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAttacksExperiment(stage, {LabelAttack(20, /*slots=*/true)}), study);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_TRUE(figures[0].panels[0].series.empty());
+  EXPECT_THAT(figures[0].words.back(), testing::StartsWith("Not measured: values of up to"));
+}
+
 }  // namespace
 }  // namespace privatemail

@@ -12,6 +12,7 @@
 #include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
 #include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/experiments/tune.h"
 #include "client/evaluation/figure_parts.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -51,6 +52,27 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
               StartsWith("The label alone gives " + Short(share) + " throughout of what recall@4"));
   EXPECT_THAT(figure.words[2],
               StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
+}
+
+// Over s^2, unit vectors that point away from each other have an affinity so small at this
+// bandwidth that noise which hides everything fits no float.
+TEST(Ablation, DropsAKernelWithWhichNothingCanBeProven) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = .2;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAblationExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  const std::string words = Joined(figures[0].words);
+  EXPECT_THAT(words, HasSubstr("Not measured: \"kernel over s^2\" at 1 (values of up to"));
+  EXPECT_THAT(words, HasSubstr("With kernel over s^2, recall@4 is not known at epsilon 1 and "));
+  const FigurePanel& panel = figures[0].panels[0];
+  const auto& categories = figures[0].x.categories;
+  const auto bar = static_cast<size_t>(
+      std::find(categories.begin(), categories.end(), "kernel over s^2") - categories.begin());
+  ASSERT_LT(bar, categories.size());
+  EXPECT_TRUE(std::isnan(SeriesNamed(panel, "epsilon 1").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "without noise").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "epsilon 1").points[0].y));
 }
 
 // Results as an experiment might have had them: every score of a target is that of its condition.
@@ -117,8 +139,8 @@ TEST(Convergence, DrawsScoresAndObjective) {
   ExpectSound(figures[1]);
   const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
   EXPECT_EQ(objective.size(), 15u);
-  EXPECT_THAT(figures[1].words[2], HasSubstr(Short(objective[4].y) + " after the fifth"));
-  EXPECT_THAT(figures[1].words[3], HasSubstr("from the least to the greatest of 2 runs"));
+  EXPECT_THAT(figures[1].words[3], HasSubstr(Short(objective[4].y) + " after iteration 5"));
+  EXPECT_THAT(figures[1].words[4], HasSubstr("from the least to the greatest of 2 runs"));
 }
 
 // Two runs of 15 iterations: one falls by 2 in each, the other by 1 but for `rises`, by 1. Their
@@ -142,6 +164,28 @@ TEST(Convergence, SaysOfAnyRunWhetherItRose) {
   EXPECT_THAT(sentence(1), HasSubstr("is not monotone: it rose in 1 of 28 iterations of 2 runs"));
 }
 
+// The distance graph weighs with the labels' span: an iterate grows by a factor of about 1e14.
+Study OverflowingStudy() {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.start_stddev = 1e10;
+  for (int32_t& label : study.data.labels) label *= 100000;
+  return study;
+}
+
+TEST(Convergence, EndsTheObjectiveWhereItIsNoNumber) {
+  const Study study = OverflowingStudy();
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 2u);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  ASSERT_LT(objective.size(), 15u);
+  for (const FigurePoint& point : objective) EXPECT_TRUE(std::isfinite(point.y));
+  EXPECT_THAT(Joined(figures[1].words),
+              HasSubstr("After iteration " + std::to_string(objective.size()) +
+                        " the objective of a run is no finite number"));
+}
+
 TEST(Settings, AreTurnedOneAtATime) {
   const std::vector<Figure> figures = FiguresOf(MakeSettingsExperiment(SmallStage()), SmallStudy());
   ASSERT_EQ(figures.size(), 3u);
@@ -154,6 +198,20 @@ TEST(Settings, AreTurnedOneAtATime) {
     }
     EXPECT_THAT(figure.words[0], HasSubstr(" and " + Short(most) + " at "));
   }
+}
+
+// Factors of 0 are all 0, which no logarithmic axis has.
+TEST(Settings, TurnAnAlphaOfZeroByWhatIsUsual) {
+  Study study = SmallStudy();
+  study.settings.alpha = 0;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeSettingsExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 3u);
+  EXPECT_EQ(figures[1].id, "settings-alpha");
+  EXPECT_FALSE(figures[1].x.logarithmic);
+  std::vector<double> alphas;
+  for (const FigurePoint& point : figures[1].panels[0].series[0].points) alphas.push_back(point.x);
+  EXPECT_THAT(alphas, ElementsAre(0, .75, 1.5, 3, 6, 12));  // 60 / 20 classes is usual
 }
 
 TEST(Tune, RanksAGridOnAnchorsAlone) {
@@ -171,6 +229,69 @@ TEST(Tune, RanksAGridOnAnchorsAlone) {
     EXPECT_LE(precision.points[i].y, precision.points[i - 1].y + .01);
   }
   EXPECT_THAT(figures[0].words[0], HasSubstr(figures[0].x.categories[0]));
+  EXPECT_THAT(figures[0].words[1], StartsWith("On 1 fresh splits, which had no part in the"));
+  EXPECT_THAT(figures[0].words[3], StartsWith("Of every class 8 rows were anchors here."));
+}
+
+// What is kept under a key must be the same whatever else the grid has.
+TEST(Tune, KeysItsJobsBySettings) {
+  Study study = SmallStudy();
+  study.seeds = 1;
+  study.settings.alpha = 1. / 3;
+  const Experiment experiment = MakeTuneExperiment(std::make_shared<Stage>(study));
+  std::set<std::string> keys;
+  for (const Job& job : experiment.jobs) keys.insert(job.key);
+  EXPECT_EQ(keys.size(), 54u);
+  EXPECT_THAT(keys,
+              Contains("--dim 4 --alpha 0.3333333333333333 --bandwidth 3 --steps 10, seed 1"));
+}
+
+TEST(Tune, ScoresItsBestOnSplitsThatChoseNothing) {
+  Study study = SmallStudy();
+  study.seeds = 2;
+  ASSERT_OK_AND_ASSIGN(study, TuningStudy(study));
+  const auto stage = std::make_shared<Stage>(study);
+  const Experiment experiment = MakeTuneExperiment(stage);
+  const auto targets = static_cast<size_t>(study.sizes.targets);
+  // .299 and .301 are as good as each other, .32 is better than both.
+  const auto result = [&](double precision, double fidelity) {
+    return JobResult{{"class_share", std::vector<double>(targets, precision)},
+                     {"fidelity", std::vector<double>(targets, fidelity)},
+                     {"hit", std::vector<double>(targets, 1)},
+                     {"unanswered", {0}}};
+  };
+  std::vector<JobResult> results;
+  for (size_t c = 0; c < 54; ++c) {
+    for (int seed = 0; seed < 2; ++seed) {
+      results.push_back(c == 7    ? result(.2999, .4)
+                        : c == 20 ? result(.3001, .3)
+                        : c == 30 ? result(.32, .1)
+                                  : result(.1, .9));
+    }
+  }
+  results[2 * 53].refused = "no noise";
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, experiment.draw(results));
+  const auto flags = [&](size_t c) {
+    const std::string& key = experiment.jobs[2 * c].key;
+    return key.substr(0, key.find(','));
+  };
+  const std::vector<std::string>& ranked = figures.at(0).x.categories;
+  ASSERT_EQ(ranked.size(), 10u);
+  EXPECT_EQ(ranked[0], flags(30));
+  EXPECT_EQ(ranked[1], flags(7));
+  EXPECT_EQ(ranked[2], flags(20));
+  // Splits 3 and 4 are asked as a study of four splits would ask them.
+  study.seeds = 4;
+  const Experiment longer = MakeTuneExperiment(std::make_shared<Stage>(study));
+  std::vector<std::vector<double>> fresh;
+  for (const size_t job : {4 * 30 + 2, 4 * 30 + 3}) {
+    ASSERT_OK_AND_ASSIGN(const JobResult asked, longer.jobs[job].run());
+    fresh.push_back(asked.at("class_share"));
+  }
+  EXPECT_THAT(figures[0].words[1],
+              StartsWith("On 2 fresh splits, which had no part in the choice, its precision@4 is " +
+                         Short(BandOfScores(fresh, 1).mean) + " "));
+  EXPECT_THAT(Joined(figures[0].words), HasSubstr("Not measured: \"" + flags(53)));
 }
 
 TEST(Tune, NeedsFourAnchorsOfEveryClass) {
@@ -204,6 +325,20 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
 }
 
+// So many iterations at such an alpha leave one direction: every anchor on a line.
+TEST(Alignment, CountsReleasesThatCannotBeAligned) {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.steps = 1000;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_TRUE(figures[0].panels.empty());
+  ASSERT_EQ(figures[0].words.size(), 2u);
+  EXPECT_THAT(figures[0].words[0],
+              StartsWith("At epsilon 0.1 2 of 2 releases could not be made or aligned (alignment"));
+}
+
 TEST(Alignment, CallsClassesByTheirNames) {
   Study study = SmallStudy();
   for (int i = 0; i < 20; ++i) study.data.class_names.push_back(absl::StrCat("bird ", i));
@@ -212,14 +347,19 @@ TEST(Alignment, CallsClassesByTheirNames) {
   EXPECT_EQ(figures.at(0).class_names.size(), 10u);
 }
 
-TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {
+TEST(InferencePrivacy, HasThreeMechanismsTwoQuantitiesAndAFamilyOfRadii) {
   const std::vector<Figure> figures =
       FiguresOf(MakeInferencePrivacyExperiment(SmallStage()), SmallStudy());
-  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures.size(), 3u);
   for (const Figure& figure : figures) {
     ExpectSound(figure);
-    EXPECT_THAT(NamesOf(figure.panels[0]),
-                ElementsAre("lap-output", "gauss-output", "gauss-input", "without noise"));
+    std::vector<std::string> lines = {"lap-output", "gauss-output", "gauss-input"};
+    if (figure.id == "inference-privacy-radii") {
+      lines = {"gauss-output, radius 0.1", "gauss-output, radius 0.2", "gauss-output, radius 0.5",
+               "gauss-output, radius 1"};
+    }
+    lines.emplace_back("without noise");
+    EXPECT_EQ(NamesOf(figure.panels[0]), lines);
     EXPECT_THAT(Joined(figure.words),
                 HasSubstr(Short(figure.panels[0].series[0].points[0].y) + " ("));
   }
@@ -243,8 +383,42 @@ TEST(BoundedGaussian, PrintsTheDocumentsVariances) {
     EXPECT_NEAR(printed.points[i].y, variance, 1e-5 * variance) << epsilon;
     EXPECT_LT(exact.points[i].y, printed.points[i].y);
   }
-  EXPECT_THAT(NamesOf(figures[0].panels[0]), Contains("unbounded, classical formula"));
   EXPECT_THAT(figures[0].words[0], HasSubstr(Short(exact.points[0].y)));
+  EXPECT_THAT(figures[0].words[0], Not(HasSubstr("not proven")));
+  EXPECT_THAT(figures[0].words[1], HasSubstr("not proven from epsilon 1 on"));
+}
+
+TEST(BoundedGaussian, PrintsTheVariancesThatTheDocumentComparesWith) {
+  const std::vector<Figure> figures = FiguresOf(MakeBoundedGaussianExperiment(1e-5), SmallStudy());
+  const FigureSeries& generalised =
+      SeriesNamed(figures.at(0).panels[0], "generalised Gaussian, as published");
+  const std::map<double, double> table = {{.1, 1320}, {.5, 264},   {1, 132}, {1.5, 88},
+                                          {2, 66},    {2.5, 52.8}, {3, 44}};
+  size_t found = 0;
+  for (const FigurePoint& point : generalised.points) {
+    const auto row = table.find(point.x);
+    if (row == table.end()) continue;
+    ++found;
+    EXPECT_NEAR(point.y, row->second, 1e-9) << point.x;
+  }
+  EXPECT_EQ(found, table.size());
+}
+
+TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  for (const double epsilon : {1e-7, 2e6, std::nan("")}) {
+    Study study = SmallStudy();
+    study.epsilons = {epsilon};
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilons must be between 1e-06 and 1e+06"));
+    study = SmallStudy();
+    study.epsilon = epsilon;
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilon must be between 1e-06 and 1e+06"));
+  }
+  Study study = SmallStudy();
+  study.epsilons = {1e-6, 1e6};
+  EXPECT_THAT(Validate(study), IsOk());
+  study.delta = 1e-310;
+  EXPECT_THAT(Validate(study), FailsWith(code, "--delta must be between"));
 }
 
 TEST(Experiments, AreFoundByName) {

@@ -8,7 +8,6 @@
 namespace privatemail::baselines {
 namespace {
 
-using Neighbours = RandomProjectionOptions::Neighbours;
 constexpr Cost kCost{.epsilon = 1, .delta = 1e-5};
 
 // The mean of many sketches of each target, of which noise takes off less than 1e-4.
@@ -17,10 +16,9 @@ TEST(RandomProjection, SketchesAsScikitLearnsUnderVanishingNoise) {
   const Matrix targets = GoldenSplit().targets.features;
   constexpr Eigen::Index kCopies = 20'000;
   SeededBits bits(1);
-  ASSERT_OK_AND_ASSIGN(
-      const NoisySketch sketch,
-      ReleaseSketch(targets.replicate(kCopies, 1), projection, Neighbours::kAnyTwoTargets,
-                    {.epsilon = 1e6, .delta = .1}, bits));
+  ASSERT_OK_AND_ASSIGN(const NoisySketch sketch,
+                       ReleaseSketch(targets.replicate(kCopies, 1), projection,
+                                     {.epsilon = 1e6, .delta = .1}, bits));
   Matrix mean = Matrix::Zero(targets.rows(), projection.cols());
   for (Eigen::Index i = 0; i < kCopies; ++i) {
     mean += sketch.rows.middleRows(i * targets.rows(), targets.rows()) / kCopies;
@@ -34,14 +32,13 @@ TEST(RandomProjection, SketchesAsScikitLearnsUnderVanishingNoise) {
 TEST(RandomProjection, NoTwoTargetsLieFurtherApartThanTheSensitivity) {
   Matrix projection(3, 2);
   projection << 3, 0, 0, 4, 0, 0;
-  EXPECT_NEAR(SketchSensitivity(projection, Neighbours::kAnyTwoTargets), 8, 1e-7);
-  EXPECT_NEAR(SketchSensitivity(projection, Neighbours::kOneCoordinate), 4, 1e-7);
+  EXPECT_NEAR(SketchSensitivity(projection), 8, 1e-7);
 
   std::mt19937_64 generator(1);
   std::normal_distribution<double> normal;
   const auto any = [&] { return normal(generator); };
   const Matrix random = Matrix::NullaryExpr(6, 2, any);
-  const double bound = SketchSensitivity(random, Neighbours::kAnyTwoTargets);
+  const double bound = SketchSensitivity(random);
   double furthest = 0;
   for (int i = 0; i < 100'000; ++i) {
     const RowVector one = RowVector::NullaryExpr(6, any).normalized();
@@ -50,8 +47,6 @@ TEST(RandomProjection, NoTwoTargetsLieFurtherApartThanTheSensitivity) {
   }
   EXPECT_LE(furthest, bound);
   EXPECT_GE(furthest, .8 * bound);
-  const double one_coordinate = SketchSensitivity(random, Neighbours::kOneCoordinate);
-  for (Eigen::Index j = 0; j < 6; ++j) EXPECT_LE(random.row(j).norm(), one_coordinate);
 }
 
 TEST(RandomProjection, AddsNoiseOfTheCalibratedDeviationToTargetsAlone) {
@@ -67,8 +62,7 @@ TEST(RandomProjection, AddsNoiseOfTheCalibratedDeviationToTargetsAlone) {
   const Matrix& projection = result.gallery;
   const double entries = 4 * kDim;
   EXPECT_NEAR(projection.squaredNorm() / entries, .25, kDeviations * .25 * std::sqrt(2 / entries));
-  const double stddev =
-      SketchSensitivity(projection, Neighbours::kAnyTwoTargets) * *AnalyticGaussianStddev(1, 1e-5);
+  const double stddev = SketchSensitivity(projection) * *AnalyticGaussianStddev(1, 1e-5);
   const Matrix noise = (result.targets - projection.replicate(kTargets / kDim, 1)) / stddev;
   const auto values = static_cast<double>(noise.size());
   EXPECT_NEAR(noise.squaredNorm() / values, 1, kDeviations * std::sqrt(2 / values));
@@ -82,10 +76,6 @@ TEST(RandomProjection, ClaimsWhatItPaysForAndSaysForWhom) {
   EXPECT_TRUE(any.guarantee.proven);
   EXPECT_THAT(any.guarantee.neighbours, ::testing::HasSubstr("replaced by any others"));
   EXPECT_THAT(any.protects, ::testing::HasSubstr("each target's features"));
-  ASSERT_OK_AND_ASSIGN(
-      const BaselineResult one,
-      RandomProjection(GoldenSplit(), {.neighbours = Neighbours::kOneCoordinate}, kCost, bits));
-  EXPECT_THAT(one.guarantee.neighbours, ::testing::HasSubstr("one coordinate"));
   EXPECT_THAT(RandomProjection(GoldenSplit(), {}, {.epsilon = 1, .delta = 0}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
 }

@@ -52,13 +52,15 @@ TEST_F(Recall, HasEveryLineItPromises) {
   for (const Figure& figure : *figures_) {
     ExpectSound(figure);
     ASSERT_EQ(figure.panels.size(), 1u);
-    EXPECT_THAT(NamesOf(figure.panels[0]),
-                IsSupersetOf({"PrivateMail, gaussian", "PrivateMail, laplace",
-                              "PrivateMail, bounded-gaussian", "PrivateMail, published-gaussian",
-                              "PrivateMail, published-laplace", "PrivateMail without noise",
-                              "features, not private",
-                              "supervised embedding, not private, given the targets' labels",
-                              "everything", "labels", "chance"}));
+    EXPECT_THAT(
+        NamesOf(figure.panels[0]),
+        IsSupersetOf(
+            {"PrivateMail, gaussian", "PrivateMail, laplace", "PrivateMail, bounded-gaussian",
+             "PrivateMail, published-gaussian", "PrivateMail, published-laplace",
+             "PrivateMail without noise", "PrivateMail, laplace, 2 private iterations",
+             "PrivateMail, published-laplace, 2 private iterations", "features, not private",
+             "supervised embedding, not private, given the targets' labels", "everything", "labels",
+             "chance"}));
   }
   const FigurePanel& recall = figures_->at(0).panels[0];
   EXPECT_EQ(SeriesNamed(recall, "PrivateMail, laplace").points.size(), 2u);
@@ -119,6 +121,30 @@ TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
   const std::string words = Joined(figures_->at(0).words);
   EXPECT_THAT(words, HasSubstr("What labels protects: the features."));
   EXPECT_THAT(words, Not(HasSubstr("What everything protects")));
+}
+
+// The papers print their bounds for one kernel alone: with another, lines that follow them have no
+// points, a sentence says why, and the rest is as ever.
+TEST(RecallWithAnotherKernel, LeavesOutWhatThePapersDoNotPrint) {
+  Study study = SmallStudy();
+  study.settings.kernel = KernelConvention::kSigma;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeRecallExperiment(std::make_shared<Stage>(study), {}), study);
+  ASSERT_EQ(figures.size(), 3u);
+  for (const Figure& figure : figures) {
+    for (const char* refused : {"published-gaussian", "published-laplace"}) {
+      const auto name = std::string("PrivateMail, ") + refused;
+      for (const FigurePoint& point : SeriesNamed(figure.panels[0], name).points) {
+        EXPECT_TRUE(std::isnan(point.y)) << name;
+      }
+    }
+    const FigureSeries& proven = SeriesNamed(figure.panels[0], "PrivateMail, gaussian");
+    for (const FigurePoint& point : proven.points) EXPECT_TRUE(std::isfinite(point.y));
+  }
+  EXPECT_THAT(Joined(figures[0].words),
+              HasSubstr("Not measured: \"PrivateMail, published-gaussian\", \"PrivateMail, "
+                        "published-laplace\", \"PrivateMail, published-laplace, 2 private "
+                        "iterations\" (the papers print their bounds"));
 }
 
 }  // namespace

@@ -129,5 +129,17 @@ TEST(Tsne, WhatIsWrongIsNamed) {
               FailsWith(absl::StatusCode::kInvalidArgument, "rows to embed"));
 }
 
+TEST(LastTsneAffinity, IsThatOfTheRowsAndPerplexityAskedForAndComputedOnceForEach) {
+  const Matrix rows = GoldenSplit().gallery.features;
+  const Matrix others = rows.colwise().reverse();
+  LastTsneAffinity last;
+  ASSERT_OK_AND_ASSIGN(const auto first, last.Of(rows, 5));
+  EXPECT_EQ(*last.Of(rows, 5), first);
+  EXPECT_EQ(*first, *TsneAffinity(rows, 5));
+  EXPECT_EQ(**last.Of(others, 5), *TsneAffinity(others, 5));
+  EXPECT_EQ(**last.Of(others, 6), *TsneAffinity(others, 6));
+  EXPECT_THAT(last.Of(rows, 0), FailsWith(absl::StatusCode::kInvalidArgument, "perplexity"));
+}
+
 }  // namespace
 }  // namespace privatemail::baselines
