@@ -41,6 +41,11 @@ constexpr char kServiceConfig[] = R"json({
 constexpr int kFirstReconnectMilliseconds = 100;
 constexpr int kMostReconnectMilliseconds = 1000;
 
+// How often a server that says nothing while a call waits is asked whether it is there, and how
+// long it has to answer.
+constexpr int kAskEveryMilliseconds = 30'000;
+constexpr int kAnswerMilliseconds = 20'000;
+
 // By a resolver of its own name; the rest is for gRPC to judge.
 bool IsTarget(const std::string& server) {
   return absl::StartsWith(server, "dns:") || absl::StartsWith(server, "ipv4:") ||
@@ -63,6 +68,11 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptio
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMilliseconds);
+  // Uploads and builds have no deadline: a server that is frozen, or gone without a word, is
+  // noticed all the same.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return grpc::CreateCustomChannel(options.server, credentials, arguments);
 }
 

@@ -1,6 +1,7 @@
 // privatemail: the client's and operator's command line.
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -103,6 +104,8 @@ absl::Status Run(Context& context, double deadline_seconds) {
 int main(int argc, char** argv) {
   using namespace privatemail::cli;
   ::umask(077);  // whatever is written here may tell of queries
+  // A write beyond the largest file that is allowed (ulimit -f) fails like one to a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Every failure is told once, in the message of its status, and not in gRPC's words as well.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Context context;

@@ -66,12 +66,16 @@ struct CentredCloud {
   bool spans = false;
 
   explicit CentredCloud(const Matrix& cloud) : points(cloud) {
+    const double uncentred = UnitOf(points);  // in which no sum overflows
+    points /= uncentred;
     const double largest = points.cwiseAbs().maxCoeff();
     mean = points.colwise().mean();
     points.rowwise() -= mean;
-    unit = UnitOf(points);
-    points /= unit;
-    spans = SpansEveryDimension(points, largest / unit);
+    const double spread = UnitOf(points);
+    points /= spread;
+    spans = SpansEveryDimension(points, largest / spread);
+    mean *= uncentred;
+    unit = uncentred * spread;
   }
 };
 
@@ -109,6 +113,10 @@ absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& tar
                      " dimensions (collinear or in one place), so no rotation is determined; "
                      "relative residual of the best fit: ",
                      RelativeResidual(map, source, target)));
+  }
+  if (!std::isfinite(map.scale) || !(map.scale != 0) || !map.translation.allFinite()) {
+    return absl::FailedPreconditionError(
+        "alignment refused: the clouds differ in size by more than a number can hold");
   }
   return map;
 }

@@ -110,7 +110,13 @@ absl::Status LogMark::Check() const {
   }
   const Claim claim = Decode(bytes);
   const LogFile log(LogPath(path_));
-  if (claim.frames == 0 || !log.is_there()) return absl::OkStatus();
+  if (claim.frames == 0) return absl::OkStatus();
+  if (!log.is_there()) {
+    return PlaceError(absl::DataLossError(absl::StrCat(
+        "database file ", LogPath(path_), " is not there, but ", claim.frames,
+        " frames of it were synced: only a part was copied, or another program has opened the "
+        "database for writing; restore it from a backup")));
+  }
   const auto header = ReadLogHeader(log);
   if (header && header->salts == claim.salts &&
       LogMatches(*header, static_cast<int64_t>(claim.frames), log)) {

@@ -33,7 +33,7 @@ class LogMark {
   absl::Status Clear() const;
 
   // Before the database is opened. DATA_LOSS naming the log: less of it is intact than the mark
-  // claims. A log that is not there is whole: SQLite removes it once the database has all of it.
+  // claims, or it is not there.
   absl::Status Check() const;
 
  private:

@@ -70,7 +70,22 @@ absl::Status Database::Explain(int code) const {
 
 absl::Status Database::ErrorOf(int code) const { return PlaceError(Explain(code)); }
 
-void Database::KeepLogMark() { sqlite3_wal_hook(handle_.get(), Committed, this); }
+void Database::KeepLogMark() {
+  sqlite3_wal_hook(handle_.get(), Committed, this);
+  // Otherwise the last to close would remove a log that the mark still claims.
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+absl::Status Database::CheckPlace() const {
+  int moved = 0;
+  const int code = sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (code != SQLITE_OK) return ErrorOf(code);
+  if (moved == 0) return absl::OkStatus();
+  return PlaceError(absl::UnavailableError(
+      absl::StrCat("database file ", path_,
+                   " was moved, removed or replaced while it was open: nothing is stored any more; "
+                   "put it back, or restart")));
+}
 
 int Database::Committed(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
   constexpr int kFramesOfALog = 1000;
@@ -180,6 +195,7 @@ Transaction::~Transaction() {
 }
 
 absl::Status Transaction::Commit() {
+  PM_RETURN_IF_ERROR(database_->CheckPlace());
   PM_RETURN_IF_ERROR(database_->Execute("COMMIT"));
   database_ = nullptr;
   return absl::OkStatus();

@@ -41,6 +41,9 @@ class Database {
   // much of the log is synced (log_mark.h), and brings the log into the file now and then. While a
   // transaction runs no other connection may write.
   void KeepLogMark();
+  // UNAVAILABLE: the file is no longer the one of its path. Commits look at it first: what they
+  // write would be gone with the daemon.
+  absl::Status CheckPlace() const;
   // Brings all of the log into the file, unless others still read from it, and empties it.
   absl::Status Settle();
 

@@ -29,6 +29,7 @@ namespace {
 constexpr int kStreamsOfOneConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kAskEveryMilliseconds = 60'000;
+constexpr int kAskedAtMostEveryMilliseconds = 10'000;
 
 // Linking the reflection library turns reflection on for every server of the program; this takes it
 // out again.
@@ -57,6 +58,9 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   // A caller whose machine has gone says nothing; one that is there answers.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
+  // Callers ask, too (client/channel.cc), and not only while something is sent.
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                              kAskedAtMostEveryMilliseconds);
   // Messages are received whole before anything of theirs is looked at, the key included. Whoever
   // sends when no more may be held is reset.
   grpc::ResourceQuota quota("messages");
@@ -209,6 +213,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
   PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), options.data_directory,
                                                    LogRefresh, IndexOf(options)));
+  for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));

@@ -83,6 +83,13 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     absl::StatusOr<std::optional<Embedding>> embedding =
         catalog->store_->LoadEmbedding(published.parameters);
     if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
+    if (absl::IsDataLoss(embedding.status())) {
+      // It can be made again of the items; and the other collections are as good as they were.
+      catalog->problems_.push_back(absl::StrCat(
+          "collection ", published.name,
+          " is not built: its embedding cannot be read: ", embedding.status().message()));
+      embedding = std::nullopt;
+    }
     PM_RETURN_IF_ERROR(embedding.status());
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);

@@ -81,12 +81,15 @@ class Catalog {
   using RefreshReport = std::function<void(const absl::Status&)>;
 
   // Loads every collection with its last embedding, so that searches are answered at once: by exact
-  // indexes as long as approximate ones are being made.
-  // directory: where builds and snapshots keep what memory is not meant for.
+  // indexes as long as approximate ones are being made. One whose embedding is damaged is not
+  // built. directory: where builds and snapshots keep what memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
                                                        const IndexOptions& index = {});
+
+  // What Open could not read and did without, for the operator.
+  const std::vector<std::string>& problems() const { return problems_; }
 
   // For embeddings that are built or loaded from now on; those that answer keep their index.
   void SetIndexOptions(const IndexOptions& options);
@@ -204,9 +207,10 @@ class Catalog {
 
   const std::unique_ptr<Store> store_;
   const std::string directory_;
-  std::mutex refresh_mutex_;         // one Refresh at a time; before administration_mutex_
-  std::mutex administration_mutex_;  // one Create, Delete or adoption at a time; before mutex_
-  mutable std::mutex mutex_;         // guards what follows; never held over store calls
+  std::vector<std::string> problems_;  // unchanged after Open
+  std::mutex refresh_mutex_;           // one Refresh at a time; before administration_mutex_
+  std::mutex administration_mutex_;    // one Create, Delete or adoption at a time; before mutex_
+  mutable std::mutex mutex_;           // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
   IndexOptions index_options_;
   IndexMaker index_maker_;

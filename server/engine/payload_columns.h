@@ -20,8 +20,8 @@ namespace privatemail {
 
 // Payloads in the order of the embedding, and for each path that a filter has lately asked for the
 // values found there: a payload is parsed when a path is new, not for every search. A column takes
-// 16 bytes an item and the lengths of its texts; kMaxColumns of them are kept. Thread-safe, and to
-// its callers immutable. Holds nothing of a searcher but the paths of filters, which are sent in
+// 16 bytes an item and what texts and arrays take; kMaxColumns of them are kept. Thread-safe, and
+// to its callers immutable. Holds nothing of a searcher but the paths of filters, which are sent in
 // clear.
 class PayloadColumns {
  public:
@@ -33,23 +33,30 @@ class PayloadColumns {
   const std::string& operator[](int64_t row) const { return payloads_[static_cast<size_t>(row)]; }
 
   // Rows whose payload fits, ascending, without those that are hidden (null: none). CANCELLED as
-  // soon as `cancelled`, which may be empty, says so. About 2 us an item the first time that a path
-  // is asked for, about 20 ns a condition afterwards.
+  // soon as `cancelled`, which may be empty, says so. RESOURCE_EXHAUSTED: its columns take more
+  // than `memory` bytes, which also bounds what is kept of them. About 2 us an item the first time
+  // that a path is asked for, about 20 ns a condition afterwards.
   absl::StatusOr<std::vector<int64_t>> RowsThatFit(const PayloadFilter& filter,
                                                    const HiddenRows* hidden,
-                                                   const std::function<bool()>& cancelled) const;
+                                                   const std::function<bool()>& cancelled,
+                                                   int64_t memory) const;
 
  private:
-  using Column = std::vector<nlohmann::json>;
+  struct Column;
+  using Columns = std::vector<std::shared_ptr<const Column>>;
 
   // Those of the paths that are kept; null for the others. The latest used come first afterwards.
-  std::vector<std::shared_ptr<const Column>> Kept(const std::vector<std::string>& paths) const;
-  absl::StatusOr<std::vector<std::shared_ptr<const Column>>> ColumnsOf(
-      const std::vector<std::string>& paths, const std::function<bool()>& cancelled) const;
+  Columns Kept(const std::vector<std::string>& paths) const;
+  void Keep(const std::vector<std::string>& paths, const Columns& columns, int64_t memory) const;
+  // Of paths that have none yet.
+  absl::StatusOr<Columns> Parse(const std::vector<std::string>& paths,
+                                const std::function<bool()>& cancelled, int64_t memory) const;
+  absl::StatusOr<Columns> ColumnsOf(const std::vector<std::string>& paths,
+                                    const std::function<bool()>& cancelled, int64_t memory) const;
 
   const std::vector<std::string> payloads_;
-  mutable std::mutex parsing_;  // one at a time parses; taken before mutex_
-  mutable std::mutex mutex_;    // guards the list
+  mutable std::timed_mutex parsing_;  // one at a time parses; taken before mutex_
+  mutable std::mutex mutex_;          // guards the list
   mutable std::list<std::pair<std::string, std::shared_ptr<const Column>>> columns_;
 };
 

@@ -97,7 +97,8 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
     PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
-                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled));
+                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled,
+                                              query.filter_memory));
     part.emplace(index_.exact(), std::move(rows));
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;

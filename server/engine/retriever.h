@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,8 @@ struct RetrievalQuery {
   // Asked between the parts of the work; true ends it with CANCELLED. May be empty.
   std::function<bool()> cancelled;
   std::optional<PayloadFilter> filter = std::nullopt;  // only items that fit it, in every slot
-  std::shared_ptr<const HiddenRows> hidden = nullptr;  // never these; null: none
+  int64_t filter_memory = std::numeric_limits<int64_t>::max();  // bytes that it may take
+  std::shared_ptr<const HiddenRows> hidden = nullptr;           // never these; null: none
 };
 
 struct RetrievalAnswer {
@@ -59,9 +61,9 @@ class Retriever {
   // items. INVALID_ARGUMENT: k or post_processing_steps out of range, or "release has the wrong
   // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
   // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
-  // post-processing. CANCELLED. What SearchIndex takes for every
-  // slot beside the alignment, O((slots + anchors)^2) a
-  // post-processing step; with a filter, which makes every search exact, what PayloadColumns takes.
+  // post-processing. RESOURCE_EXHAUSTED also: the filter. CANCELLED. What SearchIndex takes for
+  // every slot beside the alignment, O((slots + anchors)^2) a post-processing step; with a filter,
+  // which makes every search exact, what PayloadColumns takes.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }

@@ -27,7 +27,9 @@ bool ScreenedPoints::CanHold(const Matrix& points) {
   if (points.size() == 0) return false;
   const RowVector centre = CentreOf(points);
   const double scale = ScaleOf(points, centre);
-  return centre.allFinite() && std::isfinite(scale) && std::isfinite(1 / scale);
+  // Otherwise squared distances in double are denormal, and know less than single precision does.
+  constexpr double kSmallest = 1e-120;
+  return centre.allFinite() && std::isfinite(scale) && scale > kSmallest;
 }
 
 ScreenedPoints::ScreenedPoints(const Matrix& points)

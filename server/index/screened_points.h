@@ -19,7 +19,8 @@ void SquaredDistances(const Eigen::VectorXf& point, const Eigen::MatrixXf& colum
 // groups are added; uses neither OpenMP nor BLAS.
 class ScreenedPoints {
  public:
-  // Whether the points can be copied at all: not all at one place, no sum of theirs overflows.
+  // Whether the points can be copied at all: not all at one place or nearly, no sum of theirs
+  // overflows.
   static bool CanHold(const Matrix& points);
 
   // points must be such, and outlive this.

@@ -1,6 +1,7 @@
 #include "server/index/tree.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nanoflann.hpp>
 #include <numeric>
@@ -125,8 +126,9 @@ std::vector<std::vector<Neighbor>> Tree::Search(const Matrix& queries, int64_t c
     NearestSoFar nearest(count, skipped);
     searcher_->Search(queries.data() + q * queries.cols(), nearest);
     // Where it is not full there are no more, or distances overflow, which nanoflann passes by.
-    found.push_back(nearest.full() ? nearest.Sorted()
-                                   : NearestRows(queries.row(q), points_, count, skipped).front());
+    found.push_back(nearest.full() && std::isfinite(nearest.farthest())
+                        ? nearest.Sorted()
+                        : NearestRows(queries.row(q), points_, count, skipped).front());
   }
   return found;
 }

@@ -158,6 +158,7 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
   query.hidden = view.hidden;
   if (request.has_filter()) {
     PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request.filter()));
+    query.filter_memory = call.limits().max_request_memory;
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
   const SlotBytes slots(answer, *retriever, request.with_payloads());

@@ -53,7 +53,10 @@ absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& director
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return Failed("open lock file", path, errno);
   DirectoryLock lock(file);
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+  // The directory as well: the file could be removed, and made again.
+  lock.directory_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock.directory_ < 0) return Failed("open data directory", directory, errno);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(lock.directory_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failed("lock", path, errno);
     return absl::FailedPreconditionError(absl::StrCat(
         "data directory ", directory, " is locked by another daemon (pid ", HolderOf(file), ")"));
@@ -68,6 +71,7 @@ absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& director
 
 DirectoryLock::~DirectoryLock() {
   if (file_ >= 0) ::close(file_);
+  if (directory_ >= 0) ::close(directory_);
 }
 
 }  // namespace privatemail

@@ -9,8 +9,8 @@
 
 namespace privatemail {
 
-// Holds the lock file `privatemail.lock` of a directory (flock, so the kernel lets go of it however
-// the process ends). Move-only; released on destruction.
+// Holds a directory and its lock file `privatemail.lock`, which names the holder (flock, so the
+// kernel lets go of both however the process ends). Move-only; released on destruction.
 class DirectoryLock {
  public:
   // Creates the directory, readable by its owner alone, where there is none. FAILED_PRECONDITION:
@@ -18,13 +18,15 @@ class DirectoryLock {
   // cannot be made, with the system's reason.
   static absl::StatusOr<DirectoryLock> Acquire(const std::string& directory);
 
-  DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  DirectoryLock(DirectoryLock&& other) noexcept
+      : file_(std::exchange(other.file_, -1)), directory_(std::exchange(other.directory_, -1)) {}
   DirectoryLock& operator=(DirectoryLock&&) = delete;
   ~DirectoryLock();
 
  private:
   explicit DirectoryLock(int file) : file_(file) {}
-  int file_;  // descriptor, -1 once moved from
+  int file_;  // descriptors, -1 once moved from
+  int directory_ = -1;
 };
 
 }  // namespace privatemail

@@ -90,5 +90,19 @@ TEST(Alignment, RefusesShapesThatDiffer) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Their sum is no number.
+TEST(Alignment, TakesCloudsOfAnyMagnitude) {
+  const Matrix source = 1e307 * (Matrix(Cloud(50, 2, 9).array() / 8) + Matrix::Ones(50, 2));
+  const auto map = KabschUmeyama(source, source / 1e300, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 1e-300, 1e-310);
+  EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-9);
+}
+
+TEST(Alignment, RefusesAScaleThatNoNumberCanHold) {
+  const auto map = KabschUmeyama(1e-200 * Cloud(9, 2, 4), 1e200 * Cloud(9, 2, 4), true);
+  EXPECT_EQ(map.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace privatemail

@@ -12,6 +12,8 @@
 namespace privatemail::testing {
 namespace {
 
+constexpr int64_t kPlenty = 1 << 30;  // bytes
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -52,7 +54,7 @@ TEST(PayloadColumns, FindTheRowsThatTheFilterFitsOneByOne) {
   }
   EXPECT_THAT(expected, SizeIs(10));
   for (int time = 0; time < 2; ++time) {  // parsed, then kept
-    EXPECT_EQ(*columns.RowsThatFit(filter, nullptr, nullptr), expected);
+    EXPECT_EQ(*columns.RowsThatFit(filter, nullptr, nullptr, kPlenty), expected);
   }
 }
 
@@ -61,32 +63,35 @@ TEST(PayloadColumns, LeaveHiddenRowsOut) {
   HiddenRows hidden;
   hidden.hidden = {true, false, false, true, false, false};
   hidden.count = 2;
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), &hidden, nullptr), ElementsAre(1, 2, 4));
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), &hidden, nullptr, kPlenty), ElementsAre(1, 2, 4));
 }
 
 TEST(PayloadColumns, StayRightWhenMorePathsAreAskedForThanAreKept) {
   const PayloadColumns columns(Payloads(20, 40));
   for (int round = 0; round < 2; ++round) {
     for (int path = 0; path < 40; ++path) {
-      EXPECT_THAT(*columns.RowsThatFit(Below(absl::StrCat("p", path), path), nullptr, nullptr),
-                  SizeIs(std::min(path, 20)));
+      EXPECT_THAT(
+          *columns.RowsThatFit(Below(absl::StrCat("p", path), path), nullptr, nullptr, kPlenty),
+          SizeIs(std::min(path, 20)));
     }
   }
   std::string all = "all_of {";
   for (int path = 0; path < 40; ++path) {
     absl::StrAppend(&all, " filters { range { path: \"p", path, "\" gte: 18 } }");
   }
-  EXPECT_THAT(*columns.RowsThatFit(Filter(all + " }"), nullptr, nullptr), ElementsAre(18, 19));
+  EXPECT_THAT(*columns.RowsThatFit(Filter(all + " }"), nullptr, nullptr, kPlenty),
+              ElementsAre(18, 19));
 }
 
 TEST(PayloadColumns, EndWhenTheCallerDoesNotWaitAnyMore) {
   const PayloadColumns columns(Payloads(9000, 0));
   int looks = 0;
   const auto cancelled = [&] { return ++looks > 1; };
-  EXPECT_THAT(columns.RowsThatFit(Below("n", 5), nullptr, cancelled),
+  EXPECT_THAT(columns.RowsThatFit(Below("n", 5), nullptr, cancelled, kPlenty),
               FailsWith(absl::StatusCode::kCancelled, ""));
   EXPECT_EQ(looks, 2);
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr), SizeIs(5)) << "nothing half";
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr, kPlenty), SizeIs(5))
+      << "nothing half";
 }
 
 TEST(PayloadColumns, AnswerManyThreadsAtOnce) {
@@ -96,7 +101,7 @@ TEST(PayloadColumns, AnswerManyThreadsAtOnce) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 60; ++i) {
         const std::string path = absl::StrCat("p", (i * (thread + 1)) % 30);
-        EXPECT_THAT(*columns.RowsThatFit(Below(path, i), nullptr, nullptr), SizeIs(i));
+        EXPECT_THAT(*columns.RowsThatFit(Below(path, i), nullptr, nullptr, kPlenty), SizeIs(i));
       }
     });
   }
@@ -105,7 +110,16 @@ TEST(PayloadColumns, AnswerManyThreadsAtOnce) {
 
 TEST(PayloadColumns, OfNoItemsHaveNoRows) {
   const PayloadColumns columns({});
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr), IsEmpty());
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr, kPlenty), IsEmpty());
+}
+
+TEST(PayloadColumns, TakeNoMoreMemoryThanACallMay) {
+  const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
+  const PayloadFilter filter = Below("v", 2);
+  EXPECT_THAT(columns.RowsThatFit(filter, nullptr, nullptr, 150),
+              FailsWith(absl::StatusCode::kResourceExhausted, "max_request_memory"));
+  EXPECT_THAT(*columns.RowsThatFit(filter, nullptr, nullptr, 1000), ElementsAre(0));
+  EXPECT_THAT(*columns.RowsThatFit(Below("n", 2), nullptr, nullptr, 150), ElementsAre(0));
 }
 
 }  // namespace
