@@ -52,8 +52,8 @@ void AddEvaluateCommands(CLI::App& app, Context& context) {
       "(privatemail-evaluate)",
       {});
   Add(app, context, "tune",
-      "Search for settings on public anchors alone, which spends no budget (privatemail-evaluate "
-      "--tune)",
+      "Search for settings on rows of your own; on public anchors that spends no budget "
+      "(privatemail-evaluate --tune)",
       {"--tune"});
 }
 

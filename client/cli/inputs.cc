@@ -1,9 +1,9 @@
 #include "client/cli/inputs.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <thread>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -30,11 +30,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeExtractor(const ExtractorO
   if (options.onnx.path.empty()) return MakeBuiltInExtractor();
   OnnxOptions onnx = options.onnx;
   onnx.swap_rb = !options.bgr;
-  if (std::sscanf(options.input_size.c_str(), "%dx%d", &onnx.input_width, &onnx.input_height) !=
-      2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--input-size must be WIDTHxHEIGHT, but is \"", options.input_size, "\""));
-  }
+  PM_ASSIGN_OR_RETURN(const auto size, WidthAndHeight("--input-size", options.input_size));
+  std::tie(onnx.input_width, onnx.input_height) = size;
   if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--mean must be three numbers, but has ", options.mean.size()));

@@ -1,5 +1,6 @@
 #include "client/cli/numbers.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -87,6 +88,18 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description) {
   return Add(command, flags, numbers, description);
+}
+
+absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
+                                                   absl::string_view text) {
+  const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
+  int width = 0, height = 0;
+  if (sides.size() == 2 && absl::SimpleAtoi(sides[0], &width) &&
+      absl::SimpleAtoi(sides[1], &height)) {
+    return std::pair(width, height);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " must be WIDTHxHEIGHT, but is \"", text, "\""));
 }
 
 }  // namespace privatemail::cli

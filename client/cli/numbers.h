@@ -5,7 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace privatemail::cli {
 
@@ -20,6 +24,10 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
                         const std::string& description);
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description);
+
+// Of "224x112" 224 and 112. INVALID_ARGUMENT naming the option for any other text.
+absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
+                                                   absl::string_view text);
 
 }  // namespace privatemail::cli
 

@@ -106,11 +106,13 @@ void Answers::Add(const Scores& scores) {
 }
 
 JobResult ToResult(const Answers& answers) {
-  return {{"class_share", answers.class_share},
-          {"hit", answers.hit},
-          {"fidelity", answers.fidelity},
-          {"residual", {answers.mean_residual}},
-          {"unanswered", {static_cast<double>(answers.unanswered)}}};
+  JobResult result = {{"class_share", answers.class_share},
+                      {"hit", answers.hit},
+                      {"fidelity", answers.fidelity},
+                      {"residual", {answers.mean_residual}},
+                      {"unanswered", {static_cast<double>(answers.unanswered)}}};
+  if (!answers.built) result["not_built"] = {1};
+  return result;
 }
 
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
@@ -126,16 +128,15 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
 absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits) {
-  // Start and dummies are drawn alike with any cost.
-  const PrivacyCost drawn = cost.value_or(PrivacyCost{.epsilon = 1, .delta = 1e-5});
-  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, drawn, bits));
   if (cost) {
+    PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
     return Released{.rows = std::move(released.back()),
                     .start = part.start,
                     .noise_stddev = part.noise.mechanism->noise_stddev()};
   }
+  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawStartAndDummies(joint, bits));
   const BorderedAffinity graph = FeatureGraph(joint, SlotRows(joint, part, slot, unit_features));
   return Released{.rows = PrivateIteration(joint, part.start, graph).cast<float>(),
                   .start = part.start};
@@ -165,6 +166,9 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
                                        const EmbeddingSettings& settings, const Asking& asking,
                                        absl::string_view part) {
+  if (const absl::Status valid = Validate(settings); !valid.ok()) {
+    return absl::FailedPreconditionError(valid.message());
+  }
   const auto scene = MakeScene(trial, settings);
   if (!absl::IsFailedPrecondition(scene.status())) {
     PM_RETURN_IF_ERROR(scene.status());
@@ -173,6 +177,7 @@ absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial
   Answers none;
   for (size_t i = 0; i < trial->split.targets.labels.size(); ++i) none.Add({});
   none.unanswered = static_cast<int64_t>(none.hit.size());
+  none.built = false;
   return none;
 }
 

@@ -1,11 +1,11 @@
 #include "client/evaluation/command_line.h"
 
-#include <stdlib.h>
-
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,6 +15,7 @@
 #include "client/evaluation/data.h"
 #include "client/evaluation/image_sets.h"
 #include "client/evaluation/presets.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
 #include "common/numerics/usual_alpha.h"
@@ -30,8 +31,8 @@ void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
                  "cars196, cub200 or cifar100: the second paper's parameters (table 2)");
   app.add_option("--data", options->data,
                  "Folder of the preset's image set as it is distributed; cifar100: also test.bin");
-  app.add_option("--onnx", options->onnx, "Model for images; built-in descriptor if absent");
-  app.add_option("--input-size", options->input_size, "The model's input, WIDTHxHEIGHT")
+  app.add_option("--onnx", options->onnx, "Model for images; the built-in descriptor if absent");
+  app.add_option("--input-size", options->input_size, "The input of --onnx, WIDTHxHEIGHT")
       ->capture_default_str();
   app.add_option("--classes", options->classes,
                  "all, first or second half of the classes by number; the preset's (second, "
@@ -50,79 +51,111 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--gallery-per-class", study.sizes.gallery_per_class, "At most")
       ->capture_default_str();
   app.add_option("-k", study.k, "Items that come back")->capture_default_str();
-  cli::AddNumbers(&app, "--epsilons", &study.epsilons, "Ascending, for what is drawn against it")
+  cli::AddNumbers(&app, "--epsilons", &study.epsilons,
+                  "Ascending, from 1e-6 to 1e6, for what is drawn against it")
       ->default_str("0.01,0.03,0.1,0.3,1,3,10");
-  options->epsilon =
-      app.add_option("--epsilon", study.epsilon, "Where there is one only")->capture_default_str();
-  options->delta =
-      app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
+  app.add_option("--epsilon", study.epsilon, "Where there is one only")->capture_default_str();
+  app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
 }
 
 void AddSettings(CLI::App& app, EvaluationOptions* options) {
   EmbeddingSettings& s = options->study.settings;
-  options->bandwidth =
-      app.add_option("--bandwidth", s.kernel_bandwidth, "s")->capture_default_str();
-  options->alpha = app.add_option("--alpha", s.alpha,
-                                  "Weight of labels; by their span if absent, as for "
-                                  "`privatemail collection create`");
-  options->dim =
-      app.add_option("--dim", s.embedding_dim, "Of the embedding")->capture_default_str();
-  options->steps = app.add_option("--steps", s.steps, "T, on either side")->capture_default_str();
+  app.add_option("--bandwidth", s.kernel_bandwidth, "s")->capture_default_str();
+  app.add_option("--alpha", s.alpha,
+                 "Weight of labels; by their span if absent, as for "
+                 "`privatemail collection create`");
+  app.add_option("--dim", s.embedding_dim, "Of the embedding")->capture_default_str();
+  app.add_option("--steps", s.steps, "T, on either side")->capture_default_str();
   cli::AddChoice(&app, "--label-graph", &s.label_graph, cli::kLabelGraphNames, "Over labels");
   cli::AddChoice(&app, "--kernel", &s.kernel, cli::kKernelNames, "Over features");
+}
+
+bool Given(const EvaluationOptions& options, const char* flag) {
+  return options.app->count(flag) > 0;
+}
+
+// Refuses what would be ignored.
+absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
+  if (!options.vectors.empty() && !options.onnx.empty()) {
+    return absl::InvalidArgumentError("--onnx is for images and of no use to --vectors");
+  }
+  if (options.onnx.empty() && Given(options, "--input-size")) {
+    return absl::InvalidArgumentError("--input-size is that of --onnx, which is not given");
+  }
+  if (!options.tune) return absl::OkStatus();
+  for (const char* flag : {"--experiments", "--attacks", "--epsilons"}) {
+    if (!Given(options, flag)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is of no use to --tune"));
+  }
+  for (const char* flag : {"--anchors-per-class", "--dim", "--bandwidth", "--steps"}) {
+    if (!Given(options, flag)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is what --tune chooses by itself"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   OnnxOptions onnx;
   onnx.path = options.onnx;
-  if (std::sscanf(options.input_size.c_str(), "%dx%d", &onnx.input_width, &onnx.input_height) ==
-      2) {
-    return onnx;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--input-size must be WIDTHxHEIGHT, but is \"", options.input_size, "\""));
+  PM_ASSIGN_OR_RETURN(const auto size, cli::WidthAndHeight("--input-size", options.input_size));
+  std::tie(onnx.input_width, onnx.input_height) = size;
+  return onnx;
 }
 
-absl::StatusOr<LabelledRows> Describe(const ImageFolder& folder, const EvaluationOptions& options) {
+// What was read, and how many files and folders beside it were not.
+struct Data {
+  LabelledRows rows;
+  size_t skipped = 0;
+};
+
+void TellSkipped(const std::vector<SkippedImage>& skipped) {
+  constexpr size_t kTold = 5;
+  if (skipped.empty()) return;
+  std::cerr << "left out " << skipped.size() << " files or folders:\n";
+  for (size_t i = 0; i < std::min(kTold, skipped.size()); ++i) {
+    std::cerr << "  " << Printable(skipped[i].id) << ": " << Printable(skipped[i].reason) << "\n";
+  }
+  if (skipped.size() > kTold) std::cerr << "  and " << skipped.size() - kTold << " more\n";
+}
+
+absl::StatusOr<Data> Describe(const ImageFolder& folder, const EvaluationOptions& options) {
   PM_ASSIGN_OR_RETURN(const OnnxOptions onnx, OnnxOf(options));
+  TellSkipped(folder.skipped);
   const ExtractorFactory make = [&] {
     return onnx.path.empty() ? MakeBuiltInExtractor() : MakeOnnxExtractor(onnx);
   };
   const auto progress = [](int64_t done, int64_t total) {
     if (done % 500 != 0 && done != total) return;
-    std::fprintf(stderr, "%lld of %lld images described\n", static_cast<long long>(done),
-                 static_cast<long long>(total));
+    std::cerr << done << " of " << total << " images described\n";
   };
-  return DescribeImages(folder, make, progress);
+  PM_ASSIGN_OR_RETURN(LabelledRows rows,
+                      DescribeImages(folder, make, options.out + "/features", progress));
+  return Data{std::move(rows), folder.skipped.size()};
 }
 
-// A folder for images that are unpacked, removed with them.
+// A folder for images that are unpacked, removed with them: a run that was interrupted leaves it to
+// the next, which begins with an empty one.
 class Scratch {
  public:
-  Scratch() : path_((std::filesystem::temp_directory_path() / "privatemail_XXXXXX").string()) {
-    made_ = ::mkdtemp(path_.data()) != nullptr;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (made_) std::filesystem::remove_all(path_, ignored);
-  }
+  explicit Scratch(std::string path) : path_(std::move(path)) { Remove(); }
+  ~Scratch() { Remove(); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  bool made() const { return made_; }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
-  bool made_;
+  void Remove() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string path_;
 };
 
-absl::StatusOr<LabelledRows> ReadPresetData(const EvaluationOptions& options) {
+absl::StatusOr<Data> ReadPresetData(const EvaluationOptions& options) {
   if (options.preset == "cifar100") {
-    const Scratch scratch;
-    if (!scratch.made()) {
-      return absl::FailedPreconditionError(absl::StrCat("cannot make a folder ", scratch.path()));
-    }
+    const Scratch scratch(options.out + "/unpacked");
     PM_ASSIGN_OR_RETURN(const ImageFolder folder, UnpackCifar100(options.data, scratch.path()));
     return Describe(folder, options);
   }
@@ -132,7 +165,7 @@ absl::StatusOr<LabelledRows> ReadPresetData(const EvaluationOptions& options) {
   return Describe(folder, options);
 }
 
-absl::StatusOr<LabelledRows> ReadData(const EvaluationOptions& options) {
+absl::StatusOr<Data> ReadData(const EvaluationOptions& options) {
   const bool vectors = !options.vectors.empty();
   const bool images = !options.images.empty();
   const bool data = !options.data.empty();
@@ -141,7 +174,10 @@ absl::StatusOr<LabelledRows> ReadData(const EvaluationOptions& options) {
     return absl::InvalidArgumentError(
         "expected one source of data: --vectors with --labels, --images, or --data with --preset");
   }
-  if (vectors) return ReadLabelledVectors(options.vectors, options.labels);
+  if (vectors) {
+    PM_ASSIGN_OR_RETURN(LabelledRows rows, ReadLabelledVectors(options.vectors, options.labels));
+    return Data{std::move(rows)};
+  }
   if (data) return ReadPresetData(options);
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
   return Describe(folder, options);
@@ -150,12 +186,12 @@ absl::StatusOr<LabelledRows> ReadData(const EvaluationOptions& options) {
 // What was not given on the command line.
 void TakeFrom(const Preset& preset, const EvaluationOptions& options, Study* study) {
   EmbeddingSettings& settings = study->settings;
-  if (options.bandwidth->count() == 0) settings.kernel_bandwidth = preset.settings.kernel_bandwidth;
-  if (options.alpha->count() == 0) settings.alpha = preset.settings.alpha;
-  if (options.dim->count() == 0) settings.embedding_dim = preset.settings.embedding_dim;
-  if (options.steps->count() == 0) settings.steps = preset.settings.steps;
-  if (options.epsilon->count() == 0) study->epsilon = preset.epsilon;
-  if (options.delta->count() == 0) study->delta = preset.delta;
+  if (!Given(options, "--bandwidth")) settings.kernel_bandwidth = preset.settings.kernel_bandwidth;
+  if (!Given(options, "--alpha")) settings.alpha = preset.settings.alpha;
+  if (!Given(options, "--dim")) settings.embedding_dim = preset.settings.embedding_dim;
+  if (!Given(options, "--steps")) settings.steps = preset.settings.steps;
+  if (!Given(options, "--epsilon")) study->epsilon = preset.epsilon;
+  if (!Given(options, "--delta")) study->delta = preset.delta;
 }
 
 absl::StatusOr<ClassHalf> HalfOf(const EvaluationOptions& options,
@@ -171,21 +207,24 @@ absl::StatusOr<ClassHalf> HalfOf(const EvaluationOptions& options,
 }  // namespace
 
 void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
+  options->app = &app;
   AddDataOptions(app, options);
   app.add_option("--out", options->out,
-                 "Folder to make: the report, and the results of parts, with which a run goes on "
-                 "that was interrupted");
+                 "Folder to make: the report, and features of images and results of parts, with "
+                 "which a run goes on that was interrupted");
   app.add_option("--experiments", options->experiments,
                  "Names with commas between; all but the attacks if absent");
   app.add_flag("--attacks", options->attacks, "The leakage report, too");
   app.add_flag("--tune", options->tune,
-               "Instead: search for settings on these data alone. Give anchors, which are public: "
-               "then it tells nothing and spends no budget");
+               "Instead: search for settings on these data alone. If they are a collection's "
+               "public anchors, that spends no budget. Tries values of --dim, --bandwidth and "
+               "--steps, and of --alpha around what is given");
   AddSizeOptions(app, options);
   AddSettings(app, options);
 }
 
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
+  PM_RETURN_IF_ERROR(CheckAllIsUsed(options));
   Study study = options.study;
   std::optional<Preset> preset;
   if (!options.preset.empty()) {
@@ -193,13 +232,15 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
     TakeFrom(*preset, options, &study);
   }
   PM_ASSIGN_OR_RETURN(const ClassHalf half, HalfOf(options, preset));
-  PM_ASSIGN_OR_RETURN(const LabelledRows all, ReadData(options));
-  study.data = ClassesOf(all, half);
-  if (!preset && options.alpha->count() == 0) {
+  PM_ASSIGN_OR_RETURN(const Data all, ReadData(options));
+  study.data = ClassesOf(all.rows, half);
+  if (!preset && !Given(options, "--alpha")) {
     study.settings.alpha = UsualAlpha(study.settings.label_graph, SpanOf(study.data.labels));
   }
   study.about = absl::StrCat(study.data.features.rows(), " rows of ", study.data.features.cols(),
                              " values, ", CountClasses(study.data), " classes");
+  if (all.skipped > 0)
+    absl::StrAppend(&study.about, "; ", all.skipped, " files or folders left out");
   return study;
 }
 

@@ -29,20 +29,16 @@ struct EvaluationOptions {
   bool tune = false;
 
   Study study;
-  // Whether they were given: what was not, the preset or the data say.
-  CLI::Option* bandwidth = nullptr;
-  CLI::Option* alpha = nullptr;
-  CLI::Option* dim = nullptr;
-  CLI::Option* steps = nullptr;
-  CLI::Option* epsilon = nullptr;
-  CLI::Option* delta = nullptr;
+  const CLI::App* app = nullptr;  // knows what was given: what was not, preset or data say
 };
 
 void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options);
 
 // The study that the options ask for, its data read; images are described on all cores with a line
-// of progress on standard error. INVALID_ARGUMENT: options that contradict each other, and whatever
-// Validate refuses; other errors of the files.
+// of progress on standard error, which also names files that are no images of a class. Features
+// are kept in `out`/features (DescribeImages), and images to unpack are in `out`/unpacked
+// meanwhile. INVALID_ARGUMENT: options that contradict each other or that what others ask for would
+// ignore; other errors of the files.
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
 
 }  // namespace privatemail

@@ -1,5 +1,6 @@
 #include "client/evaluation/figure_parts.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,9 +38,23 @@ FigurePoint PointOf(double x, const Band& band) {
   return {.x = x, .y = band.mean, .low = band.low, .high = band.high};
 }
 
-std::string Short(double value) { return absl::StrFormat("%.3g", value); }
+std::string ScoreBandsInWords(int64_t splits) {
+  if (splits == 1) {
+    return "Bands: 95 % bootstrap over the targets of the one split (Clopper and Pearson's where "
+           "scores are all 0 or all 1). They say nothing of other splits or other data.";
+  }
+  return absl::StrCat("Bands: 95 % Student t over the means of ", splits,
+                      " splits of this data set (where these are equal, bootstrap over targets; "
+                      "where scores are all 0 or all 1, Clopper and Pearson's). They say nothing "
+                      "of other data.");
+}
+
+std::string Short(double value) {
+  return std::isnan(value) ? "not known" : absl::StrFormat("%.3g", value);
+}
 
 std::string WithBand(const Band& band) {
+  if (std::isnan(band.mean)) return Short(band.mean);
   return absl::StrCat(Short(band.mean), " (", Short(band.low), " to ", Short(band.high), ")");
 }
 

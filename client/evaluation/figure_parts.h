@@ -24,10 +24,13 @@ std::vector<Metric> MetricsAt(int64_t k);  // recall, precision, fidelity
 FigureAxis ShareAxis(std::string label);
 FigureAxis EpsilonAxis();
 
-// One point with its bootstrap band.
+// One point with its band.
 FigurePoint PointOf(double x, const Band& band);
 
-// Three significant digits, without an exponent where that is short.
+// What BandOfScores says of this many splits: "Bands: ..."
+std::string ScoreBandsInWords(int64_t splits);
+
+// Three significant digits, without an exponent where that is short; "not known" for NaN.
 std::string Short(double value);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -12,6 +14,10 @@
 #include "client/evaluation/data.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/features/feature_extractor.h"
+#include "common/features/vector_file.h"
+#include "common/protocol/public_parameters.h"
+#include "common/protocol/sha256.h"
 
 namespace privatemail {
 namespace {
@@ -65,6 +71,39 @@ absl::Status CheckCifar100(const std::string& path, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status MakeFolder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot make the folder ", path.string(), ": ", error.message()));
+}
+
+int Threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 256); }
+
+constexpr Eigen::Index kKeptTogether = 1000;  // images
+constexpr size_t kLargestImage = size_t{1} << 30;
+
+// Over everything that the features of these images depend on.
+std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
+  Sha256 digest;
+  digest.Add(extractor);
+  for (const FolderImage& image : folder.images) {
+    // An image that cannot be read has no features either.
+    const std::string bytes = ReadFile("image", image.path, kLargestImage).value_or("");
+    digest.Add(absl::StrCat("\n", image.id, " ", bytes.size(), "\n"));
+    digest.Add(bytes);
+  }
+  return ToHex(digest.Digest());
+}
+
+// Nothing for a file that is not there or has not these features.
+std::optional<FloatMatrix> Kept(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
+  absl::StatusOr<FloatMatrix> features = ReadVectors(path);
+  if (!features.ok() || features->rows() != rows || features->cols() != dim) return std::nullopt;
+  return *std::move(features);
+}
+
 }  // namespace
 
 absl::StatusOr<ImageFolder> ListCub200(const std::string& directory) {
@@ -101,12 +140,7 @@ absl::StatusOr<ImageFolder> UnpackCifar100(const std::string& path, const std::s
   PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFile("CIFAR-100", file, size_t{1} << 30));
   PM_RETURN_IF_ERROR(CheckCifar100(file, bytes));
   for (int label = 0; label < 100; ++label) {
-    std::error_code error;
-    fs::create_directories(fs::path(scratch) / absl::StrFormat("%02d", label), error);
-    if (error) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make a folder in ", scratch, ": ", error.message()));
-    }
+    PM_RETURN_IF_ERROR(MakeFolder(fs::path(scratch) / absl::StrFormat("%02d", label)));
   }
   for (size_t image = 0; image < bytes.size() / kCifarImageBytes; ++image) {
     const absl::string_view one(bytes.data() + image * kCifarImageBytes, kCifarImageBytes);
@@ -119,16 +153,44 @@ absl::StatusOr<ImageFolder> UnpackCifar100(const std::string& path, const std::s
 
 absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
                                             const ExtractorFactory& extractor,
+                                            const std::string& kept_in,
                                             const ProgressCallback& progress) {
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  PM_ASSIGN_OR_RETURN(FolderFeatures described,
-                      ExtractFolder(folder, extractor, std::min(threads, 256), progress));
-  if (!described.rejected.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(described.rejected.size(), " images could not be described, the first being ",
-                     described.rejected[0].id, ": ", described.rejected[0].reason));
+  PM_RETURN_IF_ERROR(MakeFolder(kept_in));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> one, extractor());
+  const auto total = std::ssize(folder.images);
+  FloatMatrix features(total, one->dim());
+  std::vector<int32_t> labels;
+  std::vector<SkippedImage> rejected;
+  for (Eigen::Index first = 0; first < total; first += kKeptTogether) {
+    const Eigen::Index count = std::min(kKeptTogether, total - first);
+    const auto begin = folder.images.begin() + first;
+    const ImageFolder part{
+        .class_names = folder.class_names, .images = {begin, begin + count}, .skipped = {}};
+    const std::string path =
+        absl::StrCat(kept_in, "/", DigestOf(part, one->identity()).substr(0, 32), ".npy");
+    std::optional<FloatMatrix> described = Kept(path, count, one->dim());
+    if (!described) {
+      PM_ASSIGN_OR_RETURN(FolderFeatures now, ExtractFolder(part, extractor, Threads(),
+                                                            [&](int64_t done, int64_t /*of_part*/) {
+                                                              if (progress)
+                                                                progress(first + done, total);
+                                                            }));
+      rejected.insert(rejected.end(), now.rejected.begin(), now.rejected.end());
+      if (!rejected.empty()) continue;
+      PM_RETURN_IF_ERROR(WriteNpy(path, now.features));
+      described = std::move(now.features);
+    }
+    features.middleRows(first, count) = *described;
   }
-  return LabelRows(described.features, std::move(described.labels));
+  if (!rejected.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rejected.size(), " images could not be described, the first being ",
+                     rejected[0].id, ": ", rejected[0].reason));
+  }
+  for (const FolderImage& image : folder.images) labels.push_back(image.label);
+  PM_ASSIGN_OR_RETURN(LabelledRows rows, LabelRows(features, std::move(labels)));
+  rows.class_names = folder.class_names;
+  return rows;
 }
 
 }  // namespace privatemail

@@ -28,10 +28,15 @@ absl::StatusOr<ImageFolder> ListCars196(const std::string& directory);
 // label. INVALID_ARGUMENT: not a whole number of images of 3074 bytes, a fine label above 99.
 absl::StatusOr<ImageFolder> UnpackCifar100(const std::string& path, const std::string& scratch);
 
-// The features of a folder's images on all cores. INVALID_ARGUMENT: images could not be described;
-// the message counts them and gives the first's reason. Errors of ExtractFolder.
+// The features of a folder's images on all cores, those of every thousand images kept in `kept_in`
+// (made if it is not there) once they are described. What was kept is read instead, where it
+// belongs to the same bytes of images under the same ids and to the same extractor; a file that is
+// damaged is replaced. INVALID_ARGUMENT: images could not be described; the message counts them and
+// gives the first's reason. FAILED_PRECONDITION: no such folder can be made. Errors of
+// ExtractFolder and WriteNpy.
 absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
                                             const ExtractorFactory& extractor,
+                                            const std::string& kept_in,
                                             const ProgressCallback& progress);
 
 }  // namespace privatemail

@@ -15,14 +15,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/numbers.h"
+#include "client/evaluation/about.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/experiments/library_baselines.h"
-#include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/experiments/tune.h"
+#include "client/evaluation/report/check_figure.h"
 #include "client/evaluation/report/write_report.h"
 #include "client/evaluation/runner.h"
-#include "client/evaluation/split.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -58,21 +60,6 @@ absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& o
                          LibraryBaselines(trial->split, stage->study().settings.embedding_dim));
 }
 
-// What was measured, for the head of the report.
-std::vector<std::pair<std::string, std::string>> About(const Study& study, const DataSplit& split) {
-  const auto rows = [](const LabelledRows& part) { return absl::StrCat(part.features.rows()); };
-  return {{"Data", study.about},
-          {"Rows x dimensions",
-           absl::StrCat(study.data.features.rows(), " x ", study.data.features.cols(), ", ",
-                        CountClasses(study.data), " classes")},
-          {"Anchors, gallery, targets", absl::StrCat(rows(split.anchors), ", ", rows(split.gallery),
-                                                     ", ", rows(split.targets), " in every split")},
-          {"Retrieved", absl::StrCat("k = ", study.k)},
-          {"Splits", absl::StrCat(study.seeds, ", each with noise of its own")},
-          {"Bands", "95 % bootstrap over targets and splits"},
-          {"Noise", "seeded: it can be drawn again, and was never released"}};
-}
-
 absl::Status Evaluate(const EvaluationOptions& options) {
   if (options.out.empty()) return absl::InvalidArgumentError("--out must be given");
   PM_ASSIGN_OR_RETURN(Study study, StudyOf(options));
@@ -88,20 +75,25 @@ absl::Status Evaluate(const EvaluationOptions& options) {
   const RunOptions run{.folder = options.out,
                        .study = described,
                        .progress = [&](const RunProgress& progress) { line.Show(progress); }};
-  PM_ASSIGN_OR_RETURN(const std::vector<Figure> figures, RunExperiments(experiments, run));
+  PM_ASSIGN_OR_RETURN(std::vector<Figure> figures, RunExperiments(experiments, run));
   for (const Figure& figure : figures) {
     std::cout << figure.title << "\n";
     for (const std::string& sentence : figure.words) std::cout << "- " << sentence << "\n";
     std::cout << "\n";
   }
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(1));
+  PM_ASSIGN_OR_RETURN(auto about, About(stage->study()));
+  const std::vector<std::string> undrawable = TakeOutUndrawable(&figures);
+  for (const std::string& why : undrawable) about.emplace_back("Not drawn", why);
   PM_RETURN_IF_ERROR(
-      WriteReport(options.out, {.title = options.tune ? "Settings, tried on the anchors alone"
+      WriteReport(options.out, {.title = options.tune ? "Settings, tried on the rows given"
                                                       : "What PrivateMail finds, and what it takes",
-                                .about = About(stage->study(), trial->split),
+                                .about = about,
+                                .settings = SettingsOf(stage->study()),
                                 .figures = figures}));
   std::cout << "report: " << options.out << "/index.html\n";
-  return absl::OkStatus();
+  if (undrawable.empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("the report lacks what could not be drawn: ", absl::StrJoin(undrawable, "; ")));
 }
 
 absl::Status Run(const EvaluationOptions& options) {
@@ -123,7 +115,8 @@ int main(int argc, char** argv) {
       "leaks");
   app.set_version_flag("--version", "privatemail-evaluate " PRIVATEMAIL_VERSION);
   app.footer(
-      "Exit codes: 0 done, 1 failed, 2 the command line was not understood or a value or file that "
+      "Exit codes: 0 done, 1 failed or a figure could not be drawn, 2 the command line was not "
+      "understood or a value or file that "
       "it gives is not valid.");
   privatemail::EvaluationOptions options;
   privatemail::AddEvaluationOptions(app, &options);

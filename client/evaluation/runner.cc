@@ -1,12 +1,14 @@
 #include "client/evaluation/runner.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +30,8 @@ struct Place {
   std::string settings;
   std::string path;
   JobResult result = {};
+
+  std::string Kind() const { return absl::StrCat(experiment->name, "/", job->kind); }
 };
 
 std::vector<Place> PlacesOf(const std::vector<Experiment>& experiments, const RunOptions& options) {
@@ -65,58 +69,128 @@ std::optional<JobResult> Kept(const Place& place) {
   }
 }
 
-absl::Status CheckFinite(const JobResult& result) {
+JobResult Refused(absl::string_view why) {
+  JobResult result;
+  result.refused = std::string(why);
+  return result;
+}
+
+// The result, or in its place why it is none.
+JobResult Checked(JobResult result) {
   for (const auto& [name, values] : result) {
     for (const double value : values) {
-      if (!std::isfinite(value)) {
-        return absl::InternalError(absl::StrCat("result ", name, " holds ", value));
-      }
+      if (!std::isfinite(value)) return Refused(absl::StrCat("its ", name, " would be ", value));
     }
   }
-  return absl::OkStatus();
+  return result;
 }
 
 absl::Status RunAndKeep(Place& place) {
-  PM_ASSIGN_OR_RETURN(place.result, place.job->run());
-  PM_RETURN_IF_ERROR(CheckFinite(place.result));
+  absl::StatusOr<JobResult> result = place.job->run();
+  if (absl::IsFailedPrecondition(result.status())) {
+    place.result = Refused(result.status().message());
+    return absl::OkStatus();
+  }
+  PM_RETURN_IF_ERROR(result.status());
+  place.result = Checked(*std::move(result));
+  if (!place.result.refused.empty()) return absl::OkStatus();
   const nlohmann::json json = {{"settings", place.settings}, {"result", place.result}};
   return WriteFileAtomically(place.path, json.dump(), 0644);
+}
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // How far all is; thread-safe.
 class Meter {
  public:
-  explicit Meter(const std::vector<Place>& places)
-      : jobs_(static_cast<int64_t>(places.size())), began_(std::chrono::steady_clock::now()) {
-    for (const Place& place : places) work_ += place.job->work;
+  Meter(size_t jobs, const std::vector<Place*>& to_run) : jobs_(static_cast<int64_t>(jobs)) {
+    kept_ = jobs_ - static_cast<int64_t>(to_run.size());
+    for (const Place* place : to_run) kinds_[place->Kind()].work_left += place->job->work;
   }
 
-  void Done(const Job& job, bool kept) {
+  void Begin() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    at_once_ = std::max(at_once_, ++running_);
+  }
+
+  void End(const Place& place, double seconds) {
+    const std::lock_guard<std::mutex> guard(mutex_);
     ++done_;
-    if (kept) ++kept_;
-    (kept ? work_kept_ : work_done_) += job.work;
+    --running_;
+    const double work = place.job->work;
+    Taken& kind = kinds_[place.Kind()];
+    kind.work_left -= work;
+    for (Taken* taken : {&kind, &all_}) {
+      taken->work_done += work;
+      taken->seconds += seconds;
+    }
   }
 
   RunProgress Read() const {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - began_;
-    RunProgress progress{.jobs = jobs_, .done = done_, .kept = kept_, .seconds = elapsed.count()};
-    const double done = work_done_;
-    if (done > 0) progress.seconds_left = elapsed.count() * (work_ - work_kept_ - done) / done;
-    return progress;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return {.jobs = jobs_,
+            .done = kept_ + done_,
+            .kept = kept_,
+            .seconds = SecondsSince(began_),
+            .seconds_left = SecondsLeft()};
   }
 
  private:
-  int64_t jobs_;
-  double work_ = 0;
-  std::chrono::steady_clock::time_point began_;
-  std::atomic<int64_t> done_ = 0;
-  std::atomic<int64_t> kept_ = 0;
-  std::atomic<double> work_done_ = 0;
-  std::atomic<double> work_kept_ = 0;
+  struct Taken {
+    double work_left = 0;
+    double work_done = 0;
+    double seconds = 0;
+  };
+
+  double SecondsLeft() const {
+    if (kept_ + done_ == jobs_) return 0;
+    if (done_ == 0) return -1;
+    double left = 0;
+    for (const auto& [name, kind] : kinds_) {
+      const Taken& known = kind.work_done > 0 ? kind : all_;
+      left += kind.work_left * known.seconds / known.work_done;
+    }
+    return left / at_once_;
+  }
+
+  const Clock::time_point began_ = Clock::now();
+  const int64_t jobs_;
+  int64_t kept_ = 0;
+  mutable std::mutex mutex_;  // guards what follows
+  int64_t done_ = 0;          // in this run
+  int running_ = 0;
+  int at_once_ = 1;
+  Taken all_;
+  std::map<std::string, Taken> kinds_;
 };
 
+// What is not kept, by split: the first of every kind before all others, so that it is soon known
+// how long each takes.
+std::vector<Place*> ToRun(std::vector<Place>& places) {
+  std::vector<Place*> to_run;
+  for (Place& place : places) {
+    if (std::optional<JobResult> kept = Kept(place)) {
+      place.result = *std::move(kept);
+    } else {
+      to_run.push_back(&place);
+    }
+  }
+  std::stable_sort(to_run.begin(), to_run.end(), [](const Place* one, const Place* other) {
+    return one->job->split < other->job->split;
+  });
+  std::set<std::string> kinds;
+  std::stable_partition(to_run.begin(), to_run.end(),
+                        [&](const Place* place) { return kinds.insert(place->Kind()).second; });
+  return to_run;
+}
+
 absl::Status RunJobs(const RunOptions& options, std::vector<Place>& places) {
-  Meter meter(places);
+  const std::vector<Place*> to_run = ToRun(places);
+  Meter meter(places.size(), to_run);
   WorkObserver observer = nullptr;
   if (options.progress) {
     observer = [&] {
@@ -124,24 +198,18 @@ absl::Status RunJobs(const RunOptions& options, std::vector<Place>& places) {
       return absl::OkStatus();
     };
   }
-  std::vector<Place*> order;
-  for (Place& place : places) order.push_back(&place);
-  std::stable_sort(order.begin(), order.end(), [](const Place* one, const Place* other) {
-    return one->job->split < other->job->split;
-  });
   const auto run = [&](int i, SharedWork& /*shared*/) -> absl::Status {
-    Place& place = *order[static_cast<size_t>(i)];
-    std::optional<JobResult> kept = Kept(place);
-    if (kept) {
-      place.result = *std::move(kept);
-    } else if (const absl::Status status = RunAndKeep(place); !status.ok()) {
+    Place& place = *to_run[static_cast<size_t>(i)];
+    meter.Begin();
+    const Clock::time_point began = Clock::now();
+    if (const absl::Status status = RunAndKeep(place); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(place.experiment->name, ", ", place.job->key,
                                                       ": ", status.message()));
     }
-    meter.Done(*place.job, kept.has_value());
+    meter.End(place, SecondsSince(began));
     return absl::OkStatus();
   };
-  PM_RETURN_IF_ERROR(ParallelFor(static_cast<int>(places.size()), run, observer));
+  PM_RETURN_IF_ERROR(ParallelFor(static_cast<int>(to_run.size()), run, observer));
   if (options.progress) options.progress(meter.Read());
   return absl::OkStatus();
 }

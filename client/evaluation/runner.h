@@ -17,7 +17,7 @@ struct RunProgress {
   int64_t done = 0;
   int64_t kept = 0;          // of those that are done: by an earlier run
   double seconds = 0;        // since the run began
-  double seconds_left = -1;  // by the work that is left; negative while nothing is known
+  double seconds_left = -1;  // by how long jobs of each kind took; negative while none has ended
 };
 
 struct RunOptions {
@@ -28,8 +28,9 @@ struct RunOptions {
 
 // The figures of all experiments, in their order. A job whose result is kept under the same study,
 // experiment and key is not run again; a file that cannot be read as such a result is replaced.
-// The same on any number of cores. The first error of a job or of the disk ends the run, names the
-// experiment and loses nothing that is done. INTERNAL: a result that is not finite.
+// The same on any number of cores. A job that returns FAILED_PRECONDITION, or a number that is not
+// finite, is refused: its result says why and is not kept. Any other error of a job or of the disk
+// ends the run, names the experiment and loses nothing that is done.
 absl::StatusOr<std::vector<Figure>> RunExperiments(const std::vector<Experiment>& experiments,
                                                    const RunOptions& options);
 

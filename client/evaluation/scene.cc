@@ -26,6 +26,11 @@ namespace {
 
 constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";  // of no collection of a server
 
+// What every mechanism and baseline of the experiments takes.
+constexpr double kLeastEpsilon = 1e-6;
+constexpr double kMostEpsilon = 1e6;
+constexpr double kLeastDelta = 1e-300;
+
 // Ids in the order of the rows.
 Gallery GalleryOf(const LabelledRows& rows) {
   Gallery gallery;
@@ -108,11 +113,12 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
 absl::Status Validate(const Study& study) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", study.k, 1, kMaxNeighbors));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("seeds", study.seeds, 1, 1000));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", study.epsilon));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", study.delta));
+  PM_RETURN_IF_ERROR(CheckBetween("--epsilon", study.epsilon, kLeastEpsilon, kMostEpsilon));
+  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("--delta", study.delta));
+  PM_RETURN_IF_ERROR(CheckBetween("--delta", study.delta, kLeastDelta, 1));
   if (study.epsilons.empty()) return absl::InvalidArgumentError("epsilons must not be empty");
   for (size_t i = 0; i < study.epsilons.size(); ++i) {
-    PM_RETURN_IF_ERROR(CheckFinitePositive("epsilons", study.epsilons[i]));
+    PM_RETURN_IF_ERROR(CheckBetween("--epsilons", study.epsilons[i], kLeastEpsilon, kMostEpsilon));
     if (i > 0 && !(study.epsilons[i] > study.epsilons[i - 1])) {
       return absl::InvalidArgumentError(absl::StrCat(
           "epsilons must ascend, but ", study.epsilons[i], " follows ", study.epsilons[i - 1]));

@@ -31,6 +31,11 @@ struct Condition {
 Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed = false);
 
+// A condition that asks scenes of its own. settings: theirs at x.
+Condition BuildingCondition(std::string name, std::shared_ptr<Stage> stage,
+                            std::function<EmbeddingSettings(double x)> settings, Asking asking,
+                            bool fixed = false);
+
 // Of no privacy: a search over the features, and of an answer that is drawn blindly.
 Condition FeatureSearchCondition(std::shared_ptr<Stage> stage);
 Condition ChanceCondition(std::shared_ptr<Stage> stage);
@@ -50,17 +55,32 @@ class Sweep {
   // One for every condition, x (once where it is fixed) and seed.
   std::vector<Job> Jobs() const;
 
-  // Reads results of Jobs(), in their order. Bands are bootstrapped over seeds and targets.
+  // Reads results of Jobs(), in their order. A band is that of BandOfScores; all NaN where a job
+  // was refused, which plots leave out.
   Band BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
               const char* metric) const;
-  // Adds a sentence where some releases, of all conditions and xs together, were not answered.
-  static void TellUnanswered(const std::vector<JobResult>& results,
-                             std::vector<std::string>* words);
+  // The mean of each split, in the order of seeds; of a single split the score of each target. What
+  // bands of ratios are made of. None of the jobs may be refused.
+  std::vector<double> SamplesOf(const std::vector<JobResult>& results, size_t condition, size_t x,
+                                const char* metric) const;
+  // What whoever reads a figure of these results must know besides: how many releases of each
+  // condition were not answered, which conditions the server refused to build for, which were
+  // refused and why, and what kind bands are of.
+  void AddNotes(const std::vector<JobResult>& results, std::vector<std::string>* words) const;
   // One series a condition: a line over the xs, or a dashed reference.
   FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;
 
  private:
   size_t FirstJob(size_t condition, size_t x) const;
+  // Of the first seed that was; empty where none was.
+  const std::string& WhyRefused(const std::vector<JobResult>& results, size_t condition,
+                                size_t x) const;
+  // Adds a sentence for every reason why conditions were refused, at some xs or at all: of each
+  // condition the first.
+  void TellRefused(const std::vector<JobResult>& results, std::vector<std::string>* words) const;
+  size_t JobsOf(size_t condition) const;
+  std::vector<std::vector<double>> BySplit(const std::vector<JobResult>& results, size_t condition,
+                                           size_t x, const char* metric) const;
 
   std::string name_;
   std::vector<Condition> conditions_;

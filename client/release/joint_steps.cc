@@ -33,16 +33,20 @@ absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& 
 
 }  // namespace
 
-absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
-                                                  const PrivacyCost& cost, BitSource& bits) {
+absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(Matrix start,
                       NormalStart(setting.rows(), setting.parameters.settings.embedding_dim,
                                   setting.parameters.settings.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting, bits));
-  PM_ASSIGN_OR_RETURN(IterationNoise noise, NoiseFrom(setting, start, cost));
-  Guarantee guarantee = GuaranteeOf(cost, noise);
-  return TargetFreePart{std::move(start), std::move(dummies), std::move(noise),
-                        std::move(guarantee)};
+  return TargetFreePart{std::move(start), std::move(dummies), {}, {}};
+}
+
+absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
+                                                  const PrivacyCost& cost, BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(setting, bits));
+  PM_ASSIGN_OR_RETURN(part.noise, NoiseFrom(setting, part.start, cost));
+  part.guarantee = GuaranteeOf(cost, part.noise);
+  return part;
 }
 
 absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,

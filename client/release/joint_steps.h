@@ -46,6 +46,9 @@ struct TargetFreePart {
   IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
 };
+// Without noise and guarantee, for an iteration that goes nowhere.
+absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
+// All of it.
 absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/status/status.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/attacks/slot_guesses.h"
@@ -28,10 +29,13 @@ absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
                                                 const std::optional<PrivacyCost>& cost,
                                                 const std::string& part) {
   return RightSlots(scene, cost, part, [&](const Released& released) -> absl::StatusOr<int64_t> {
-    PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
-                                                       scene.joint.label_graph, scene.settings()));
+    const absl::StatusOr<Matrix> rows =
+        PostProcess(released.rows.cast<double>(), scene.joint.label_graph, scene.settings());
+    // One that vanishes or overflows tells nothing: no slot is named.
+    if (absl::IsFailedPrecondition(rows.status())) return -1;
+    PM_RETURN_IF_ERROR(rows.status());
     return SlotOfMost(scene.joint.slots(),
-                      [&](int64_t slot) { return Unusualness(scene.joint, rows, slot); });
+                      [&](int64_t slot) { return Unusualness(scene.joint, *rows, slot); });
   });
 }
 
@@ -65,7 +69,9 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
             .title = "An attacker who sees what the server sees names the class",
             .given =
                 "The attacker has the release and the anchors; it post-processes the release "
-                "and names the slot that lies farthest from the anchors of its class.",
+                "and names the slot that lies farthest from the anchors of its class. Of a release "
+                "that "
+                "vanishes under post-processing it names none.",
             .choices = classes,
             .bounded = true,
             .attack = &AttackSlots};

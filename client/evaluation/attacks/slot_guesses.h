@@ -14,7 +14,8 @@
 
 namespace privatemail {
 
-// Of every target of the scene 1 where `guess` names its slot, given its release, and 0 where not.
+// Of every target of the scene 1 where `guess` names its slot, given its release, and 0 where not;
+// -1 names none.
 // `part` and the target decide the noise. Errors: those of the release and of `guess`.
 absl::StatusOr<std::vector<double>> RightSlots(
     const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part,

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/seeded_bits.h"
@@ -25,7 +27,7 @@ std::vector<double> ChosenEpsilons(const Study& study) {
   return {chosen.begin(), chosen.end()};
 }
 
-// x, y and class of every row that is drawn, one after the other.
+// x, y and the place among the chosen classes of every row that is drawn, one after the other.
 class Dots {
  public:
   explicit Dots(const std::vector<int32_t>& labels) {
@@ -34,6 +36,8 @@ class Dots {
     const size_t count = std::min(kMostClasses, all.size());
     for (size_t i = 0; i < count; ++i) classes_.push_back(all[i * all.size() / count]);
   }
+
+  const std::vector<int32_t>& classes() const { return classes_; }
 
   std::vector<double> Of(const Matrix& rows, const std::vector<int32_t>& labels) const {
     std::vector<double> dots;
@@ -51,7 +55,8 @@ class Dots {
   std::vector<int32_t> classes_;
 };
 
-// What one release looks like, and how well it fits.
+// What one release looks like, and how well it fits. FAILED_PRECONDITION where the server could not
+// align it either.
 absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
   const DataSplit& split = scene->trial->split;
@@ -78,15 +83,54 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
                    {"slots_after", dots.Of(map.Apply(slots), labels)}};
 }
 
-FigureSeries Scatter(std::string name, const std::vector<double>& dots) {
+FigureSeries Scatter(std::string name, const std::vector<double>& dots,
+                     const std::vector<int32_t>& classes) {
   FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter, .points = {}};
   for (size_t i = 0; i < dots.size(); i += 3) {
     FigurePoint& point = series.points.emplace_back();
     point.x = dots[i];
     point.y = dots[i + 1];
-    point.group = static_cast<int32_t>(dots[i + 2]);
+    point.group = classes[static_cast<size_t>(dots[i + 2])];
   }
   return series;
+}
+
+// Two panels of the first of these releases that could be aligned, and a sentence about all.
+void DrawAt(
+    double epsilon, absl::Span<const JobResult> releases,
+    absl::FunctionRef<FigureSeries(const char* name, const std::vector<double>& dots)> scatter,
+    Figure* figure) {
+  const JobResult* shown = nullptr;
+  std::string why;
+  size_t aligned = 0;
+  double residuals = 0;
+  for (const JobResult& release : releases) {
+    if (!release.refused.empty()) {
+      why = release.refused;
+      continue;
+    }
+    if (shown == nullptr) shown = &release;
+    ++aligned;
+    residuals += release.at("residual")[0];
+  }
+  const std::string at = absl::StrCat("epsilon ", Short(epsilon));
+  if (shown != nullptr) {
+    for (const char* when : {"before", "after"}) {
+      figure->panels.push_back(
+          {.title = absl::StrCat(at, ", ", when, " alignment"),
+           .series = {scatter("anchors", shown->at(absl::StrCat("anchors_", when))),
+                      scatter("slots", shown->at(absl::StrCat("slots_", when)))}});
+    }
+    figure->words.push_back(
+        absl::StrCat("At ", at, " the anchors' residual under the alignment is ",
+                     Short(residuals / static_cast<double>(aligned)), " as a mean over ", aligned,
+                     " releases (0: they fit perfectly; 1: no better than their mean)."));
+  }
+  if (aligned < releases.size()) {
+    figure->words.push_back(absl::StrCat("At ", at, " ", releases.size() - aligned, " of ",
+                                         releases.size(),
+                                         " releases could not be made or aligned (", why, ")."));
+  }
 }
 
 Figure Draw(const Study& study, const std::vector<JobResult>& results) {
@@ -98,24 +142,25 @@ Figure Draw(const Study& study, const std::vector<JobResult>& results) {
                 .words = {}};
   figure.x.label = "first coordinate";
   figure.y.label = "second coordinate";
-  figure.panels.push_back(
-      {.title = "the server's anchors", .series = {Scatter("anchors", results[0].at("server"))}});
+  const std::vector<int32_t> classes = Dots(study.data.labels).classes();
+  for (const int32_t label : classes) {
+    if (!study.data.class_names.empty()) {
+      figure.class_names[label] = study.data.class_names[static_cast<size_t>(label)];
+    }
+  }
+  const auto scatter = [&](const char* name, const std::vector<double>& dots) {
+    return Scatter(name, dots, classes);
+  };
+  const auto first = std::find_if(results.begin(), results.end(),
+                                  [](const JobResult& result) { return result.refused.empty(); });
+  if (first != results.end()) {
+    figure.panels.push_back(
+        {.title = "the server's anchors", .series = {scatter("anchors", first->at("server"))}});
+  }
   const std::vector<double> epsilons = ChosenEpsilons(study);
   const auto seeds = static_cast<size_t>(study.seeds);
   for (size_t e = 0; e < epsilons.size(); ++e) {
-    const JobResult& first = results[e * seeds];
-    for (const char* when : {"before", "after"}) {
-      figure.panels.push_back(
-          {.title = absl::StrCat("epsilon ", Short(epsilons[e]), ", ", when, " alignment"),
-           .series = {Scatter("anchors", first.at(absl::StrCat("anchors_", when))),
-                      Scatter("slots", first.at(absl::StrCat("slots_", when)))}});
-    }
-    double sum = 0;
-    for (size_t s = 0; s < seeds; ++s) sum += results[e * seeds + s].at("residual")[0];
-    figure.words.push_back(absl::StrCat(
-        "At epsilon ", Short(epsilons[e]), " the anchors' residual under the alignment is ",
-        Short(sum / static_cast<double>(seeds)), " as a mean over ", seeds,
-        " releases (0: they fit perfectly; 1: no better than their mean)."));
+    DrawAt(epsilons[e], absl::MakeConstSpan(results).subspan(e * seeds, seeds), scatter, &figure);
   }
   return figure;
 }

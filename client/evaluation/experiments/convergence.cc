@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
@@ -20,19 +22,17 @@ namespace {
 constexpr int kIterations = 15;
 
 Condition StepsCondition(const std::shared_ptr<Stage>& stage, std::string name, Asking asking) {
-  const auto run = [stage, asking](double steps, uint64_t seed,
-                                   const std::string& part) -> absl::StatusOr<Answers> {
-    EmbeddingSettings settings = stage->study().settings;
-    settings.steps = static_cast<int>(steps);
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    return BuildAndAskAll(trial, settings, asking, part);
+  const auto settings = [stage](double steps) {
+    EmbeddingSettings with = stage->study().settings;
+    with.steps = static_cast<int>(steps);
+    return with;
   };
-  return {.name = std::move(name), .fixed = false, .work = 2, .run = run};
+  return BuildingCondition(std::move(name), stage, settings, std::move(asking));
 }
 
 // The objective after each iteration of the server from one start: `as_defined` of the iterate
 // itself, `scaled` of the iterate at Frobenius norm sqrt(n), divided by n. The iteration is linear,
-// so scaling it on the way changes its size alone.
+// so scaling it on the way changes its size alone. Both end before the first that is not finite.
 absl::StatusOr<JobResult> Objectives(Stage& stage, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
   const DataSplit& split = scene->trial->split;
@@ -45,51 +45,60 @@ absl::StatusOr<JobResult> Objectives(Stage& stage, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const auto feature_graph, ServersGraph(*scene->trial, parameters));
   Matrix z =
       DeterministicStart(Fingerprint(parameters), n, settings.embedding_dim, settings.start_stddev);
-  JobResult result;
+  JobResult result = {{"as_defined", {}}, {"scaled", {}}};
   for (int step = 0; step < kIterations; ++step) {
     Vector degrees;
-    PM_ASSIGN_OR_RETURN(z, SmlqIterate(std::move(z), *feature_graph, label_graph, settings.alpha, 1,
-                                       /*normalise=*/false, nullptr, &degrees));
+    absl::StatusOr<Matrix> next =
+        SmlqIterate(std::move(z), *feature_graph, label_graph, settings.alpha, 1,
+                    /*normalise=*/false, nullptr, &degrees);
+    if (absl::IsFailedPrecondition(next.status())) break;  // it overflows
+    PM_RETURN_IF_ERROR(next.status());
+    z = *std::move(next);
     PM_ASSIGN_OR_RETURN(const double objective,
                         SmlqObjective(z, *feature_graph, degrees, label_graph, settings.alpha));
+    const double scaled = objective / z.squaredNorm();
+    if (!std::isfinite(objective) || !std::isfinite(scaled)) break;
     result["as_defined"].push_back(objective);
-    result["scaled"].push_back(objective / z.squaredNorm());
+    result["scaled"].push_back(scaled);
   }
   return result;
 }
 
+// Less is rounding: an objective that has settled changes in its last bits.
+constexpr double kSmallestRise = 1e-12;
+
 // Iterations after which it is larger than before.
 int Rises(const std::vector<double>& objective) {
   int rises = 0;
-  for (size_t i = 1; i < objective.size(); ++i) rises += objective[i] > objective[i - 1] ? 1 : 0;
+  for (size_t i = 1; i < objective.size(); ++i) {
+    const double rise = objective[i] - objective[i - 1];
+    rises += rise > kSmallestRise * std::abs(objective[i - 1]) ? 1 : 0;
+  }
   return rises;
 }
 
 std::string Monotone(const std::vector<JobResult>& results, const char* key,
                      const std::string& what) {
   int rises = 0;
-  for (const JobResult& result : results) rises += Rises(result.at(key));
-  const auto steps = static_cast<int>(results.size()) * (kIterations - 1);
-  return rises == 0 ? absl::StrCat(what, " never rose in ", steps, " iterations of ",
-                                   results.size(), " runs.")
-                    : absl::StrCat(what, " is not monotone: it rose in ", rises, " of ", steps,
-                                   " iterations of ", results.size(), " runs.");
+  size_t steps = 0;
+  for (const JobResult& result : results) {
+    rises += Rises(result.at(key));
+    steps += std::max<size_t>(1, result.at(key).size()) - 1;
+  }
+  return absl::StrCat(what, rises == 0 ? " never rose in " : " is not monotone: it rose in ",
+                      rises == 0 ? "" : absl::StrCat(rises, " of "), steps, " iterations of ",
+                      results.size(), " runs.");
 }
 
-Figure DrawObjective(const std::vector<JobResult>& results) {
-  Figure figure{.id = "convergence-objective",
-                .title = "The server's objective against iterations",
-                .x = {},
-                .y = {},
-                .panels = {FigurePanel{}},
-                .words = {}};
-  figure.x.label = "iterations";
-  figure.y.label = "objective at norm sqrt(n), divided by n; the band is from run to run";
-  FigureSeries& series = figure.panels[0].series.emplace_back();
-  series.name = "objective";
+// The mean over the runs after each iteration that all of them have.
+FigureSeries MeanObjective(const std::vector<JobResult>& results) {
+  FigureSeries series{.name = "objective", .points = {}};
   for (size_t i = 0; i < kIterations; ++i) {
     std::vector<double> of_runs;
-    for (const JobResult& result : results) of_runs.push_back(result.at("scaled")[i]);
+    for (const JobResult& result : results) {
+      if (i < result.at("scaled").size()) of_runs.push_back(result.at("scaled")[i]);
+    }
+    if (of_runs.size() < results.size()) break;
     const auto [low, high] = std::minmax_element(of_runs.begin(), of_runs.end());
     double sum = 0;
     for (const double value : of_runs) sum += value;
@@ -98,14 +107,65 @@ Figure DrawObjective(const std::vector<JobResult>& results) {
                              .low = *low,
                              .high = *high});
   }
-  figure.words = {
-      Monotone(results, "as_defined", "The objective as the papers define it, of the iterate"),
-      Monotone(results, "scaled", "At constant norm, as drawn, the objective"),
-      absl::StrCat("As drawn it is ", Short(series.points.front().y),
-                   " after the first iteration, ", Short(series.points[4].y),
-                   " after the fifth and ", Short(series.points.back().y), " after ", kIterations,
-                   ".")};
+  return series;
+}
+
+// "As drawn it is 3 after iteration 1, 2 after iteration 5, 1 after iteration 15, as a mean over
+// runs."
+std::string AsDrawn(const std::vector<FigurePoint>& points) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i != 0 && i != 4 && i + 1 != points.size()) continue;
+    values.push_back(absl::StrCat(Short(points[i].y), " after iteration ", i + 1));
+  }
+  return absl::StrCat("As drawn it is ", absl::StrJoin(values, ", "), ", as a mean over runs.");
+}
+
+Figure DrawObjective(std::vector<JobResult> results) {
+  Figure figure{.id = "convergence-objective",
+                .title = "The server's objective against iterations",
+                .x = {},
+                .y = {},
+                .panels = {FigurePanel{}},
+                .words = {}};
+  figure.x.label = "iterations";
+  figure.y.label = "objective at norm sqrt(n), divided by n";
+  for (const JobResult& result : results) {
+    if (result.refused.empty()) continue;
+    figure.words.push_back(absl::StrCat("Not measured in every run: ", result.refused, "."));
+    break;
+  }
+  std::erase_if(results, [](const JobResult& result) { return !result.refused.empty(); });
+  if (results.empty()) return figure;
+  const FigureSeries& series = figure.panels[0].series.emplace_back(MeanObjective(results));
+  figure.words.push_back(
+      Monotone(results, "as_defined", "The objective as the papers define it, of the iterate"));
+  figure.words.push_back(Monotone(results, "scaled", "At constant norm, as drawn, the objective"));
+  figure.words.push_back(absl::StrCat("A rise by less than ", kSmallestRise,
+                                      " of its size counts as rounding, not as a rise."));
+  if (!series.points.empty()) figure.words.push_back(AsDrawn(series.points));
+  if (series.points.size() < kIterations) {
+    figure.words.push_back(absl::StrCat("After iteration ", series.points.size(),
+                                        " the objective of a run is no finite number any more: "
+                                        "the series ends there."));
+  }
+  figure.words.push_back(absl::StrCat("Band: from the least to the greatest of ", results.size(),
+                                      " runs, one a split."));
   return figure;
+}
+
+// At how many iterations a line that was measured is nearly as high as it gets.
+std::string ReachedInWords(const std::string& line, const std::string& metric,
+                           const std::vector<FigurePoint>& points) {
+  double most = 0;
+  for (const FigurePoint& point : points) most = std::max(most, point.y);
+  if (!(most > 0)) {
+    return absl::StrCat("PrivateMail ", line, " finds nothing: ", metric, " is nowhere above 0.");
+  }
+  const auto first = std::find_if(points.begin(), points.end(),
+                                  [&](const FigurePoint& point) { return point.y >= .95 * most; });
+  return absl::StrCat("PrivateMail ", line, ": ", metric, " is at most ", Short(most),
+                      " and reaches 95 % of that with T = ", first->x, ".");
 }
 
 Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study) {
@@ -121,19 +181,15 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
     figure.panels.push_back(sweep.PanelOf(results, metric));
   }
   for (size_t c = 0; c < 2; ++c) {
-    std::vector<double> means;
-    for (size_t x = 0; x < sweep.xs().size(); ++x) {
-      means.push_back(sweep.BandOf(results, c, x, recall.key).mean);
-    }
-    const double most = *std::max_element(means.begin(), means.end());
-    size_t first = 0;
-    while (means[first] < .95 * most) ++first;
-    figure.words.push_back(
-        absl::StrCat("PrivateMail ", c == 0 ? "at " : "", sweep.conditions()[c].name, ": ",
-                     recall.name, " is at most ", Short(most), " and reaches 95 % of that with ",
-                     sweep.xs()[first], " iterations."));
+    const FigureSeries& series = figure.panels[0].series[c];
+    if (std::isnan(series.points.front().y)) continue;  // refused
+    const std::string line = absl::StrCat(c == 0 ? "at " : "", series.name);
+    figure.words.push_back(ReachedInWords(line, recall.name, series.points));
   }
-  Sweep::TellUnanswered(results, &figure.words);
+  figure.words.push_back(
+      "Each T is a run of its own, whose start and noise are its own, too: the lines are no "
+      "trajectories.");
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 

@@ -33,6 +33,26 @@ Sweep SweepOver(const std::shared_ptr<Stage>& stage, const std::string& name,
   return {name, std::move(conditions), xs, stage->study().seeds};
 }
 
+// The family of the document's figure 5: one mechanism, a line for each radius, against epsilon.
+Sweep FamilyOfRadii(const std::shared_ptr<Stage>& stage) {
+  std::vector<Condition> conditions;
+  for (const double radius : {.1, .2, .5, 1.}) {
+    const auto asking = [radius, delta = stage->study().delta](double epsilon) {
+      return Asking{.cost = PrivacyCost{.epsilon = epsilon,
+                                        .delta = delta,
+                                        .mechanism = MechanismKind::kGaussOutput,
+                                        .radius = radius}};
+    };
+    conditions.push_back(AskingCondition(
+        absl::StrCat(TraitsOf(MechanismKind::kGaussOutput).name, ", radius ", Short(radius)), stage,
+        asking));
+  }
+  conditions.push_back(AskingCondition(
+      "without noise", stage, [](double) { return Asking{}; }, /*fixed=*/true));
+  return {"epsilon by radius", std::move(conditions), stage->study().epsilons,
+          stage->study().seeds};
+}
+
 std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>& results,
                                const Study& study, const std::string& quantity) {
   std::vector<std::string> words;
@@ -48,8 +68,8 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
           Short(sweep.BandOf(results, sweep.conditions().size() - 1, 0, metric.key).mean), "."));
     }
   }
-  Sweep::TellUnanswered(results, &words);
   words.push_back("The class is not hidden by any of these; slots are in place all the same.");
+  sweep.AddNotes(results, &words);
   return words;
 }
 
@@ -74,18 +94,23 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
   const Sweep epsilons =
       SweepOver(stage, absl::StrCat("epsilon at radius ", kRadius), study.epsilons,
                 [](double epsilon) { return PrivacyCost{.epsilon = epsilon, .radius = kRadius}; });
-  Experiment experiment{.name = "inference-privacy", .jobs = radii.Jobs(), .draw = nullptr};
-  const size_t of_radii = experiment.jobs.size();
-  for (Job& job : experiment.jobs) job.key = absl::StrCat("by radius: ", job.key);
-  for (Job& job : epsilons.Jobs()) {
-    job.key = absl::StrCat("by epsilon, radius ", kRadius, ": ", job.key);
-    experiment.jobs.push_back(std::move(job));
+  const Sweep family = FamilyOfRadii(stage);
+  Experiment experiment{.name = "inference-privacy", .jobs = {}, .draw = nullptr};
+  for (const auto& [sweep, key] :
+       {std::pair(&radii, std::string("by radius: ")),
+        std::pair(&epsilons, absl::StrCat("by epsilon, radius ", kRadius, ": ")),
+        std::pair(&family, std::string("by epsilon and radius: "))}) {
+    for (Job& job : sweep->Jobs()) {
+      job.key = absl::StrCat(key, job.key);
+      experiment.jobs.push_back(std::move(job));
+    }
   }
   experiment.draw =
       [stage, radii, epsilons,
-       of_radii](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+       family](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
     const Study& study = stage->study();
-    const auto middle = results.begin() + static_cast<std::ptrdiff_t>(of_radii);
+    const auto middle = results.begin() + std::ssize(radii.Jobs());
+    const auto last = middle + std::ssize(epsilons.Jobs());
     FigureAxis radius_axis = EpsilonAxis();
     radius_axis.label = "radius within which targets are hidden (unit vectors)";
     return std::vector<Figure>{
@@ -97,9 +122,16 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
               .y = {},
               .panels = {},
               .words = {}}),
-        Draw(epsilons, {middle, results.end()}, study, "epsilon",
+        Draw(epsilons, {middle, last}, study, "epsilon",
              {.id = "inference-privacy-epsilon",
               .title = absl::StrCat("Inference Privacy against epsilon, radius ", Short(kRadius)),
+              .x = EpsilonAxis(),
+              .y = {},
+              .panels = {},
+              .words = {}}),
+        Draw(family, {last, results.end()}, study, "epsilon",
+             {.id = "inference-privacy-radii",
+              .title = "Inference Privacy on the output against epsilon, by radius",
               .x = EpsilonAxis(),
               .y = {},
               .panels = {},

@@ -113,4 +113,14 @@ absl::Status CheckFigure(const Figure& figure) {
   return absl::OkStatus();
 }
 
+std::vector<std::string> TakeOutUndrawable(std::vector<Figure>* figures) {
+  std::vector<std::string> reasons;
+  std::erase_if(*figures, [&](const Figure& figure) {
+    const absl::Status status = CheckFigure(figure);
+    if (!status.ok()) reasons.emplace_back(status.message());
+    return !status.ok();
+  });
+  return reasons;
+}
+
 }  // namespace privatemail

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_CHECK_FIGURE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +25,9 @@ absl::Status CheckFigureId(absl::string_view field, const std::string& id);
 // NaN and infinite values are allowed: they are left out of plots and stand in tables. So is the
 // lower end of a band at 0 or less on a logarithmic axis: the band then reaches the axis's end.
 absl::Status CheckFigure(const Figure& figure);
+
+// Takes out what CheckFigure refuses and returns why, one message each.
+std::vector<std::string> TakeOutUndrawable(std::vector<Figure>* figures);
 
 }  // namespace privatemail
 

@@ -1,5 +1,6 @@
 #include "client/evaluation/report/check_figure.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/testing/matchers.h"
@@ -41,6 +42,19 @@ TEST(CheckFigure, RefusesWhatCannotBeDrawnAndSaysWhere) {
   EXPECT_THAT(CheckFigure(figure), FailsWith(code, "figure one y.low must be below"));
   figure.id = "a/b";
   EXPECT_THAT(CheckFigure(figure), FailsWith(code, "figure id must be 1 to 80 letters"));
+}
+
+TEST(TakeOutUndrawable, LeavesTheOthersAndSaysWhy) {
+  std::vector<Figure> figures(3, OneSeries(Mark::kLine, {{0, 1}}));
+  figures[0].id = "first";
+  figures[1].x.logarithmic = true;
+  figures[2].id = "last";
+  EXPECT_THAT(TakeOutUndrawable(&figures),
+              testing::ElementsAre(testing::HasSubstr("points[0].x must be positive")));
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0].id, "first");
+  EXPECT_EQ(figures[1].id, "last");
+  EXPECT_THAT(TakeOutUndrawable(&figures), testing::IsEmpty());
 }
 
 }  // namespace

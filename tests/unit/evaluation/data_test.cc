@@ -1,5 +1,10 @@
 #include "client/evaluation/data.h"
 
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
 #include "client/evaluation/image_sets.h"
 #include "common/features/feature_extractor.h"
 #include "tests/testing/matchers.h"
@@ -93,12 +98,70 @@ TEST(ImageSets, CifarHasItsFineLabels) {
                CifarImage(1, 20, '\xff') + CifarImage(2, 3, '\x80') + CifarImage(1, 20, '\xff'));
   ASSERT_OK_AND_ASSIGN(const ImageFolder images, UnpackCifar100(folder.path(), folder / "scratch"));
   EXPECT_THAT(images.class_names, ElementsAre("03", "20"));
-  ASSERT_OK_AND_ASSIGN(const LabelledRows data,
-                       DescribeImages(
-                           images, [] { return MakeBuiltInExtractor(); }, nullptr));
+  ASSERT_OK_AND_ASSIGN(const LabelledRows data, DescribeImages(
+                                                    images, [] { return MakeBuiltInExtractor(); },
+                                                    folder / "kept", nullptr));
   EXPECT_THAT(data.labels, ElementsAre(0, 1, 1));
   EXPECT_EQ(data.features.row(1), data.features.row(2));
   EXPECT_NE(data.features.row(0), data.features.row(1));
+}
+
+// Features of 2 values that depend on the image's bytes and on how it calls itself.
+class SizeExtractor final : public FeatureExtractor {
+ public:
+  SizeExtractor(std::string identity, std::atomic<int>* described)
+      : identity_(std::move(identity)), described_(described) {}
+
+  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& path) override {
+    ++*described_;
+    if (std::filesystem::file_size(path) == 0) return absl::InvalidArgumentError("empty");
+    return Eigen::RowVectorXf{{static_cast<float>(std::filesystem::file_size(path)), 1}};
+  }
+  int dim() const override { return 2; }
+  const std::string& identity() const override { return identity_; }
+
+ private:
+  std::string identity_;
+  std::atomic<int>* described_;
+};
+
+TEST(ImageSets, DescriptionsAreKeptForTheSameImagesAndExtractor) {
+  const TemporaryFolder folder;
+  folder.Write("images/a/1.png", "12");
+  const std::string second = folder.Write("images/b/2.png", "123");
+  std::atomic<int> described = 0;
+  const auto describe = [&](const char* identity) {
+    described = 0;
+    const auto rows = DescribeImages(
+        *ListImageFolder(folder / "images"),
+        [&] { return std::make_unique<SizeExtractor>(identity, &described); }, folder / "kept",
+        nullptr);
+    EXPECT_THAT(rows, IsOk());
+    return rows.value_or(LabelledRows());
+  };
+  const LabelledRows first = describe("one");
+  EXPECT_EQ(described, 2);
+  EXPECT_THAT(first.labels, ElementsAre(0, 1));
+  const LabelledRows again = describe("one");
+  EXPECT_EQ(described, 0);
+  EXPECT_EQ(DigestOf(again), DigestOf(first));
+  describe("other");
+  EXPECT_EQ(described, 2);
+  folder.Write("images/b/2.png", "321");  // as long as before
+  describe("one");
+  EXPECT_EQ(described, 2);
+  for (const auto& file : std::filesystem::directory_iterator(folder / "kept")) {
+    std::filesystem::resize_file(file.path(), 100);
+  }
+  EXPECT_EQ(DigestOf(describe("one")), DigestOf(first));
+  EXPECT_EQ(described, 2);
+  std::ofstream{second};
+  EXPECT_THAT(DescribeImages(
+                  *ListImageFolder(folder / "images"),
+                  [&] { return std::make_unique<SizeExtractor>("one", &described); },
+                  folder / "kept", nullptr),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "1 images could not be described, the first being b/2.png: empty"));
 }
 
 TEST(ImageSets, ADamagedCifarIsRefused) {

@@ -1,6 +1,10 @@
 // Every experiment draws what it promises, and its words have the plots' numbers.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "absl/strings/str_cat.h"
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/all.h"
@@ -8,6 +12,7 @@
 #include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
 #include "client/evaluation/experiments/settings.h"
+#include "client/evaluation/experiments/tune.h"
 #include "client/evaluation/figure_parts.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -18,6 +23,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::StartsWith;
 
 std::shared_ptr<Stage> SmallStage() { return std::make_shared<Stage>(SmallStudy()); }
@@ -27,10 +33,11 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   ASSERT_EQ(figures.size(), 1u);
   const Figure& figure = figures[0];
   ExpectSound(figure);
-  EXPECT_THAT(figure.x.categories,
-              IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
-                            "label graph kernel", "label graph one-hot", "kernel over s",
-                            "kernel over s^2"}));
+  EXPECT_THAT(
+      figure.x.categories,
+      IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
+                    "label graph kernel with alpha 0.6", "label graph one-hot with alpha 0.6",
+                    "kernel over s", "kernel over s^2"}));
   const FigureSeries& bars = SeriesNamed(figure.panels[0], "epsilon 1");
   ASSERT_EQ(bars.points.size(), figure.x.categories.size());
   // The scheme finds classes by their labels: without the feature it finds them, with a wrong label
@@ -38,12 +45,92 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   EXPECT_GT(bars.points[0].y, .8);
   EXPECT_GT(bars.points[1].y, .8);
   EXPECT_LT(bars.points[2].y, .3);
+  const double share =
+      (bars.points[1].y - bars.points[2].y) / (bars.points[0].y - bars.points[2].y);
+  // Of the fidelity it gives nothing that could be told apart from chance.
   EXPECT_THAT(figure.words[0],
-              StartsWith("The label alone gives " + Short(bars.points[1].y / bars.points[0].y) +
-                         " of the recall@4 here"));
+              StartsWith("The label alone gives " + Short(share) + " throughout of what recall@4"));
+  EXPECT_THAT(figure.words[2],
+              StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
 }
 
-TEST(Convergence, SaysWhetherTheObjectiveRose) {
+// Over s^2, unit vectors that point away from each other have an affinity so small at this
+// bandwidth that noise which hides everything fits no float.
+TEST(Ablation, DropsAKernelWithWhichNothingCanBeProven) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = .2;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAblationExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  const std::string words = Joined(figures[0].words);
+  EXPECT_THAT(words, HasSubstr("Not measured: \"kernel over s^2\" at 1 (values of up to"));
+  EXPECT_THAT(words, HasSubstr("With kernel over s^2, recall@4 is not known at epsilon 1 and "));
+  const FigurePanel& panel = figures[0].panels[0];
+  const auto& categories = figures[0].x.categories;
+  const auto bar = static_cast<size_t>(
+      std::find(categories.begin(), categories.end(), "kernel over s^2") - categories.begin());
+  ASSERT_LT(bar, categories.size());
+  EXPECT_TRUE(std::isnan(SeriesNamed(panel, "epsilon 1").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "without noise").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "epsilon 1").points[0].y));
+}
+
+// Results as an experiment might have had them: every score of a target is that of its condition.
+std::vector<JobResult> PlantedAblation(const Experiment& experiment,
+                                       const std::map<std::string, double>& scores) {
+  std::vector<JobResult> results;
+  for (const Job& job : experiment.jobs) {
+    const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& one) {
+      return job.key.rfind(one.first + " at", 0) == 0;
+    });
+    // Splits differ in all conditions alike.
+    const double score = (found == scores.end() ? .5 : found->second) +
+                         (job.key.find("seed 2") != std::string::npos ? .01 : 0);
+    const std::vector<double> all(20, score);
+    results.push_back({{"class_share", all}, {"hit", all}, {"fidelity", all}, {"unanswered", {0}}});
+  }
+  return results;
+}
+
+TEST(Ablation, DoesNotTakeChanceForTheLabels) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  const auto words = [&](double as_it_is, double random, double wrong) {
+    const auto figures = experiment.draw(PlantedAblation(
+        experiment, {{"as it is", as_it_is}, {"random feature", random}, {"wrong label", wrong}}));
+    return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(words(.9, .5, .1), StartsWith("The label alone gives 0.5 throughout of what"));
+  EXPECT_THAT(words(.9, .1, .1), StartsWith("The label alone gives 0 throughout of what"));
+  EXPECT_THAT(words(.1, .1, .1), StartsWith("What the label alone gives of recall@4 cannot be"));
+}
+
+TEST(Notes, CountWhatWasNotAnsweredByCondition) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  std::vector<JobResult> results = PlantedAblation(experiment, {});
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (experiment.jobs[i].key.rfind("wrong label", 0) == 0) results[i]["unanswered"] = {20};
+    if (experiment.jobs[i].key.rfind("random feature at 1, seed 1", 0) == 0) {
+      results[i]["unanswered"] = {3};
+    }
+    if (experiment.jobs[i].key.rfind("kernel over s^2", 0) == 0) {
+      results[i]["unanswered"] = {20};
+      results[i]["not_built"] = {1};
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, experiment.draw(results));
+  const std::string words = Joined(figures[0].words);
+  // With and without noise, 2 splits of 20 targets.
+  EXPECT_THAT(words, HasSubstr("finding nothing: 3 of 80 of \"random feature\", 80 of 80 of "
+                               "\"wrong label\"."));
+  EXPECT_THAT(words, HasSubstr("out of 4 settings and splits each, these are 4 of \"kernel over "
+                               "s^2\"."));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> all_answered,
+                       experiment.draw(PlantedAblation(experiment, {})));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("finding nothing")));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("refuses")));
+}
+
+TEST(Convergence, DrawsScoresAndObjective) {
   const std::vector<Figure> figures =
       FiguresOf(MakeConvergenceExperiment(SmallStage()), SmallStudy());
   ASSERT_EQ(figures.size(), 2u);
@@ -52,10 +139,51 @@ TEST(Convergence, SaysWhetherTheObjectiveRose) {
   ExpectSound(figures[1]);
   const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
   EXPECT_EQ(objective.size(), 15u);
-  bool rose = false;
-  for (size_t i = 1; i < objective.size(); ++i) rose |= objective[i].y > objective[i - 1].y;
-  EXPECT_THAT(figures[1].words[1], HasSubstr(rose ? "is not monotone" : "never rose"));
-  EXPECT_THAT(figures[1].words[2], HasSubstr(Short(objective[4].y) + " after the fifth"));
+  EXPECT_THAT(figures[1].words[3], HasSubstr(Short(objective[4].y) + " after iteration 5"));
+  EXPECT_THAT(figures[1].words[4], HasSubstr("from the least to the greatest of 2 runs"));
+}
+
+// Two runs of 15 iterations: one falls by 2 in each, the other by 1 but for `rises`, by 1. Their
+// mean falls in every iteration.
+TEST(Convergence, SaysOfAnyRunWhetherItRose) {
+  const Experiment experiment = MakeConvergenceExperiment(SmallStage());
+  const auto sentence = [&](int rises) {
+    std::vector<JobResult> results = PlantedAblation(experiment, {});
+    std::vector<double> falling = {100};
+    std::vector<double> rising = {100};
+    for (int i = 1; i < 15; ++i) {
+      falling.push_back(falling.back() - 2);
+      rising.push_back(rising.back() + (i <= rises ? 1 : -1));
+    }
+    results[results.size() - 2] = {{"as_defined", falling}, {"scaled", falling}};
+    results[results.size() - 1] = {{"as_defined", falling}, {"scaled", rising}};
+    const auto figures = experiment.draw(results);
+    return figures.ok() ? figures->at(1).words[1] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(sentence(0), HasSubstr("never rose in 28 iterations of 2 runs"));
+  EXPECT_THAT(sentence(1), HasSubstr("is not monotone: it rose in 1 of 28 iterations of 2 runs"));
+}
+
+// The distance graph weighs with the labels' span: an iterate grows by a factor of about 1e14.
+Study OverflowingStudy() {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.start_stddev = 1e10;
+  for (int32_t& label : study.data.labels) label *= 100000;
+  return study;
+}
+
+TEST(Convergence, EndsTheObjectiveWhereItIsNoNumber) {
+  const Study study = OverflowingStudy();
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 2u);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  ASSERT_LT(objective.size(), 15u);
+  for (const FigurePoint& point : objective) EXPECT_TRUE(std::isfinite(point.y));
+  EXPECT_THAT(Joined(figures[1].words),
+              HasSubstr("After iteration " + std::to_string(objective.size()) +
+                        " the objective of a run is no finite number"));
 }
 
 TEST(Settings, AreTurnedOneAtATime) {
@@ -70,6 +198,20 @@ TEST(Settings, AreTurnedOneAtATime) {
     }
     EXPECT_THAT(figure.words[0], HasSubstr(" and " + Short(most) + " at "));
   }
+}
+
+// Factors of 0 are all 0, which no logarithmic axis has.
+TEST(Settings, TurnAnAlphaOfZeroByWhatIsUsual) {
+  Study study = SmallStudy();
+  study.settings.alpha = 0;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeSettingsExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 3u);
+  EXPECT_EQ(figures[1].id, "settings-alpha");
+  EXPECT_FALSE(figures[1].x.logarithmic);
+  std::vector<double> alphas;
+  for (const FigurePoint& point : figures[1].panels[0].series[0].points) alphas.push_back(point.x);
+  EXPECT_THAT(alphas, ElementsAre(0, .75, 1.5, 3, 6, 12));  // 60 / 20 classes is usual
 }
 
 TEST(Tune, RanksAGridOnAnchorsAlone) {
@@ -87,6 +229,69 @@ TEST(Tune, RanksAGridOnAnchorsAlone) {
     EXPECT_LE(precision.points[i].y, precision.points[i - 1].y + .01);
   }
   EXPECT_THAT(figures[0].words[0], HasSubstr(figures[0].x.categories[0]));
+  EXPECT_THAT(figures[0].words[1], StartsWith("On 1 fresh splits, which had no part in the"));
+  EXPECT_THAT(figures[0].words[3], StartsWith("Of every class 8 rows were anchors here."));
+}
+
+// What is kept under a key must be the same whatever else the grid has.
+TEST(Tune, KeysItsJobsBySettings) {
+  Study study = SmallStudy();
+  study.seeds = 1;
+  study.settings.alpha = 1. / 3;
+  const Experiment experiment = MakeTuneExperiment(std::make_shared<Stage>(study));
+  std::set<std::string> keys;
+  for (const Job& job : experiment.jobs) keys.insert(job.key);
+  EXPECT_EQ(keys.size(), 54u);
+  EXPECT_THAT(keys,
+              Contains("--dim 4 --alpha 0.3333333333333333 --bandwidth 3 --steps 10, seed 1"));
+}
+
+TEST(Tune, ScoresItsBestOnSplitsThatChoseNothing) {
+  Study study = SmallStudy();
+  study.seeds = 2;
+  ASSERT_OK_AND_ASSIGN(study, TuningStudy(study));
+  const auto stage = std::make_shared<Stage>(study);
+  const Experiment experiment = MakeTuneExperiment(stage);
+  const auto targets = static_cast<size_t>(study.sizes.targets);
+  // .299 and .301 are as good as each other, .32 is better than both.
+  const auto result = [&](double precision, double fidelity) {
+    return JobResult{{"class_share", std::vector<double>(targets, precision)},
+                     {"fidelity", std::vector<double>(targets, fidelity)},
+                     {"hit", std::vector<double>(targets, 1)},
+                     {"unanswered", {0}}};
+  };
+  std::vector<JobResult> results;
+  for (size_t c = 0; c < 54; ++c) {
+    for (int seed = 0; seed < 2; ++seed) {
+      results.push_back(c == 7    ? result(.2999, .4)
+                        : c == 20 ? result(.3001, .3)
+                        : c == 30 ? result(.32, .1)
+                                  : result(.1, .9));
+    }
+  }
+  results[2 * 53].refused = "no noise";
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, experiment.draw(results));
+  const auto flags = [&](size_t c) {
+    const std::string& key = experiment.jobs[2 * c].key;
+    return key.substr(0, key.find(','));
+  };
+  const std::vector<std::string>& ranked = figures.at(0).x.categories;
+  ASSERT_EQ(ranked.size(), 10u);
+  EXPECT_EQ(ranked[0], flags(30));
+  EXPECT_EQ(ranked[1], flags(7));
+  EXPECT_EQ(ranked[2], flags(20));
+  // Splits 3 and 4 are asked as a study of four splits would ask them.
+  study.seeds = 4;
+  const Experiment longer = MakeTuneExperiment(std::make_shared<Stage>(study));
+  std::vector<std::vector<double>> fresh;
+  for (const size_t job : {4 * 30 + 2, 4 * 30 + 3}) {
+    ASSERT_OK_AND_ASSIGN(const JobResult asked, longer.jobs[job].run());
+    fresh.push_back(asked.at("class_share"));
+  }
+  EXPECT_THAT(figures[0].words[1],
+              StartsWith("On 2 fresh splits, which had no part in the choice, its precision@4 is " +
+                         Short(BandOfScores(fresh, 1).mean) + " "));
+  EXPECT_THAT(Joined(figures[0].words), HasSubstr("Not measured: \"" + flags(53)));
 }
 
 TEST(Tune, NeedsFourAnchorsOfEveryClass) {
@@ -114,17 +319,47 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   };
   EXPECT_LT(distance(4), distance(3));
   EXPECT_EQ(server.size(), 40u);  // 10 of 20 classes, 4 anchors each
+  std::set<int32_t> classes;
+  for (const FigurePoint& dot : server) classes.insert(dot.group);
+  EXPECT_THAT(classes, ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16, 18));
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
 }
 
-TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {
+// So many iterations at such an alpha leave one direction: every anchor on a line.
+TEST(Alignment, CountsReleasesThatCannotBeAligned) {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.steps = 1000;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_TRUE(figures[0].panels.empty());
+  ASSERT_EQ(figures[0].words.size(), 2u);
+  EXPECT_THAT(figures[0].words[0],
+              StartsWith("At epsilon 0.1 2 of 2 releases could not be made or aligned (alignment"));
+}
+
+TEST(Alignment, CallsClassesByTheirNames) {
+  Study study = SmallStudy();
+  for (int i = 0; i < 20; ++i) study.data.class_names.push_back(absl::StrCat("bird ", i));
+  const auto figures = FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
+  EXPECT_EQ(figures.at(0).class_names.at(14), "bird 14");
+  EXPECT_EQ(figures.at(0).class_names.size(), 10u);
+}
+
+TEST(InferencePrivacy, HasThreeMechanismsTwoQuantitiesAndAFamilyOfRadii) {
   const std::vector<Figure> figures =
       FiguresOf(MakeInferencePrivacyExperiment(SmallStage()), SmallStudy());
-  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures.size(), 3u);
   for (const Figure& figure : figures) {
     ExpectSound(figure);
-    EXPECT_THAT(NamesOf(figure.panels[0]),
-                ElementsAre("lap-output", "gauss-output", "gauss-input", "without noise"));
+    std::vector<std::string> lines = {"lap-output", "gauss-output", "gauss-input"};
+    if (figure.id == "inference-privacy-radii") {
+      lines = {"gauss-output, radius 0.1", "gauss-output, radius 0.2", "gauss-output, radius 0.5",
+               "gauss-output, radius 1"};
+    }
+    lines.emplace_back("without noise");
+    EXPECT_EQ(NamesOf(figure.panels[0]), lines);
     EXPECT_THAT(Joined(figure.words),
                 HasSubstr(Short(figure.panels[0].series[0].points[0].y) + " ("));
   }
@@ -148,8 +383,42 @@ TEST(BoundedGaussian, PrintsTheDocumentsVariances) {
     EXPECT_NEAR(printed.points[i].y, variance, 1e-5 * variance) << epsilon;
     EXPECT_LT(exact.points[i].y, printed.points[i].y);
   }
-  EXPECT_THAT(NamesOf(figures[0].panels[0]), Contains("unbounded, classical formula"));
   EXPECT_THAT(figures[0].words[0], HasSubstr(Short(exact.points[0].y)));
+  EXPECT_THAT(figures[0].words[0], Not(HasSubstr("not proven")));
+  EXPECT_THAT(figures[0].words[1], HasSubstr("not proven from epsilon 1 on"));
+}
+
+TEST(BoundedGaussian, PrintsTheVariancesThatTheDocumentComparesWith) {
+  const std::vector<Figure> figures = FiguresOf(MakeBoundedGaussianExperiment(1e-5), SmallStudy());
+  const FigureSeries& generalised =
+      SeriesNamed(figures.at(0).panels[0], "generalised Gaussian, as published");
+  const std::map<double, double> table = {{.1, 1320}, {.5, 264},   {1, 132}, {1.5, 88},
+                                          {2, 66},    {2.5, 52.8}, {3, 44}};
+  size_t found = 0;
+  for (const FigurePoint& point : generalised.points) {
+    const auto row = table.find(point.x);
+    if (row == table.end()) continue;
+    ++found;
+    EXPECT_NEAR(point.y, row->second, 1e-9) << point.x;
+  }
+  EXPECT_EQ(found, table.size());
+}
+
+TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  for (const double epsilon : {1e-7, 2e6, std::nan("")}) {
+    Study study = SmallStudy();
+    study.epsilons = {epsilon};
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilons must be between 1e-06 and 1e+06"));
+    study = SmallStudy();
+    study.epsilon = epsilon;
+    EXPECT_THAT(Validate(study), FailsWith(code, "--epsilon must be between 1e-06 and 1e+06"));
+  }
+  Study study = SmallStudy();
+  study.epsilons = {1e-6, 1e6};
+  EXPECT_THAT(Validate(study), IsOk());
+  study.delta = 1e-310;
+  EXPECT_THAT(Validate(study), FailsWith(code, "--delta must be between"));
 }
 
 TEST(Experiments, AreFoundByName) {

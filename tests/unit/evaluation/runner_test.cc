@@ -3,10 +3,14 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "client/evaluation/experiments/recall.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -84,15 +88,32 @@ TEST(Runner, RunsAgainWhatBelongsToAnotherStudyOrIsDamaged) {
   EXPECT_EQ(run("one"), 2);
 }
 
-TEST(Runner, RefusesAResultThatIsNotFinite) {
+// A job whose noise cannot be made, or whose result is no number, ends no run.
+TEST(Runner, HandsOverWhyAJobHasNoResult) {
   const TemporaryFolder folder;
   Experiment experiment;
   experiment.name = "broken";
-  experiment.jobs.push_back({.key = "x", .run = [] {
+  int runs = 0;
+  experiment.jobs.push_back({.key = "infinite", .run = [] {
                                return JobResult{{"y", {std::numeric_limits<double>::infinity()}}};
                              }});
-  EXPECT_THAT(RunExperiments({experiment}, {.folder = folder.path(), .study = "s"}),
-              FailsWith(absl::StatusCode::kInternal, "broken, x: result y holds inf"));
+  experiment.jobs.push_back({.key = "no noise", .run = [&runs]() -> absl::StatusOr<JobResult> {
+                               ++runs;
+                               return absl::FailedPreconditionError("no bound can be proven");
+                             }});
+  experiment.jobs.push_back({.key = "good", .run = [] { return JobResult{{"y", {1}}}; }});
+  experiment.draw = [](const std::vector<JobResult>& results) {
+    Figure figure;
+    for (const JobResult& result : results) figure.words.push_back(result.refused);
+    return std::vector<Figure>{figure};
+  };
+  for (int time = 1; time <= 2; ++time) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures,
+                         RunExperiments({experiment}, {.folder = folder.path(), .study = "s"}));
+    EXPECT_THAT(figures[0].words,
+                testing::ElementsAre("its y would be inf", "no bound can be proven", ""));
+    EXPECT_EQ(runs, time);  // a refusal is not kept
+  }
 }
 
 TEST(Runner, TellsHowFarItIs) {
@@ -126,6 +147,39 @@ class OneCore {
  private:
   cpu_set_t before_ = {};
 };
+
+// Jobs say that all take as long as each other, but those of one kind take fifty times as long.
+TEST(Runner, EstimatesByHowLongJobsOfEachKindTook) {
+  const TemporaryFolder folder;
+  const OneCore one_core;
+  Experiment experiment;
+  experiment.name = "sleeping";
+  std::vector<std::string> order;
+  for (const char* kind : {"brief", "long"}) {
+    for (int i = 0; i < 4; ++i) {
+      const auto run = [&order, kind]() -> absl::StatusOr<JobResult> {
+        order.emplace_back(kind);
+        std::this_thread::sleep_for(std::chrono::milliseconds(*kind == 'b' ? 10 : 500));
+        return JobResult{};
+      };
+      experiment.jobs.push_back({.key = absl::StrCat(kind, i), .run = run, .kind = kind});
+    }
+  }
+  experiment.draw = [](const std::vector<JobResult>& /*results*/) { return std::vector<Figure>{}; };
+  std::map<int64_t, double> left;
+  const RunOptions options{
+      .folder = folder.path(), .study = "s", .progress = [&](const RunProgress& progress) {
+        left.emplace(progress.done, progress.seconds_left);
+      }};
+  ASSERT_THAT(RunExperiments({experiment}, options), IsOk());
+  // One of each kind first: from then on it is known that three long ones are left.
+  ASSERT_EQ(order.size(), 8u);
+  EXPECT_EQ(order[0], "brief");
+  EXPECT_EQ(order[1], "long");
+  EXPECT_LT(left.at(0), 0);
+  ASSERT_TRUE(left.contains(5));  // all the brief ones and a long one
+  EXPECT_NEAR(left[5], 1.5, .5);
+}
 
 TEST(Runner, RunsJobsOfOneSplitOneAfterTheOtherAndHandsThemOverInOrder) {
   const OneCore one;
