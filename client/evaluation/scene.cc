@@ -1,5 +1,7 @@
 #include "client/evaluation/scene.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -173,6 +175,8 @@ absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
   constexpr int kManyProducts = 2;  // so many that it is worth being kept
   return KeptOrMade(trial, &Kept::of_rows, denominator, [&]() -> Result {
     PM_ASSIGN_OR_RETURN(Matrix rows, unit_rows());
+    // Tiles that were let go lie in the arenas of many threads, which would keep them.
+    ::malloc_trim(0);
     return std::make_shared<const TiledAffinity>(std::move(rows), denominator, kManyProducts,
                                                  Kept::kMostRows);
   });

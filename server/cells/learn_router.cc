@@ -6,6 +6,7 @@
 #include "common/numerics/neighbors.h"
 #include "server/cells/cell_lists.h"
 #include "server/cells/demand.h"
+#include "server/index/exact_index.h"
 
 namespace privatemail {
 namespace {
@@ -27,7 +28,8 @@ std::vector<int64_t> NearestTo(const Matrix& queries, const Matrix& centroids) {
 
 double BandwidthFor(const Matrix& queries, const FloatMatrix& prototypes) {
   double sum = 0;
-  for (const std::vector<Neighbor>& nearest : NearestRows(queries, prototypes.cast<double>(), 1)) {
+  const ExactIndex index(prototypes.cast<double>());
+  for (const std::vector<Neighbor>& nearest : index.Search(queries, 1)) {
     sum += nearest.front().squared_distance;
   }
   return kBandwidthShare * sum / static_cast<double>(queries.rows());

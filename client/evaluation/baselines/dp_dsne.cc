@@ -62,9 +62,11 @@ absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOption
   PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options.tsne, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start, NormalStart(rows.rows(), options.tsne.dimension,
                                                       options.tsne.start_stddev, bits));
+  Matrix room;
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options.tsne, [&](double exaggeration, const Matrix& at) {
-                        return noise.Release(TsneGradient(*affinity, exaggeration, at), bits);
+                        return noise.Release(TsneGradient(*affinity, exaggeration, at, &room),
+                                             bits);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
                         embedding.bottomRows(split.targets.features.rows()), noise.guarantee(),

@@ -15,10 +15,11 @@ namespace {
 constexpr double kSmallestProbability = std::numeric_limits<double>::epsilon();
 
 // 1 / (1 + |y_i - y_j|^2), zero on the diagonal: q before it is scaled.
-Matrix Similarities(const Matrix& embedding) {
+void FillSimilarities(const Matrix& embedding, Matrix* of_pairs) {
   const Eigen::Index n = embedding.rows();
   const Eigen::MatrixXd columns = embedding;  // a coordinate of all points lies together
-  Matrix similarities(n, n);
+  Matrix& similarities = *of_pairs;
+  similarities.resize(n, n);
   ParallelFor(static_cast<int>(n), [&](int i) {
     auto row = similarities.row(i).transpose().array();
     row.setOnes();
@@ -28,7 +29,6 @@ Matrix Similarities(const Matrix& embedding) {
     row = row.inverse().eval();
     row(i) = 0;
   });
-  return similarities;
 }
 
 absl::Status Phase(int64_t iterations, double exaggeration, double momentum, double learning_rate,
@@ -47,8 +47,11 @@ absl::Status Phase(int64_t iterations, double exaggeration, double momentum, dou
 
 }  // namespace
 
-Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding) {
-  const Matrix similarities = Similarities(embedding);
+Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding,
+                    Matrix* room) {
+  Matrix own;
+  Matrix& similarities = room == nullptr ? own : *room;
+  FillSimilarities(embedding, &similarities);
   const double sum = similarities.sum();
   Matrix gradient(embedding.rows(), embedding.cols());
   ParallelFor(static_cast<int>(embedding.rows()), [&](int i) {
@@ -61,7 +64,8 @@ Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& e
 }
 
 double TsneDivergence(const Matrix& affinity, const Matrix& embedding) {
-  const Matrix similarities = Similarities(embedding);
+  Matrix similarities;
+  FillSimilarities(embedding, &similarities);
   const double sum = similarities.sum();
   double divergence = 0;
   for (Eigen::Index i = 0; i < affinity.rows(); ++i) {
@@ -119,9 +123,10 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
   PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start,
                       NormalStart(rows.rows(), options.dimension, options.start_stddev, bits));
+  Matrix room;
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options, [&](double exaggeration, const Matrix& at) {
-                        return TsneGradient(*affinity, exaggeration, at);
+                        return TsneGradient(*affinity, exaggeration, at, &room);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
                         embedding.bottomRows(split.targets.features.rows()), NoGuarantee(),

@@ -47,8 +47,10 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
 
 // The gradient of the Kullback-Leibler divergence (equation 5): 4 sum_j (e p_ij - q_ij) (y_i - y_j)
 // / (1 + |y_i - y_j|^2), q with the heavy tails of equation 4 and at least 2^-52, e the
-// exaggeration. affinity: n x n. embedding: n x k; returns n x k.
-Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding);
+// exaggeration. affinity: n x n. embedding: n x k; returns n x k. room: for n x n values, which
+// many gradients in turn may use; null: it takes its own.
+Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding,
+                    Matrix* room = nullptr);
 
 // sum p_ij ln(p_ij / q_ij), what the gradient is of for e = 1.
 double TsneDivergence(const Matrix& affinity, const Matrix& embedding);
