@@ -106,6 +106,19 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   return status;
 }
 
+template <typename Message, typename Call>
+absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call) const {
+  std::vector<Message> messages;
+  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    messages.clear();
+    const auto reader = call(context);
+    Message message;
+    while (reader->Read(&message)) messages.push_back(std::move(message));
+    return FromGrpc(reader->Finish());
+  })));
+  return messages;
+}
+
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
                                                                    bool with_changes) const {
   v1::GetCollectionRequest request;
@@ -125,15 +138,15 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   request.set_collection(name);
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  std::vector<v1::GetAnchorsResponse> chunks;
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
-    chunks.clear();
-    const auto reader = stub->GetAnchors(context, request);
-    v1::GetAnchorsResponse chunk;
-    while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
-    return FromGrpc(reader->Finish());
-  })));
-  return chunks;
+  return ReadAll<v1::GetAnchorsResponse>(
+      [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); });
+}
+
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
+    const v1::RetrieveCellsRequest& request) const {
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  return ReadAll<v1::RetrieveCellsResponse>(
+      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); });
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {

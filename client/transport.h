@@ -64,6 +64,9 @@ class Transport {
   // Sends the same bytes again, up to four times in all, when the server was unavailable: a release
   // once sampled may be sent any number of times at no further cost.
   absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
+  // The same for cells: all messages of the answer.
+  absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+      const v1::RetrieveCellsRequest& request) const;
 
   // RESOURCE_EXHAUSTED naming the field: what is to be sent is larger than a message may be.
   absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
@@ -108,6 +111,9 @@ class Transport {
       : options_(std::move(options)), channel_(std::move(channel)) {}
 
   absl::Status Explain(const absl::Status& status) const;
+  // All messages of a stream that is begun anew when the server was unavailable.
+  template <typename Message, typename Call>
+  absl::StatusOr<std::vector<Message>> ReadAll(Call call) const;
 
   ConnectionOptions options_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -36,15 +36,20 @@ class Demand {
 
   Demand(const KnownQueries& queries, int64_t cells, int64_t items);
 
-  int64_t cells() const { return from_cell_.rows(); }
-  int64_t items() const { return from_cell_.cols(); }
-  // cells x items.
-  const FloatMatrix& from_cell() const { return from_cell_; }
+  int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
+  int64_t items() const { return total_.size(); }
+  // Of one who comes from each other cell with the weight `other`, and from this with 1: one an
+  // item.
+  Eigen::RowVectorXf Around(int64_t cell, float other) const;
   // From all cells together, one an item.
   const Eigen::RowVectorXf& total() const { return total_; }
 
  private:
-  FloatMatrix from_cell_;
+  struct Wanted {
+    int64_t item;
+    float weight;
+  };
+  std::vector<std::vector<Wanted>> from_cell_;  // items in ascending order, each once
   Eigen::RowVectorXf total_;
 };
 

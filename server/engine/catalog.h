@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 #define PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -18,8 +19,9 @@
 #include "absl/types/span.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
+#include "server/cells/cell_index.h"
 #include "server/embedding/embed.h"
-#include "server/engine/index_maker.h"
+#include "server/engine/later_work.h"
 #include "server/engine/retriever.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -40,8 +42,11 @@ struct CollectionView {
   std::shared_ptr<const PublishedCollection> published;
   std::shared_ptr<const Retriever> retriever;  // null before the first build
   std::shared_ptr<const HiddenRows> hidden;    // of the retriever; null: none
-  uint64_t items = 0;                          // stored, embedded or not
-  uint64_t latest_version = 0;                 // of the store's last change that this is of
+  std::shared_ptr<const CellIndex> cells;      // null where it is not made yet, or there are none
+  std::shared_ptr<const HiddenRows> hidden_in_cells;  // of `cells`; null: none
+  uint64_t items = 0;                                 // stored, embedded or not
+  uint64_t latest_version = 0;                        // of the store's last change that this is of
+  absl::Status cells_problem;                         // why `cells` could not be made the last time
 
   // Items that a search can find.
   uint64_t embedded_items() const;
@@ -55,6 +60,10 @@ struct CollectionView {
 
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
+
+  // What answers for cells. FAILED_PRECONDITION: the collection has none, or is not built.
+  // UNAVAILABLE: it is being made, or why it could not be.
+  absl::StatusOr<std::shared_ptr<const CellIndex>> Cells() const;
 };
 
 // What an operator says about a new collection; MakePublicParameters checks it.
@@ -64,6 +73,8 @@ struct NewCollection {
   Anchors anchors;
   std::vector<std::string> class_names;
   std::string extractor;
+  std::vector<int64_t> cells;  // a partition of the anchors into so many, each
+  std::optional<CellCode> cell_code;
 };
 
 // Thread-safe. Looking a collection up waits for a map lookup at most: neither a build nor a write
@@ -187,19 +198,26 @@ class Catalog {
   static void Install(std::shared_ptr<const Retriever> retriever,
                       absl::Span<const std::string> deleted, Entry* entry);
   static void EndLoad(Entry* entry);
+  // What the entry's retriever can do without at first: an approximate index, and what answers for
+  // cells.
+  void MakeLater(const std::shared_ptr<Entry>& entry);
 
   // Marks the entry as being built and hands it out, or says why not.
   absl::StatusOr<std::shared_ptr<Entry>> BeginBuild(absl::string_view name);
-  absl::Status RunBuild(Entry* entry, const StepObserver& observer, int64_t memory);
+  absl::Status RunBuild(const std::shared_ptr<Entry>& entry, const StepObserver& observer,
+                        int64_t memory);
   // Embeds what the store has of a collection.
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
                                         int64_t memory);
+
+  // What answers for the cells of an entry, from what is stored now.
+  void MakeCells(Entry* entry, const std::atomic<bool>& stopped);
 
   // Takes over what other daemons have changed: collections, embeddings, deletions, counts.
   absl::Status Refresh();
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   absl::Status AdoptState(const CollectionState& state);
-  absl::Status AdoptEmbedding(Entry* entry);
+  absl::Status AdoptEmbedding(const std::shared_ptr<Entry>& entry);
   absl::Status AdoptDeletions(const CollectionState& state, Entry* entry);
 
   const std::unique_ptr<Store> store_;
@@ -209,7 +227,7 @@ class Catalog {
   mutable std::mutex mutex_;         // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
   IndexOptions index_options_;
-  IndexMaker index_maker_;
+  LaterWork later_work_;
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 

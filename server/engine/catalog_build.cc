@@ -108,7 +108,8 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
                observer);
 }
 
-absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64_t memory) {
+absl::Status Catalog::RunBuild(const std::shared_ptr<Entry>& entry, const StepObserver& observer,
+                               int64_t memory) {
   const CollectionView view = [&] {
     const std::lock_guard<std::mutex> guard(mutex_);
     return entry->view;
@@ -136,8 +137,8 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
   if (entry->deleted) return DeletedMeanwhile(published.name);
-  Install(retriever, deleted->value_or(std::vector<std::string>()), entry);
-  index_maker_.Add(retriever);
+  Install(retriever, deleted->value_or(std::vector<std::string>()), entry.get());
+  MakeLater(entry);
   return absl::OkStatus();
 }
 
@@ -152,7 +153,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
     EndLoad(entry.get());
     outdated = std::exchange(entry->outdated, false);
   });
-  const absl::Status outcome = RunBuild(entry.get(), observer, memory);
+  const absl::Status outcome = RunBuild(entry, observer, memory);
   std::move(end).Invoke();
   // Should the store be away, its watch will ask for the same once it is back.
   if (outdated) Refresh().IgnoreError();

@@ -69,4 +69,28 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
   return nearest;
 }
 
+std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
+                                               const FloatMatrix& points, int64_t count,
+                                               const std::atomic<bool>& stopped) {
+  constexpr Eigen::Index kQueriesAtOnce = 64;
+  const OneThread one_thread;
+  faiss::IndexFlatL2 index(points.cols());
+  index.add(points.rows(), points.data());
+  const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
+  std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
+  std::vector<float> distances(kQueriesAtOnce * wanted);
+  std::vector<int64_t> rows(kQueriesAtOnce * wanted);
+  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesAtOnce) {
+    const Eigen::Index some = std::min(kQueriesAtOnce, queries.rows() - begin);
+    index.search(some, queries.row(begin).data(), static_cast<int64_t>(wanted), distances.data(),
+                 rows.data());
+    for (Eigen::Index query = 0; query < some; ++query) {
+      const auto first = rows.begin() + query * static_cast<Eigen::Index>(wanted);
+      nearest[static_cast<size_t>(begin + query)].assign(first,
+                                                         first + static_cast<Eigen::Index>(wanted));
+    }
+  }
+  return nearest;
+}
+
 }  // namespace privatemail
