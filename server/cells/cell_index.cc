@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/protocol/cell_code.h"
+#include "server/cells/cell_lists.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {

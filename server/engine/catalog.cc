@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "server/cells/partition_anchors.h"
 #include "server/engine/publish.h"
 #include "server/store/uuid.h"

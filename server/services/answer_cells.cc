@@ -87,7 +87,7 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
     if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
     message.add_ids(index->IdOf(row));
     message.add_labels(index->LabelOf(row));
-    message.mutable_codes()->append(index->CodeOf(row));
+    absl::StrAppend(message.mutable_codes(), index->CodeOf(row));
     bytes += index->IdOf(row).size() + index->CodeOf(row).size();
     if (request.with_payloads()) {
       message.add_payloads(index->PayloadOf(row));
