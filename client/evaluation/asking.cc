@@ -106,11 +106,13 @@ void Answers::Add(const Scores& scores) {
 }
 
 JobResult ToResult(const Answers& answers) {
-  return {{"class_share", answers.class_share},
-          {"hit", answers.hit},
-          {"fidelity", answers.fidelity},
-          {"residual", {answers.mean_residual}},
-          {"unanswered", {static_cast<double>(answers.unanswered)}}};
+  JobResult result = {{"class_share", answers.class_share},
+                      {"hit", answers.hit},
+                      {"fidelity", answers.fidelity},
+                      {"residual", {answers.mean_residual}},
+                      {"unanswered", {static_cast<double>(answers.unanswered)}}};
+  if (!answers.built) result["not_built"] = {1};
+  return result;
 }
 
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
@@ -173,6 +175,7 @@ absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial
   Answers none;
   for (size_t i = 0; i < trial->split.targets.labels.size(); ++i) none.Add({});
   none.unanswered = static_cast<int64_t>(none.hit.size());
+  none.built = false;
   return none;
 }
 

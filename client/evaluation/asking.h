@@ -40,9 +40,11 @@ struct Answers {
   std::vector<double> fidelity;
   double mean_residual = 0;  // of the anchors under the alignment, over what was answered
   int64_t unanswered = 0;
+  bool built = true;  // false: the server refused to build, so that nothing was released
 
   void Add(const Scores& scores);
 };
+// Lists of these names; `not_built` is there where nothing was.
 JobResult ToResult(const Answers& answers);
 
 // All targets of the scene's trial, scored against their true classes. `part` names the experiment

@@ -12,8 +12,9 @@ namespace privatemail {
 
 // Rows of length 1 with a label each.
 struct LabelledRows {
-  Matrix features;              // n x d
-  std::vector<int32_t> labels;  // n
+  Matrix features;                            // n x d
+  std::vector<int32_t> labels;                // n
+  std::vector<std::string> class_names = {};  // by label, where classes have names; or empty
 };
 
 // The three parties' rows of one experiment; no row is in two of them.

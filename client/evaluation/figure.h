@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct FigurePoint {
   // A band around y, as a confidence interval; NaN: none.
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
-  int32_t group = 0;  // kScatter: what it is coloured by
+  int32_t group = 0;  // kScatter: the class that it is coloured by
 };
 
 struct FigureSeries {
@@ -51,6 +52,7 @@ struct Figure {
   FigureAxis y;
   std::vector<FigurePanel> panels;
   std::vector<std::string> words;  // sentences that say what the figure shows, made from its data
+  std::map<int32_t, std::string> class_names = {};  // of groups, as far as they are known
 };
 
 }  // namespace privatemail

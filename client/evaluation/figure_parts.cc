@@ -37,6 +37,17 @@ FigurePoint PointOf(double x, const Band& band) {
   return {.x = x, .y = band.mean, .low = band.low, .high = band.high};
 }
 
+std::string ScoreBandsInWords(int64_t splits) {
+  if (splits == 1) {
+    return "Bands: 95 % bootstrap over the targets of the one split (Clopper and Pearson's where "
+           "scores are all 0 or all 1). They say nothing of other splits or other data.";
+  }
+  return absl::StrCat("Bands: 95 % Student t over the means of ", splits,
+                      " splits of this data set (where these are equal, bootstrap over targets; "
+                      "where scores are all 0 or all 1, Clopper and Pearson's). They say nothing "
+                      "of other data.");
+}
+
 std::string Short(double value) { return absl::StrFormat("%.3g", value); }
 
 std::string WithBand(const Band& band) {

@@ -24,8 +24,11 @@ std::vector<Metric> MetricsAt(int64_t k);  // recall, precision, fidelity
 FigureAxis ShareAxis(std::string label);
 FigureAxis EpsilonAxis();
 
-// One point with its bootstrap band.
+// One point with its band.
 FigurePoint PointOf(double x, const Band& band);
+
+// What BandOfScores says of this many splits: "Bands: ..."
+std::string ScoreBandsInWords(int64_t splits);
 
 // Three significant digits, without an exponent where that is short.
 std::string Short(double value);

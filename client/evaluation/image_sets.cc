@@ -128,7 +128,10 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
         absl::StrCat(described.rejected.size(), " images could not be described, the first being ",
                      described.rejected[0].id, ": ", described.rejected[0].reason));
   }
-  return LabelRows(described.features, std::move(described.labels));
+  PM_ASSIGN_OR_RETURN(LabelledRows rows,
+                      LabelRows(described.features, std::move(described.labels)));
+  rows.class_names = folder.class_names;
+  return rows;
 }
 
 }  // namespace privatemail

@@ -16,13 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/numbers.h"
+#include "client/evaluation/about.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/experiments/library_baselines.h"
 #include "client/evaluation/experiments/settings.h"
 #include "client/evaluation/report/write_report.h"
 #include "client/evaluation/runner.h"
-#include "client/evaluation/split.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -59,21 +59,6 @@ absl::StatusOr<std::vector<Experiment>> ExperimentsOf(const EvaluationOptions& o
                                           trial->split.gallery.features.rows()));
 }
 
-// What was measured, for the head of the report.
-std::vector<std::pair<std::string, std::string>> About(const Study& study, const DataSplit& split) {
-  const auto rows = [](const LabelledRows& part) { return absl::StrCat(part.features.rows()); };
-  return {{"Data", study.about},
-          {"Rows x dimensions",
-           absl::StrCat(study.data.features.rows(), " x ", study.data.features.cols(), ", ",
-                        CountClasses(study.data), " classes")},
-          {"Anchors, gallery, targets", absl::StrCat(rows(split.anchors), ", ", rows(split.gallery),
-                                                     ", ", rows(split.targets), " in every split")},
-          {"Retrieved", absl::StrCat("k = ", study.k)},
-          {"Splits", absl::StrCat(study.seeds, ", each with noise of its own")},
-          {"Bands", "95 % bootstrap over targets and splits"},
-          {"Noise", "seeded: it can be drawn again, and was never released"}};
-}
-
 absl::Status Evaluate(const EvaluationOptions& options) {
   if (options.out.empty()) return absl::InvalidArgumentError("--out must be given");
   PM_ASSIGN_OR_RETURN(Study study, StudyOf(options));
@@ -95,11 +80,12 @@ absl::Status Evaluate(const EvaluationOptions& options) {
     for (const std::string& sentence : figure.words) std::cout << "- " << sentence << "\n";
     std::cout << "\n";
   }
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(1));
+  PM_ASSIGN_OR_RETURN(const auto about, About(stage->study()));
   PM_RETURN_IF_ERROR(
       WriteReport(options.out, {.title = options.tune ? "Settings, tried on the anchors alone"
                                                       : "What PrivateMail finds, and what it takes",
-                                .about = About(stage->study(), trial->split),
+                                .about = about,
+                                .settings = SettingsOf(stage->study()),
                                 .figures = figures}));
   std::cout << "report: " << options.out << "/index.html\n";
   return absl::OkStatus();

@@ -1,10 +1,12 @@
 #include "client/evaluation/metrics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
 #include <random>
 
+#include "client/audit/lower_bound.h"
 #include "client/evaluation/baselines/label_ceiling.h"
 #include "client/evaluation/seeded_bits.h"
 #include "common/numerics/neighbors.h"
@@ -12,21 +14,48 @@
 namespace privatemail {
 namespace {
 
-double Sum(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
+constexpr double kCertainty = .95;
+constexpr double kRounding = 1e-9;  // means that differ by less are equal
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of one sample.
-double ResampledMean(const std::vector<std::vector<double>>& values_by_seed,
-                     std::mt19937_64& bits) {
+// Of two samples, or of one with itself, about their means: the sum of products over n - 1.
+double Covariance(const std::vector<double>& one, const std::vector<double>& other) {
+  const double mean_one = MeanOf(one);
+  const double mean_other = MeanOf(other);
   double sum = 0;
-  size_t count = 0;
-  for (size_t i = 0; i < values_by_seed.size(); ++i) {
-    const std::vector<double>& values = values_by_seed[bits() % values_by_seed.size()];
-    for (size_t j = 0; j < values.size(); ++j) sum += values[bits() % values.size()];
-    count += values.size();
+  for (size_t i = 0; i < one.size(); ++i) sum += (one[i] - mean_one) * (other[i] - mean_other);
+  return sum / static_cast<double>(one.size() - 1);
+}
+
+// How many standard deviations of a mean its interval reaches to either side.
+double StudentReach(size_t values) {
+  const boost::math::students_t law(static_cast<double>(values - 1));
+  return boost::math::quantile(boost::math::complement(law, (1 - kCertainty) / 2));
+}
+
+Band StudentBand(const std::vector<double>& means) {
+  const double mean = MeanOf(means);
+  const double reach = StudentReach(means.size()) *
+                       std::sqrt(Covariance(means, means) / static_cast<double>(means.size()));
+  return {.mean = mean, .low = std::max(0.0, mean - reach), .high = std::min(1.0, mean + reach)};
+}
+
+Band BootstrapBand(const std::vector<double>& values, uint64_t seed) {
+  constexpr size_t kSamples = 1000;
+  std::mt19937_64 bits(SeedOf("bootstrap", seed));
+  std::vector<double> means(kSamples);
+  for (double& mean : means) {
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i) sum += values[bits() % values.size()];
+    mean = sum / static_cast<double>(values.size());
   }
-  return sum / static_cast<double>(count);
+  std::sort(means.begin(), means.end());
+  return {.mean = MeanOf(values),
+          .low = means[kSamples / 40],
+          .high = means[kSamples - 1 - kSamples / 40]};
 }
 
 }  // namespace
@@ -73,21 +102,47 @@ std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix&
   return rows;
 }
 
-Band BootstrapBand(const std::vector<std::vector<double>>& values_by_seed, uint64_t seed) {
-  constexpr size_t kSamples = 1000;
-  double sum = 0;
-  size_t count = 0;
-  for (const std::vector<double>& values : values_by_seed) {
-    sum += Sum(values);
-    count += values.size();
+Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed) {
+  std::vector<double> means;
+  std::vector<double> all;
+  for (const std::vector<double>& values : values_by_split) {
+    means.push_back(MeanOf(values));
+    all.insert(all.end(), values.begin(), values.end());
   }
-  std::mt19937_64 bits(SeedOf("bootstrap", seed));
-  std::vector<double> means(kSamples);
-  for (double& mean : means) mean = ResampledMean(values_by_seed, bits);
-  std::sort(means.begin(), means.end());
-  return {.mean = sum / static_cast<double>(count),
-          .low = means[kSamples / 40],
-          .high = means[kSamples - 1 - kSamples / 40]};
+  const auto answers = static_cast<int64_t>(all.size());
+  for (const double same : {0.0, 1.0}) {
+    if (std::count(all.begin(), all.end(), same) != answers) continue;
+    return BandOfShare(same == 0 ? 0 : answers, answers, kCertainty);
+  }
+  const bool differ = std::any_of(means.begin(), means.end(), [&](double mean) {
+    return std::abs(mean - means.front()) > kRounding;
+  });
+  return differ ? StudentBand(means) : BootstrapBand(all, seed);
+}
+
+Band BandOfShare(int64_t hits, int64_t answers, double certainty) {
+  const audit::Rates rates =
+      audit::CertainRates({.releases = answers, .one = hits, .other = hits}, certainty);
+  return {.mean = static_cast<double>(hits) / static_cast<double>(answers),
+          .low = rates.one_at_least,
+          .high = rates.other_at_most};
+}
+
+// The ratios r with (part - r whole)^2 <= reach (V(parts) - 2 r C + r^2 V(wholes)), the ends of
+// which solve a quadratic equation, a r^2 - 2 b r + c = 0.
+std::optional<Band> BandOfRatio(const std::vector<double>& parts,
+                                const std::vector<double>& wholes) {
+  if (wholes.size() < 2) return std::nullopt;
+  const double part = MeanOf(parts);
+  const double whole = MeanOf(wholes);
+  const double reach =
+      std::pow(StudentReach(wholes.size()), 2) / static_cast<double>(wholes.size());
+  const double a = whole * whole - reach * Covariance(wholes, wholes);
+  if (!(whole > 0) || !(a > 0)) return std::nullopt;
+  const double b = part * whole - reach * Covariance(parts, wholes);
+  const double c = part * part - reach * Covariance(parts, parts);
+  const double root = std::sqrt(std::max(0.0, b * b - a * c));
+  return Band{.mean = part / whole, .low = (b - root) / a, .high = (b + root) / a};
 }
 
 }  // namespace privatemail

@@ -10,6 +10,7 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,15 +43,34 @@ Scores ScoreCeilings(double epsilon, double delta, int64_t classes, int64_t k);
 // The k rows of `points` nearest to each row of `queries`.
 std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points, int64_t k);
 
-// The mean of all values, and where 95 of 100 bootstrap samples have theirs (percentiles 2.5 and
-// 97.5 of 1,000): seeds are drawn with replacement, then targets within each. With one seed it
-// covers the targets only. The same for the same values and seed.
+// A mean, and the interval that has it with a stated certainty.
 struct Band {
   double mean = 0;
   double low = 0;
   double high = 0;
 };
-Band BootstrapBand(const std::vector<std::vector<double>>& values_by_seed, uint64_t seed);
+
+// Of the mean score over all splits of the data that there could be, each of `values_by_split`
+// being one, with as many targets as any other. Scores lie in [0, 1], and so do bands.
+// - Several splits: Student's t with one degree of freedom less than splits, over their means. What
+//   differs from split to split, such as how a start orders the classes, is in it.
+// - One split, or several whose means happen to be equal and have no width for t: 95 of 100
+//   bootstrap samples of all targets (percentiles 2.5 and 97.5 of 1,000, the same for the same
+//   seed). That of one split knows nothing of others.
+// - Every score is 0, or every score is 1: neither has a width then. Clopper and Pearson's interval
+//   for that many answers, none of which differs; a mean of values in [0, 1] is within it as well.
+// All splits share one data set, so that nothing is said of other data.
+Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed);
+
+// Clopper and Pearson's: of the chance of an event that was seen `hits` times in `answers`.
+// certainty: that it lies in the interval, half of the risk on either side.
+Band BandOfShare(int64_t hits, int64_t answers, double certainty);
+
+// Of mean(parts) / mean(wholes), Fieller's interval for pairs: all ratios r for which Student's t
+// does not tell the mean of part - r whole from 0. Requires as many of one as of the other, at
+// least one. Nothing where wholes are not certainly above 0: the ratio could then be anything.
+std::optional<Band> BandOfRatio(const std::vector<double>& parts,
+                                const std::vector<double>& wholes);
 
 }  // namespace privatemail
 

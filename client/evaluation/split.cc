@@ -58,6 +58,7 @@ absl::StatusOr<std::vector<int64_t>> TakeTargets(int64_t count,
 
 LabelledRows RowsOf(const LabelledRows& data, const std::vector<int64_t>& rows) {
   LabelledRows part;
+  part.class_names = data.class_names;
   part.features.resize(static_cast<Eigen::Index>(rows.size()), data.features.cols());
   for (size_t i = 0; i < rows.size(); ++i) {
     part.features.row(static_cast<Eigen::Index>(i)) = data.features.row(rows[i]);

@@ -1,12 +1,38 @@
 #include "client/evaluation/sweep.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
+namespace {
+
+// Of a condition at every x, over all splits.
+struct Tally {
+  int64_t releases = 0;
+  int64_t unanswered = 0;
+  int64_t not_built = 0;  // jobs that released nothing
+};
+
+Tally TallyOf(const std::vector<JobResult>& results, size_t first, size_t count) {
+  Tally tally;
+  for (size_t i = first; i < first + count; ++i) {
+    const JobResult& result = results[i];
+    if (result.contains("not_built")) {
+      ++tally.not_built;
+      continue;
+    }
+    tally.releases += static_cast<int64_t>(result.at("hit").size());
+    tally.unanswered += static_cast<int64_t>(result.at("unanswered")[0]);
+  }
+  return tally;
+}
+
+}  // namespace
 
 Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed) {
@@ -60,31 +86,66 @@ std::vector<Job> Sweep::Jobs() const {
   return jobs;
 }
 
+size_t Sweep::JobsOf(size_t condition) const {
+  return static_cast<size_t>(seeds_) * (conditions_[condition].fixed ? 1 : xs_.size());
+}
+
 size_t Sweep::FirstJob(size_t condition, size_t x) const {
   size_t first = 0;
-  const auto seeds = static_cast<size_t>(seeds_);
-  for (size_t c = 0; c < condition; ++c) {
-    first += seeds * (conditions_[c].fixed ? 1 : xs_.size());
+  for (size_t c = 0; c < condition; ++c) first += JobsOf(c);
+  return first + (conditions_[condition].fixed ? 0 : x * static_cast<size_t>(seeds_));
+}
+
+std::vector<std::vector<double>> Sweep::BySplit(const std::vector<JobResult>& results,
+                                                size_t condition, size_t x,
+                                                const char* metric) const {
+  const size_t first = FirstJob(condition, x);
+  std::vector<std::vector<double>> by_split;
+  for (size_t seed = 0; seed < static_cast<size_t>(seeds_); ++seed) {
+    by_split.push_back(results[first + seed].at(metric));
   }
-  return first + (conditions_[condition].fixed ? 0 : x * seeds);
+  return by_split;
 }
 
 Band Sweep::BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
                    const char* metric) const {
-  const size_t first = FirstJob(condition, x);
-  std::vector<std::vector<double>> by_seed;
-  for (size_t seed = 0; seed < static_cast<size_t>(seeds_); ++seed) {
-    by_seed.push_back(results[first + seed].at(metric));
-  }
-  return BootstrapBand(by_seed, first);
+  return BandOfScores(BySplit(results, condition, x, metric), FirstJob(condition, x));
 }
 
-void Sweep::TellUnanswered(const std::vector<JobResult>& results, std::vector<std::string>* words) {
-  double unanswered = 0;
-  for (const JobResult& result : results) unanswered += result.at("unanswered")[0];
-  if (unanswered == 0) return;
-  words->push_back(
-      absl::StrCat(unanswered, " releases could not be aligned; they count as finding nothing."));
+std::vector<double> Sweep::SamplesOf(const std::vector<JobResult>& results, size_t condition,
+                                     size_t x, const char* metric) const {
+  const std::vector<std::vector<double>> by_split = BySplit(results, condition, x, metric);
+  if (by_split.size() == 1) return by_split.front();
+  std::vector<double> means;
+  for (const std::vector<double>& values : by_split) {
+    means.push_back(std::accumulate(values.begin(), values.end(), 0.0) /
+                    static_cast<double>(values.size()));
+  }
+  return means;
+}
+
+void Sweep::AddNotes(const std::vector<JobResult>& results, std::vector<std::string>* words) const {
+  std::vector<std::string> unanswered;
+  std::vector<std::string> not_built;
+  for (size_t c = 0; c < conditions_.size(); ++c) {
+    const Tally tally = TallyOf(results, FirstJob(c, 0), JobsOf(c));
+    const std::string of = absl::StrCat(" of \"", conditions_[c].name, "\"");
+    if (tally.unanswered > 0) {
+      unanswered.push_back(absl::StrCat(tally.unanswered, " of ", tally.releases, of));
+    }
+    if (tally.not_built > 0) not_built.push_back(absl::StrCat(tally.not_built, of));
+  }
+  if (!unanswered.empty()) {
+    words->push_back(absl::StrCat("Releases that could not be aligned count as finding nothing: ",
+                                  absl::StrJoin(unanswered, ", "), "."));
+  }
+  if (!not_built.empty()) {
+    words->push_back(absl::StrCat(
+        "Where the server refuses to build, nothing is released and nothing found; out of ",
+        xs_.size() * static_cast<size_t>(seeds_), " settings and splits each, these are ",
+        absl::StrJoin(not_built, ", "), "."));
+  }
+  words->push_back(ScoreBandsInWords(seeds_));
 }
 
 FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& metric) const {

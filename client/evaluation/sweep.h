@@ -50,17 +50,25 @@ class Sweep {
   // One for every condition, x (once where it is fixed) and seed.
   std::vector<Job> Jobs() const;
 
-  // Reads results of Jobs(), in their order. Bands are bootstrapped over seeds and targets.
+  // Reads results of Jobs(), in their order. A band is that of BandOfScores.
   Band BandOf(const std::vector<JobResult>& results, size_t condition, size_t x,
               const char* metric) const;
-  // Adds a sentence where some releases, of all conditions and xs together, were not answered.
-  static void TellUnanswered(const std::vector<JobResult>& results,
-                             std::vector<std::string>* words);
+  // The mean of each split, in the order of seeds; of a single split the score of each target. What
+  // bands of ratios are made of.
+  std::vector<double> SamplesOf(const std::vector<JobResult>& results, size_t condition, size_t x,
+                                const char* metric) const;
+  // What whoever reads a figure of these results must know besides: how many releases of each
+  // condition were not answered, which conditions the server refused to build for, and what kind
+  // bands are of.
+  void AddNotes(const std::vector<JobResult>& results, std::vector<std::string>* words) const;
   // One series a condition: a line over the xs, or a dashed reference.
   FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;
 
  private:
   size_t FirstJob(size_t condition, size_t x) const;
+  size_t JobsOf(size_t condition) const;
+  std::vector<std::vector<double>> BySplit(const std::vector<JobResult>& results, size_t condition,
+                                           size_t x, const char* metric) const;
 
   std::string name_;
   std::vector<Condition> conditions_;

@@ -1,8 +1,8 @@
 """The report's files without a browser: well-formed, complete, and asking nothing of a network.
 
-usage: report_markup.py SAMPLE_REPORT
+usage: report_markup.py COMMAND...
 
-SAMPLE_REPORT writes a report into the directory that it is given.
+COMMAND writes a report into the directory that is added to its arguments.
 """
 
 import html.parser
@@ -79,11 +79,11 @@ def check_svg(path, figure):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="privatemail_report_") as name:
-        subprocess.run([sys.argv[1], name], check=True)
+        subprocess.run([*sys.argv[1:], name], check=True)
         folder = pathlib.Path(name)
         figures = json.loads((folder / "results.json").read_text(encoding="utf-8"))["figures"]
         files = {path.name for path in folder.iterdir()}

@@ -1,9 +1,9 @@
 """The report in a browser: quiet, self-contained, readable at the width of a desktop and of a phone.
 
-usage: report_screenshot.py SAMPLE_REPORT DIRECTORY
+usage: report_screenshot.py DIRECTORY COMMAND...
 
-SAMPLE_REPORT writes a report into the directory that it is given; screenshots are left in DIRECTORY. Exits with 77
-where there is no browser.
+COMMAND writes a report into the directory that is added to its arguments; screenshots are left in DIRECTORY. Exits with
+77 where there is no browser.
 """
 
 import base64
@@ -165,16 +165,16 @@ def check_files(browser, folder, figures):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         print(__doc__, file=sys.stderr)
         return 2
     program = find_browser()
     if program is None:
         print(f"skipped: none of {', '.join(NAMES)} is installed")
         return SKIPPED
-    folder = pathlib.Path(sys.argv[2]).resolve()
+    folder = pathlib.Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.argv[1], str(folder / "report")], check=True)
+    subprocess.run([*sys.argv[2:], str(folder / "report")], check=True)
     figures = json.loads((folder / "report" / "results.json").read_text(encoding="utf-8"))["figures"]
     with Browser(program) as browser:
         url = (folder / "report" / "index.html").as_uri()

@@ -184,7 +184,8 @@ Report SampleReport() {
                   {"Anchors, gallery, targets", "2,000, 7,000 and 1,000"},
                   {"Retrieved", "k = 8"},
                   {"Seeds", "1, 2, 3"},
-                  {"Bands", "95% bootstrap over targets and seeds"}};
+                  {"Bands", "each figure says of what kind"}};
+  report.settings = {{"--bandwidth (s)", "6"}, {"--alpha", "0.6"}, {"--steps (T)", "5"}};
   report.figures = {Recall(), Ablation(), Attacks(), Alignment(), Convergence(), Variance()};
   return report;
 }

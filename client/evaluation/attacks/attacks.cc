@@ -1,10 +1,12 @@
 #include "client/evaluation/attacks/attacks.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/audit/lower_bound.h"
+#include "absl/strings/str_join.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/metrics.h"
 #include "common/base/exactly.h"
@@ -13,21 +15,33 @@
 namespace privatemail {
 namespace {
 
-// The share of right answers, with certainty .95.
-Band ShareOfRight(const std::vector<JobResult>& results, size_t first, size_t count) {
-  audit::Hits hits;
-  for (size_t i = first; i < first + count; ++i) {
+constexpr double kDrawn = .95;  // the certainty of a band
+constexpr double kRisk =
+    1e-6;  // that a report says of any guarantee that it is broken, and it is not
+
+struct Count {
+  int64_t right = 0;
+  int64_t answers = 0;
+
+  Band With(double certainty) const { return BandOfShare(right, answers, certainty); }
+};
+
+Count CountRight(const std::vector<JobResult>& results, size_t first, size_t jobs) {
+  Count count;
+  for (size_t i = first; i < first + jobs; ++i) {
     for (const double right : results[i].at("right")) {
-      ++hits.releases;
-      hits.one += right != 0 ? 1 : 0;
+      ++count.answers;
+      count.right += right != 0 ? 1 : 0;
     }
   }
-  hits.other = hits.one;
-  const audit::Rates rates = audit::CertainRates(hits, .95);
-  return {.mean = static_cast<double>(hits.one) / static_cast<double>(hits.releases),
-          .low = rates.one_at_least,
-          .high = rates.other_at_most};
+  return count;
 }
+
+// What one attack found.
+struct Findings {
+  std::vector<Count> at;  // each epsilon
+  Count without_noise;
+};
 
 double Allowed(const LeakageAttack& attack, double epsilon, double delta) {
   return ScoreCeilings(epsilon, delta, attack.choices, 1).class_share;
@@ -40,60 +54,103 @@ FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
   return series;
 }
 
-std::vector<std::string> Words(const LeakageAttack& attack, const FigureSeries& found,
-                               const Band& without_noise, const Study& study) {
-  const double guess = 1 / static_cast<double>(attack.choices);
-  std::vector<std::string> words = {attack.given};
-  bool exceeded = false;
-  for (const FigurePoint& point : found.points) {
-    exceeded |= attack.bounded && point.low > Allowed(attack, point.x, study.delta);
+double Guess(const LeakageAttack& attack) { return 1 / static_cast<double>(attack.choices); }
+
+// The smallest, the one nearest to the study's own, and the largest.
+std::set<size_t> ToldEpsilons(const Study& study) {
+  const std::vector<double>& all = study.epsilons;
+  const auto distance = [&](double epsilon) {
+    return std::abs(std::log(epsilon) - std::log(study.epsilon));
+  };
+  const auto nearest = std::min_element(all.begin(), all.end(), [&](double one, double other) {
+    return distance(one) < distance(other);
+  });
+  return {0, static_cast<size_t>(nearest - all.begin()), all.size() - 1};
+}
+
+std::string BesideGuess(const Band& band, double guess) {
+  return band.low > guess ? absl::StrCat(", ", Short(band.mean - guess), " above a guess")
+                          : std::string(", not shown to be better than a guess");
+}
+
+std::string InWords(const LeakageAttack& attack, double epsilon, const Count& count, double delta) {
+  const Band band = count.With(kDrawn);
+  return absl::StrCat("At epsilon ", Short(epsilon), " it is right in ", WithBand(band),
+                      " of the cases", BesideGuess(band, Guess(attack)), "; ",
+                      attack.bounded ? absl::StrCat("the guarantee allows ",
+                                                    Short(Allowed(attack, epsilon, delta)), ".")
+                                     : std::string("no guarantee bounds it."));
+}
+
+// looks: at a count beside what the guarantee allows, in the whole report. Each has its share of
+// the risk.
+std::string Verdict(const LeakageAttack& attack, const Findings& found, const Study& study,
+                    size_t looks) {
+  const double certainty = 1 - kRisk / static_cast<double>(looks);
+  std::vector<std::string> broken;
+  for (size_t e = 0; e < study.epsilons.size(); ++e) {
+    const double epsilon = study.epsilons[e];
+    const double allowed = Allowed(attack, epsilon, study.delta);
+    if (found.at[e].With(certainty).low > allowed) broken.push_back(Short(epsilon));
   }
-  const FigurePoint& last = found.points.back();
-  words.push_back(absl::StrCat(
-      "At epsilon ", Short(last.x), " it is right in ", Short(last.y), " of the cases (",
-      Short(last.low), " to ", Short(last.high), "), an advantage of ", Short(last.y - guess),
-      " over a guess, which is right in ", Short(guess), "; ",
-      attack.bounded ? absl::StrCat("the guarantee allows up to ",
-                                    Short(Allowed(attack, last.x, study.delta)), ".")
-                     : std::string("no guarantee bounds it.")));
-  const char* verdict =
-      !(without_noise.low > guess)
-          ? ": the attack is no better than a guess even there, so that it says little about the "
-            "noise."
-      : last.low > guess ? ": the attack works, with this noise and without."
-                         : ": the attack works, and the noise is what stands against it.";
+  const std::string risk = absl::StrCat("at a risk of error of ", Short(kRisk), " over all ", looks,
+                                        " looks of this report");
+  if (broken.empty()) {
+    return absl::StrCat("Nowhere is it shown to do better than the guarantee allows, ", risk, ".");
+  }
+  return absl::StrCat("IT DOES BETTER THAN THE GUARANTEE ALLOWS at epsilon ",
+                      absl::StrJoin(broken, ", "), ", ", risk, ": the guarantee is broken.");
+}
+
+std::vector<std::string> Words(const LeakageAttack& attack, const Findings& found,
+                               const Study& study, size_t looks) {
+  std::vector<std::string> words = {
+      attack.given, absl::StrCat("A guess is right in ", Short(Guess(attack)), ".")};
+  for (const size_t e : ToldEpsilons(study)) {
+    words.push_back(InWords(attack, study.epsilons[e], found.at[e], study.delta));
+  }
+  const Band without_noise = found.without_noise.With(kDrawn);
   words.push_back(absl::StrCat("On releases without noise it is right in ", WithBand(without_noise),
-                               " of the cases", verdict));
-  if (attack.bounded) {
-    words.push_back(exceeded ? "SOMEWHERE THE ATTACK CERTAINLY DOES BETTER THAN THE GUARANTEE "
-                               "ALLOWS: the guarantee is broken."
-                             : "Nowhere does it certainly do better than the guarantee allows.");
-  }
+                               " of the cases", BesideGuess(without_noise, Guess(attack)),
+                               without_noise.low > Guess(attack)
+                                   ? "."
+                                   : ": such an attack says little about what the noise hides."));
+  if (attack.bounded) words.push_back(Verdict(attack, found, study, looks));
+  words.push_back(
+      "Band: Clopper and Pearson's interval, 95 % at each epsilon by itself, over the targets of "
+      "all splits.");
   return words;
 }
 
 // first: of the attack's results, of which those without noise come last.
-Figure Draw(const LeakageAttack& attack, const std::vector<JobResult>& results, size_t first,
-            const Study& study) {
+Findings FindingsIn(const std::vector<JobResult>& results, size_t first, const Study& study) {
   const auto seeds = static_cast<size_t>(study.seeds);
-  FigureSeries found{.name = "right answers", .points = {}};
+  Findings found;
+  for (size_t e = 0; e < study.epsilons.size(); ++e) {
+    found.at.push_back(CountRight(results, first + e * seeds, seeds));
+  }
+  found.without_noise = CountRight(results, first + study.epsilons.size() * seeds, seeds);
+  return found;
+}
+
+Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& study, size_t looks) {
+  FigureSeries right{.name = "right answers", .points = {}};
   FigureSeries allowed{
       .name = "the guarantee allows", .mark = FigureSeries::Mark::kReference, .points = {}};
   for (size_t e = 0; e < study.epsilons.size(); ++e) {
     const double epsilon = study.epsilons[e];
-    found.points.push_back(PointOf(epsilon, ShareOfRight(results, first + e * seeds, seeds)));
+    right.points.push_back(PointOf(epsilon, found.at[e].With(kDrawn)));
     allowed.points.push_back({.x = epsilon, .y = Allowed(attack, epsilon, study.delta)});
   }
-  const Band without_noise = ShareOfRight(results, first + study.epsilons.size() * seeds, seeds);
   Figure figure{.id = absl::StrCat("attack-", attack.id),
                 .title = attack.title,
                 .x = EpsilonAxis(),
                 .y = ShareAxis("share of targets"),
                 .panels = {FigurePanel{}},
-                .words = Words(attack, found, without_noise, study)};
+                .words = Words(attack, found, study, looks)};
   figure.panels[0].series = {
-      found, Level("without noise", study.epsilons, without_noise.mean),
-      Level("a guess", study.epsilons, 1 / static_cast<double>(attack.choices))};
+      right, Level("without noise", study.epsilons, found.without_noise.With(kDrawn).mean),
+      Level("a guess", study.epsilons, Guess(attack))};
   if (attack.bounded) figure.panels[0].series.push_back(allowed);
   return figure;
 }
@@ -131,10 +188,15 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
     for (Job& job : JobsOf(stage, attack)) experiment.jobs.push_back(std::move(job));
   }
   experiment.draw = [stage, attacks](const std::vector<JobResult>& results) {
+    const Study& study = stage->study();
     const size_t each = results.size() / attacks.size();
+    const auto bounded = static_cast<size_t>(
+        std::count_if(attacks.begin(), attacks.end(),
+                      [](const LeakageAttack& attack) { return attack.bounded; }));
     std::vector<Figure> figures;
     for (size_t i = 0; i < attacks.size(); ++i) {
-      figures.push_back(Draw(attacks[i], results, i * each, stage->study()));
+      figures.push_back(Draw(attacks[i], FindingsIn(results, i * each, study), study,
+                             bounded * study.epsilons.size()));
     }
     return figures;
   };

@@ -44,7 +44,9 @@ LeakageAttack InversionAttack();
 
 // Each attack in a figure of its own: the share of right answers against epsilon, with its 95 %
 // Clopper-Pearson interval, beside a guess and the most that (epsilon, delta) allows; and on
-// releases without noise, which shows whether the attack is any good.
+// releases without noise, which shows whether the attack is any good. That a guarantee is broken is
+// said where a count is above what it allows at a risk of 1e-6, shared out over all bounded attacks
+// and epsilons of the report.
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
 
 // The same for given attacks.

@@ -16,7 +16,7 @@ namespace privatemail {
 namespace {
 
 struct Change {
-  const char* name;
+  std::string name;
   Asking asking = {};
   std::optional<EmbeddingSettings> settings = std::nullopt;  // other than the study's
 };
@@ -38,7 +38,9 @@ std::vector<Change> Changes(const Study& study) {
     EmbeddingSettings settings = study.settings;
     settings.label_graph = graph;
     settings.alpha = UsualAlpha(graph, SpanOf(study.data.labels));
-    changes.push_back({.name = name, .settings = settings});
+    // Each graph has an alpha of its own (usual_alpha.h): it is changed as well.
+    changes.push_back(
+        {.name = absl::StrCat(name, " with alpha ", Short(settings.alpha)), .settings = settings});
   }
   const std::pair<KernelConvention, const char*> kernels[] = {
       {KernelConvention::kTwoSigmaSquared, "kernel over 2 s^2"},
@@ -87,8 +89,41 @@ FigurePanel Bars(const Sweep& sweep, const std::vector<JobResult>& results, cons
   return panel;
 }
 
-std::string Ratio(double part, double whole) {
-  return whole > 0 ? Short(part / whole) : std::string("an undefined share");
+// Each of `one` less its partner.
+std::vector<double> Minus(std::vector<double> one, const std::vector<double>& other) {
+  for (size_t i = 0; i < one.size(); ++i) one[i] -= other[i];
+  return one;
+}
+
+// Without an interval where splits, or targets, had nothing to make one of.
+std::string ShareInWords(const Band& share) {
+  return share.high - share.low > 1e-6 ? WithBand(share)
+                                       : absl::StrCat(Short(share.mean), " throughout");
+}
+
+// What a random feature under the right label keeps of what feature and label together are above a
+// wrong label: that is the label's, chance is not.
+std::string LabelInWords(const Sweep& sweep, const std::vector<JobResult>& results,
+                         const Metric& metric) {
+  const auto samples = [&](size_t condition) {
+    return sweep.SamplesOf(results, condition, 0, metric.key);
+  };
+  const auto mean = [&](size_t condition, size_t x) {
+    return Short(sweep.BandOf(results, condition, x, metric.key).mean);
+  };
+  const std::vector<double> wrong = samples(kWrongLabel);
+  const std::optional<Band> share =
+      BandOfRatio(Minus(samples(kRandomFeature), wrong), Minus(samples(kAsItIs), wrong));
+  return absl::StrCat(
+      share ? absl::StrCat("The label alone gives ", ShareInWords(*share), " of what ", metric.name,
+                           " has above that with a wrong label. It is ")
+            : absl::StrCat("What the label alone gives of ", metric.name,
+                           " cannot be said from these data: with the right one it is not shown to "
+                           "be better than "
+                           "with a wrong one. It is "),
+      mean(kAsItIs, 0), " with the target's own feature and label, ", mean(kRandomFeature, 0),
+      " with a random feature, ", mean(kWrongLabel, 0), " with a wrong label; without noise ",
+      mean(kAsItIs, 1), ".");
 }
 
 std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>& results,
@@ -97,16 +132,12 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
   const auto mean = [&](size_t condition, size_t x, const Metric& metric) {
     return sweep.BandOf(results, condition, x, metric.key).mean;
   };
-  for (const Metric& metric : MetricsAt(study.k)) {
-    const double whole = mean(kAsItIs, 0, metric);
-    words.push_back(absl::StrCat(
-        "The label alone gives ", Ratio(mean(kRandomFeature, 0, metric), whole), " of the ",
-        metric.name, " here: ", Short(whole), " with the target's own feature, ",
-        Short(mean(kRandomFeature, 0, metric)), " with a random one. With a wrong label it is ",
-        Short(mean(kWrongLabel, 0, metric)), "; without noise ", Short(mean(kAsItIs, 1, metric)),
-        "."));
-  }
-  const Metric recall = MetricsAt(study.k)[0];
+  const std::vector<Metric> metrics = MetricsAt(study.k);
+  for (const Metric& metric : metrics) words.push_back(LabelInWords(sweep, results, metric));
+  words.push_back(absl::StrCat(
+      "Intervals of such shares are Fieller's, 95 %, over ",
+      study.seeds > 1 ? "splits." : "the targets of the one split, about which alone they speak."));
+  const Metric& recall = metrics[0];
   words.push_back(absl::StrCat("Without slots ", recall.name, " is ",
                                Short(mean(kNoSlots, 0, recall)), " instead of ",
                                Short(mean(kAsItIs, 0, recall)),
@@ -114,11 +145,14 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
                                "release has the target's label in it, so its noise guarantees "
                                "nothing about the class."));
   for (size_t c = kNoSlots + 1; c < sweep.conditions().size(); ++c) {
-    words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, " ", recall.name, " is ",
+    words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, ", ", recall.name, " is ",
                                  Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
                                  " and ", Short(mean(c, 1, recall)), " without noise."));
   }
-  Sweep::TellUnanswered(results, &words);
+  words.push_back(absl::StrCat(
+      "As it is, alpha is ", Short(study.settings.alpha),
+      "; another label graph takes the alpha that `privatemail collection create` takes for it."));
+  sweep.AddNotes(results, &words);
   return words;
 }
 

@@ -12,7 +12,10 @@ namespace privatemail {
 
 // Bars with proven Gaussian noise at the study's epsilon, and without noise: as it is, with a
 // random feature in place of the target's, with a wrong label, without slots, with each of the
-// other label graphs and kernel conventions (on the server, too).
+// other label graphs, under the alpha that is usual for it, and kernel conventions (on the server,
+// too). In words, what the label alone gives: (random feature - wrong label) / (as it is - wrong
+// label), with Fieller's interval, or that nothing can be said where the right label is not shown
+// to be better than a wrong one.
 Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage);
 
 }  // namespace privatemail

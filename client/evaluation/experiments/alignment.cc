@@ -25,7 +25,7 @@ std::vector<double> ChosenEpsilons(const Study& study) {
   return {chosen.begin(), chosen.end()};
 }
 
-// x, y and class of every row that is drawn, one after the other.
+// x, y and the place among the chosen classes of every row that is drawn, one after the other.
 class Dots {
  public:
   explicit Dots(const std::vector<int32_t>& labels) {
@@ -34,6 +34,8 @@ class Dots {
     const size_t count = std::min(kMostClasses, all.size());
     for (size_t i = 0; i < count; ++i) classes_.push_back(all[i * all.size() / count]);
   }
+
+  const std::vector<int32_t>& classes() const { return classes_; }
 
   std::vector<double> Of(const Matrix& rows, const std::vector<int32_t>& labels) const {
     std::vector<double> dots;
@@ -78,13 +80,14 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
                    {"slots_after", dots.Of(map.Apply(slots), labels)}};
 }
 
-FigureSeries Scatter(std::string name, const std::vector<double>& dots) {
+FigureSeries Scatter(std::string name, const std::vector<double>& dots,
+                     const std::vector<int32_t>& classes) {
   FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter, .points = {}};
   for (size_t i = 0; i < dots.size(); i += 3) {
     FigurePoint& point = series.points.emplace_back();
     point.x = dots[i];
     point.y = dots[i + 1];
-    point.group = static_cast<int32_t>(dots[i + 2]);
+    point.group = classes[static_cast<size_t>(dots[i + 2])];
   }
   return series;
 }
@@ -98,8 +101,17 @@ Figure Draw(const Study& study, const std::vector<JobResult>& results) {
                 .words = {}};
   figure.x.label = "first coordinate";
   figure.y.label = "second coordinate";
+  const std::vector<int32_t> classes = Dots(study.data.labels).classes();
+  for (const int32_t label : classes) {
+    if (!study.data.class_names.empty()) {
+      figure.class_names[label] = study.data.class_names[static_cast<size_t>(label)];
+    }
+  }
+  const auto scatter = [&](const char* name, const std::vector<double>& dots) {
+    return Scatter(name, dots, classes);
+  };
   figure.panels.push_back(
-      {.title = "the server's anchors", .series = {Scatter("anchors", results[0].at("server"))}});
+      {.title = "the server's anchors", .series = {scatter("anchors", results[0].at("server"))}});
   const std::vector<double> epsilons = ChosenEpsilons(study);
   const auto seeds = static_cast<size_t>(study.seeds);
   for (size_t e = 0; e < epsilons.size(); ++e) {
@@ -107,8 +119,8 @@ Figure Draw(const Study& study, const std::vector<JobResult>& results) {
     for (const char* when : {"before", "after"}) {
       figure.panels.push_back(
           {.title = absl::StrCat("epsilon ", Short(epsilons[e]), ", ", when, " alignment"),
-           .series = {Scatter("anchors", first.at(absl::StrCat("anchors_", when))),
-                      Scatter("slots", first.at(absl::StrCat("slots_", when)))}});
+           .series = {scatter("anchors", first.at(absl::StrCat("anchors_", when))),
+                      scatter("slots", first.at(absl::StrCat("slots_", when)))}});
     }
     double sum = 0;
     for (size_t s = 0; s < seeds; ++s) sum += results[e * seeds + s].at("residual")[0];

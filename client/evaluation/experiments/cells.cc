@@ -107,8 +107,31 @@ std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult
 constexpr char kCeilingInWords[] =
     "The ceiling is that of a choice among cells that are all equally likely to be the right one, "
     "averaged over them. Items are not: some are among the nearest of many queries, and lists that "
-    "put these first find more than their share at any epsilon, which is how a small epsilon comes "
-    "out above it. Class and features of the query are both protected, by a pure guarantee.";
+    "put these first may find more than their share at any epsilon. Class and features of the "
+    "query are both protected, by a pure guarantee.";
+
+constexpr char kPublishedInWords[] =
+    "Cells of the gallery and learnt cells publish centroids of the gallery: whoever asks learns "
+    "where its items lie, averaged over those of a cell.";
+
+// Where even the low end of a band is above the ceiling.
+std::vector<std::string> AboveCeiling(const Sweep& sweep, const std::vector<JobResult>& results,
+                                      const Metric& metric, const Study& study, int64_t items) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < std::size(kVariants); ++i) {
+    const double share = ShareOf(kVariants[i], study, items);
+    std::vector<std::string> above;
+    for (size_t x = 0; x < kEpsilons.size(); ++x) {
+      const Band band = sweep.BandOf(results, i, x, metric.key);
+      if (band.low > CellCeiling(kEpsilons[x], share)) above.push_back(Short(kEpsilons[x]));
+    }
+    if (above.empty()) continue;
+    words.push_back(absl::StrCat("The whole band of \"", kVariants[i].name,
+                                 "\" lies above that ceiling at epsilon ",
+                                 absl::StrJoin(above, ", "), "."));
+  }
+  return words;
+}
 
 }  // namespace
 
@@ -135,11 +158,17 @@ Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage) {
       figure.x = EpsilonAxis();
       figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
       figure.words = InWords(sweep, results, metric, study, items);
-      if (metric.key != std::string("fidelity")) continue;
-      for (const Variant* variant : {&kVariants[0], &kVariants[std::size(kVariants) - 1]}) {
-        figure.panels[0].series.push_back(CeilingSeries(ShareOf(*variant, study, items)));
+      if (metric.key == std::string("fidelity")) {
+        for (const Variant* variant : {&kVariants[0], &kVariants[std::size(kVariants) - 1]}) {
+          figure.panels[0].series.push_back(CeilingSeries(ShareOf(*variant, study, items)));
+        }
+        figure.words.push_back(kCeilingInWords);
+        for (std::string& sentence : AboveCeiling(sweep, results, metric, study, items)) {
+          figure.words.push_back(std::move(sentence));
+        }
       }
-      figure.words.push_back(kCeilingInWords);
+      figure.words.push_back(kPublishedInWords);
+      sweep.AddNotes(results, &figure.words);
     }
     return figures;
   };

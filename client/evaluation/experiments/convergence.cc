@@ -90,7 +90,7 @@ Figure DrawObjective(const std::vector<JobResult>& results) {
                 .panels = {FigurePanel{}},
                 .words = {}};
   figure.x.label = "iterations";
-  figure.y.label = "objective at norm sqrt(n), divided by n; the band is from run to run";
+  figure.y.label = "objective at norm sqrt(n), divided by n";
   FigureSeries& series = figure.panels[0].series.emplace_back();
   series.name = "objective";
   for (size_t i = 0; i < kIterations; ++i) {
@@ -110,7 +110,9 @@ Figure DrawObjective(const std::vector<JobResult>& results) {
       absl::StrCat("As drawn it is ", Short(series.points.front().y),
                    " after the first iteration, ", Short(series.points[4].y),
                    " after the fifth and ", Short(series.points.back().y), " after ", kIterations,
-                   ".")};
+                   ", as a mean over runs."),
+      absl::StrCat("Band: from the least to the greatest of ", results.size(),
+                   " runs, one a split.")};
   return figure;
 }
 
@@ -139,7 +141,7 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
                      recall.name, " is at most ", Short(most), " and reaches 95 % of that with ",
                      sweep.xs()[first], " iterations."));
   }
-  Sweep::TellUnanswered(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 

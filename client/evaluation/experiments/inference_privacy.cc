@@ -48,8 +48,8 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
           Short(sweep.BandOf(results, sweep.conditions().size() - 1, 0, metric.key).mean), "."));
     }
   }
-  Sweep::TellUnanswered(results, &words);
   words.push_back("The class is not hidden by any of these; slots are in place all the same.");
+  sweep.AddNotes(results, &words);
   return words;
 }
 

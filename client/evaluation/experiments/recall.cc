@@ -1,9 +1,11 @@
 #include "client/evaluation/experiments/recall.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/seeded_bits.h"
 #include "client/evaluation/sweep.h"
@@ -17,6 +19,7 @@ constexpr char kProven[] = "PrivateMail, gaussian";
 constexpr char kNoNoise[] = "PrivateMail without noise";
 constexpr char kFeatures[] = "features, not private";
 constexpr char kChance[] = "chance";
+constexpr char kCeiling[] = "ceiling of answers from one private release";
 
 // Neighbours are any two targets; Inference Privacy, which hides less, has an experiment of its
 // own.
@@ -60,7 +63,10 @@ Condition EmbeddedTogetherCondition(const std::shared_ptr<Stage>& stage) {
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
     return ScoreEmbeddedTogether(*scene);
   };
-  return {.name = "supervised embedding, not private", .fixed = true, .work = 1, .run = run};
+  return {.name = "supervised embedding, not private, given the targets' labels",
+          .fixed = true,
+          .work = 1,
+          .run = run};
 }
 
 Condition BaselineCondition(const std::shared_ptr<Stage>& stage, const Baseline& baseline) {
@@ -81,12 +87,15 @@ size_t Find(const Sweep& sweep, const std::string& name) {
   return i;
 }
 
-FigureSeries CeilingSeries(const Study& study, int64_t classes, const std::string& metric) {
-  FigureSeries series{
-      .name = "ceiling without slots", .mark = FigureSeries::Mark::kReference, .points = {}};
+double CeilingAt(double epsilon, const Study& study, int64_t classes, const Metric& metric) {
+  const Scores most = ScoreCeilings(epsilon, study.delta, classes, study.k);
+  return metric.key == std::string("hit") ? most.hit : most.class_share;
+}
+
+FigureSeries CeilingSeries(const Study& study, int64_t classes, const Metric& metric) {
+  FigureSeries series{.name = kCeiling, .mark = FigureSeries::Mark::kReference, .points = {}};
   for (const double epsilon : study.epsilons) {
-    const Scores most = ScoreCeilings(epsilon, study.delta, classes, study.k);
-    series.points.push_back({.x = epsilon, .y = metric == "hit" ? most.hit : most.class_share});
+    series.points.push_back({.x = epsilon, .y = CeilingAt(epsilon, study, classes, metric)});
   }
   return series;
 }
@@ -106,14 +115,40 @@ std::string NoiseInWords(const Sweep& sweep, const std::vector<JobResult>& resul
       ", a blind draw ", Short(at(kChance, 0).mean), ".");
 }
 
-std::string CeilingInWords(const Study& study, int64_t classes) {
-  const Scores most = ScoreCeilings(study.epsilons.front(), study.delta, classes, study.k);
+std::string CeilingInWords(const Study& study, int64_t classes, const Metric& metric) {
+  const auto at = [&](double epsilon) {
+    return absl::StrCat(Short(CeilingAt(epsilon, study, classes, metric)), " at epsilon ",
+                        Short(epsilon));
+  };
   return absl::StrCat(
-      "No release that lets the server find out what to return can have a precision@", study.k,
-      " above ", Short(most.class_share), " at epsilon ", Short(study.epsilons.front()), " with ",
-      classes,
-      " classes, averaged over classes of equal weight. PrivateMail is not held to it: the "
-      "server answers for every class, and the searcher picks.");
+      "The ceiling is the most ", metric.name,
+      " of answers that are computed from one release alone, where that is (epsilon, delta)-DP for "
+      "any two targets, whatever their classes: ",
+      at(study.epsilons.front()),
+      study.epsilons.size() > 1 ? absl::StrCat(" and ", at(study.epsilons.back())) : std::string(),
+      " for ", classes, " classes, as a mean over classes of equal weight.");
+}
+
+constexpr char kBoundAsAbove[] = "It binds the lines that the ceiling of the recall binds.";
+
+// Whom the ceiling binds, and by name whom it does not.
+std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baselines) {
+  std::vector<std::string> bound;
+  std::vector<std::string> free;
+  for (const Condition& condition : sweep.conditions()) {
+    const auto baseline = std::find_if(baselines.begin(), baselines.end(),
+                                       [&](const auto& one) { return one.name == condition.name; });
+    const bool is_bound =
+        condition.name == kChance || (baseline != baselines.end() && baseline->hides_targets);
+    (is_bound ? bound : free).push_back(absl::StrCat("\"", condition.name, "\""));
+  }
+  return absl::StrCat(
+      "It binds ", absl::StrJoin(bound, ", "),
+      ". These it does not bind, or is not known to, and "
+      "they may stand above it: ",
+      absl::StrJoin(free, ", "),
+      ". The server answers PrivateMail for every class, and the searcher picks; what is not "
+      "private, or protects rows of the gallery only, is no such release of a target.");
 }
 
 // What every line of the figures stands for, told once.
@@ -156,12 +191,14 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
       figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
       figure.words.push_back(NoiseInWords(sweep, results, study, metric));
       if (metric.key == std::string("fidelity")) continue;
-      figure.panels[0].series.push_back(CeilingSeries(study, classes, metric.key));
-      figure.words.push_back(CeilingInWords(study, classes));
+      figure.panels[0].series.push_back(CeilingSeries(study, classes, metric));
+      figure.words.push_back(CeilingInWords(study, classes, metric));
+      figure.words.push_back(figures.size() == 1 ? BoundInWords(sweep, baselines)
+                                                 : std::string(kBoundAsAbove));
     }
-    Sweep::TellUnanswered(results, &figures[0].words);
     const std::vector<std::string> lines = LinesInWords(baselines);
     figures[0].words.insert(figures[0].words.end(), lines.begin(), lines.end());
+    for (Figure& figure : figures) sweep.AddNotes(results, &figure.words);
     return figures;
   };
   return {.name = "recall", .jobs = sweep.Jobs(), .draw = draw};

@@ -26,7 +26,10 @@ struct Baseline {
   std::string name;
   bool is_private = true;  // false: has no use for epsilon and is run once a seed
   std::string protects;    // whom, from whom: a sentence
-  double work = 10;        // of one run, in releases of 100 targets
+  // All that whoever answers sees of a target is one release that is (epsilon, delta)-DP for any
+  // two targets, whatever their classes: the ceiling bounds it.
+  bool hides_targets = false;
+  double work = 10;  // of one run, in releases of 100 targets
   std::function<absl::StatusOr<BaselineRows>(const DataSplit& split, double epsilon, double delta,
                                              BitSource& bits)>
       rows;
@@ -35,7 +38,8 @@ struct Baseline {
 // Lines: the joint release with each proven mechanism and as published, and the private baselines.
 // References: a search over the features, the supervised embedding of targets and gallery together
 // without noise (it is told the targets' labels), the joint release without noise, the baselines
-// that are not private, chance, and the ceiling of any release without slots.
+// that are not private, chance, and the ceiling of answers that are computed from one private
+// release alone, with the names of the lines that it does not bind.
 Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
                                 const std::vector<Baseline>& baselines);
 

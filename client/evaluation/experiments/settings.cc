@@ -94,7 +94,7 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
                                         " lies between ", Short(*least), " at ", knob.name, " ",
                                         at(least), " and ", Short(*most), " at ", at(most), "."));
   }
-  Sweep::TellUnanswered(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 
@@ -168,7 +168,7 @@ Figure DrawTuning(const std::vector<EmbeddingSettings>& grid, const Sweep& sweep
                                FlagsOf(grid[tried.back().place]), ", with precision", at_k, " ",
                                WithBand(tried.back().precision), "."),
                   "Only anchors were read, which are public: no budget was spent."};
-  Sweep::TellUnanswered(results, &figure.words);
+  sweep.AddNotes(results, &figure.words);
   return figure;
 }
 

@@ -62,7 +62,16 @@ Json ToJson(const std::vector<Figure>& figures) {
                     {"y", ToJson(figure.y)},
                     {"panels", std::move(panels)},
                     {"words", figure.words}});
+    for (const auto& [group, name] : figure.class_names) {
+      list.back()["class_names"].push_back(Json::array({group, name}));
+    }
   }
+  return list;
+}
+
+Json ToJson(const std::vector<std::pair<std::string, std::string>>& facts) {
+  Json list = Json::array();
+  for (const auto& [key, value] : facts) list.push_back(Json::array({key, value}));
   return list;
 }
 
@@ -75,11 +84,10 @@ std::string Text(const Json& json) {
 std::string WriteFigures(const std::vector<Figure>& figures) { return Text(ToJson(figures)); }
 
 std::string WriteResults(const Report& report) {
-  Json about = Json::array();
-  for (const auto& [key, value] : report.about) about.push_back(Json::array({key, value}));
   return Text({{"format", kResultsFormat},
                {"title", report.title},
-               {"about", std::move(about)},
+               {"about", ToJson(report.about)},
+               {"settings", ToJson(report.settings)},
                {"figures", ToJson(report.figures)}});
 }
 

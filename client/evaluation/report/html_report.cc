@@ -23,16 +23,19 @@ std::string DocumentHead(const Report& report) {
       "</style>\n</head>\n");
 }
 
-std::string Header(const Report& report) {
-  std::string facts;
-  for (const auto& [key, value] : report.about) {
-    absl::StrAppend(&facts, "<div><dt>", Escaped(key), "</dt><dd>", Escaped(value),
-                    "</dd></div>\n");
+std::string Facts(const std::vector<std::pair<std::string, std::string>>& facts) {
+  std::string list;
+  for (const auto& [key, value] : facts) {
+    absl::StrAppend(&list, "<div><dt>", Escaped(key), "</dt><dd>", Escaped(value), "</dd></div>\n");
   }
+  return list.empty() ? "" : absl::StrCat("<dl class=\"about\">\n", list, "</dl>\n");
+}
+
+std::string Header(const Report& report) {
   return absl::StrCat("<header>\n<p class=\"kicker\">PrivateMail evaluation</p>\n<h1>",
-                      Escaped(report.title), "</h1>\n",
-                      facts.empty() ? "" : "<dl class=\"about\">\n", facts,
-                      facts.empty() ? "" : "</dl>\n", "</header>\n");
+                      Escaped(report.title), "</h1>\n", Facts(report.about),
+                      report.settings.empty() ? "" : "<h2 id=\"settings\">Settings</h2>\n",
+                      Facts(report.settings), "</header>\n");
 }
 
 std::string Contents(const Report& report) {

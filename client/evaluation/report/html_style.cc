@@ -20,7 +20,7 @@ a:focus-visible,summary:focus-visible,.table:focus-visible{outline:2px solid var
 dt{font-size:14px;line-height:1.45;color:var(--soft)}
 dd{margin:0;line-height:1.45;font-variant-numeric:tabular-nums}
 nav{margin:44px 0 0}
-nav h2{font-size:15px;font-weight:600;letter-spacing:0;color:var(--soft)}
+header h2{margin:40px 0 -20px}header h2,nav h2{font-size:15px;font-weight:600;letter-spacing:0;color:var(--soft)}
 nav ol{margin:8px 0 0;padding:0;list-style:none;counter-reset:figure}
 nav li{display:flex;gap:14px;line-height:1.5;padding:5px 0;counter-increment:figure}
 nav li::before{content:counter(figure);min-width:1.2em;color:var(--soft);font-variant-numeric:tabular-nums}

@@ -42,6 +42,14 @@ std::string XCell(const FigureAxis& axis, double x) {
   return Cell(axis.categories.at(static_cast<size_t>(x)));
 }
 
+std::string GroupCell(const Figure& figure, int32_t group) {
+  const auto name = figure.class_names.find(group);
+  if (name == figure.class_names.end()) {
+    return absl::StrCat("<td class=\"number\">", group, "</td>");
+  }
+  return Cell(absl::StrCat(group, " ", name->second));
+}
+
 // Of a value that holds for every x.
 std::string AllCell(const FigureAxis& axis) {
   return axis.categories.empty() ? "<td class=\"number\">all</td>" : "<td>all</td>";
@@ -76,7 +84,7 @@ std::string Row(const Figure& figure, const Columns& columns, const FigurePanel&
   row += level ? AllCell(figure.x) : XCell(figure.x, point.x);
   row += NumberCell(point.y);
   if (columns.bands) row += NumberCell(point.low) + NumberCell(point.high);
-  if (columns.groups) absl::StrAppend(&row, "<td class=\"number\">", point.group, "</td>");
+  if (columns.groups) row += GroupCell(figure, point.group);
   return row + "</tr>\n";
 }
 

@@ -12,7 +12,7 @@ using Mark = FigureSeries::Mark;
 
 constexpr double kNarrowestPanel = 280;
 constexpr double kGap = 32;             // between panels
-constexpr double kBesideWidth = 250;    // of a legend beside the plot
+constexpr double kBesideWidth = 292;    // of a legend beside the plot
 constexpr double kRoomForBeside = 640;  // of the page
 constexpr double kTickLength = 14;      // from a tick's text to the plot
 constexpr double kTickHeight = 26;      // of ticks' text below the plot

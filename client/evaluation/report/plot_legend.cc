@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
@@ -16,7 +15,7 @@ using Mark = FigureSeries::Mark;
 
 constexpr size_t kNamedGroups = 12;  // more would be a page of names
 constexpr double kEntryGap = 22;
-constexpr double kSampleWidth = 26;
+constexpr double kSampleWidth = 34;
 
 const FigureSeries* SeriesOf(const FigurePanel& panel, const SeriesStyle& style) {
   const auto found =
@@ -44,29 +43,26 @@ double LastHeight(const FigurePanel& panel, const SeriesStyle& style) {
   return last ? last->y : -std::numeric_limits<double>::infinity();
 }
 
-std::set<int32_t> GroupsOf(const Figure& figure) {
-  std::set<int32_t> groups;
-  for (const FigurePanel& panel : figure.panels) {
-    for (const FigureSeries& series : panel.series) {
-      if (series.mark != Mark::kScatter) continue;
-      for (const FigurePoint& point : series.points) groups.insert(point.group);
-    }
-  }
-  return groups;
+std::string NameOfGroup(const Figure& figure, int32_t group) {
+  const auto name = figure.class_names.find(group);
+  return name == figure.class_names.end() ? absl::StrCat("class ", group) : name->second;
 }
 
 void AppendGroups(const Figure& figure, double width, std::vector<LegendEntry>* entries) {
-  const std::set<int32_t> groups = GroupsOf(figure);
-  if (groups.size() < 2) return;
-  if (groups.size() > kNamedGroups) {
+  const GroupRanks ranks = RanksOf(figure);
+  if (ranks.size() < 2) return;
+  if (ranks.size() > kNamedGroups) {
     const std::string text =
-        absl::StrCat(groups.size(), " classes, told apart by colour and shape",
-                     groups.size() > static_cast<size_t>(kGroupStyles) ? " (some share both)" : "");
+        absl::StrCat(ranks.size(), " classes, told apart by colour and shape",
+                     ranks.size() > static_cast<size_t>(kGroupStyles) ? " (some share both)" : "");
     entries->push_back({{}, false, Wrapped(text, kLegendFontSize, width), {}});
     return;
   }
-  for (const int32_t group : groups) {
-    entries->push_back({GroupStyle(group, 0), true, {absl::StrCat("class ", group)}, {}});
+  for (const auto& [group, rank] : ranks) {
+    entries->push_back({GroupStyle(rank, 0),
+                        true,
+                        Wrapped(NameOfGroup(figure, group), kLegendFontSize, width - kLegendSample),
+                        {}});
   }
 }
 
@@ -121,8 +117,8 @@ std::string DrawSample(const LegendEntry& entry, const std::string& hatch_fill) 
                         Pixels(kSampleWidth), "\" height=\"12\"/>");
   }
   const bool reference = style.mark == Mark::kReference;
-  std::string line =
-      absl::StrCat("<path class=\"", reference ? "reference " : "line ", style.colour, "\"");
+  std::string line = absl::StrCat("<path class=\"", reference ? "reference " : "line ",
+                                  style.heavy ? "heavy " : "", style.colour, "\"");
   if (!style.dash.empty()) absl::StrAppend(&line, " stroke-dasharray=\"", style.dash, "\"");
   absl::StrAppend(&line, " d=\"M", Pixels(entry.box.left), " ", Pixels(y), "h",
                   Pixels(kSampleWidth), "\"/>");

@@ -13,7 +13,7 @@ namespace privatemail {
 
 inline constexpr double kLegendFontSize = 13;
 inline constexpr double kLegendLine = 17;    // from one line of text to the next
-inline constexpr double kLegendSample = 34;  // from a sample of the mark to its text
+inline constexpr double kLegendSample = 42;  // from a sample of the mark to its text
 
 struct LegendEntry {
   SeriesStyle style;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_bars.h"
+#include "client/evaluation/report/plot_points.h"
 #include "client/evaluation/report/plot_text.h"
 
 namespace privatemail {
@@ -13,9 +14,7 @@ namespace {
 
 using Mark = FigureSeries::Mark;
 
-constexpr size_t kMostPoints = 24;  // drawn on one line: more would hide it
-
-bool IsDrawn(const FigurePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
+constexpr std::ptrdiff_t kFewBands = 4;
 
 std::string At(Spot spot) { return absl::StrCat(Pixels(spot.x), " ", Pixels(spot.y)); }
 
@@ -28,25 +27,16 @@ bool HasBand(const FigurePoint& point) {
   return IsDrawn(point) && std::isfinite(point.low) && std::isfinite(point.high);
 }
 
-std::vector<FigurePoint> InOrder(const FigureSeries& series) {
-  std::vector<FigurePoint> points = series.points;
-  // NaN has no place in an order.
-  const auto finite = std::stable_partition(
-      points.begin(), points.end(), [](const auto& point) { return std::isfinite(point.x); });
-  points.erase(finite, points.end());
-  std::stable_sort(points.begin(), points.end(),
-                   [](const auto& left, const auto& right) { return left.x < right.x; });
-  return points;
-}
-
 std::string Path(absl::string_view style_class, absl::string_view colour, absl::string_view d,
                  absl::string_view more = "") {
   if (d.empty()) return "";
   return absl::StrCat("<path class=\"", style_class, " ", colour, "\"", more, " d=\"", d, "\"/>\n");
 }
 
-// One area for each stretch of points that have a band.
-std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
+// One area for each stretch of points that have a band. Where there are many, each is fainter: all
+// together would hide what lies under them.
+std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
+                     bool faint) {
   const std::vector<FigurePoint> points = InOrder(series);
   std::string areas;
   std::string whiskers;
@@ -65,7 +55,8 @@ std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const S
     }
     first = end + 1;
   }
-  return Path("band", style.colour, areas) + Path("whisker", style.colour, whiskers);
+  return Path(faint ? "band faint" : "band", style.colour, areas) +
+         Path("whisker", style.colour, whiskers);
 }
 
 std::string LinePath(const std::vector<FigurePoint>& points, const PlotFrame& frame) {
@@ -82,22 +73,12 @@ std::string Dashes(const SeriesStyle& style) {
   return style.dash.empty() ? "" : absl::StrCat(" stroke-dasharray=\"", style.dash, "\"");
 }
 
-std::string PointsOn(const std::vector<FigurePoint>& points, const PlotFrame& frame,
-                     const SeriesStyle& style) {
-  const size_t stride = (points.size() + kMostPoints - 1) / kMostPoints;
-  std::string path;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const bool shown = i % stride == 0 || i + 1 == points.size();
-    if (!shown || !IsDrawn(points[i])) continue;
-    absl::StrAppend(&path, PointPath(style.shape, frame.At(points[i].x, points[i].y), 3.6));
-  }
-  return Path(style.hollow ? "hollow" : "point", style.colour, path);
-}
-
-std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
-  const std::vector<FigurePoint> points = InOrder(series);
-  return Path("line", style.colour, LinePath(points, frame), Dashes(style)) +
-         PointsOn(points, frame, style);
+std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
+                     const std::vector<Spot>& places) {
+  std::string points;
+  for (const Spot& place : places) absl::StrAppend(&points, PointPath(style.shape, place, 3.6));
+  return Path("line", style.colour, LinePath(InOrder(series), frame), Dashes(style)) +
+         Path(style.hollow ? "hollow" : "point", style.colour, points);
 }
 
 // A single point is a level: it holds for every x. Over categories a line reaches the edges.
@@ -116,23 +97,24 @@ std::string DrawReference(const FigureSeries& series, const PlotFrame& frame,
     points.back().x += 0.5;
   }
   const std::string path = LinePath(points, frame);
-  return Path("halo", style.colour, path) + Path("reference", style.colour, path, Dashes(style));
+  return Path("halo", style.colour, path) +
+         Path(style.heavy ? "reference heavy" : "reference", style.colour, path, Dashes(style));
 }
 
-std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame,
-                      const SeriesStyle& style) {
+std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
+                      const GroupRanks& ranks) {
   constexpr size_t kMany = 300;
   const double radius = series.points.size() > kMany ? 2.6 : 3.4;
-  std::map<int32_t, std::string> paths;  // by group
+  std::map<int, std::string> paths;  // by rank
   for (const FigurePoint& point : series.points) {
     if (!IsDrawn(point)) continue;
-    const SeriesStyle group = GroupStyle(point.group, style.hollow ? 1 : 0);
-    absl::StrAppend(&paths[point.group],
-                    PointPath(group.shape, frame.At(point.x, point.y), radius));
+    const int rank = ranks.at(point.group);
+    const SeriesStyle group = GroupStyle(rank, style.hollow ? 1 : 0);
+    absl::StrAppend(&paths[rank], PointPath(group.shape, frame.At(point.x, point.y), radius));
   }
   std::string drawn;
-  for (const auto& [group_id, path] : paths) {
-    const SeriesStyle group = GroupStyle(group_id, style.hollow ? 1 : 0);
+  for (const auto& [rank, path] : paths) {
+    const SeriesStyle group = GroupStyle(rank, style.hollow ? 1 : 0);
     drawn += Path(group.hollow ? "cloud hollow" : "cloud point", group.colour, path);
   }
   return drawn;
@@ -141,8 +123,8 @@ std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame,
 }  // namespace
 
 std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
-                      const std::vector<SeriesStyle>& styles, absl::string_view id_prefix,
-                      size_t panel_index) {
+                      const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
+                      absl::string_view id_prefix, size_t panel_index) {
   const auto draw_all = [&](Mark mark, const auto& draw) {
     std::string drawn;
     for (const FigureSeries& series : panel.series) {
@@ -150,10 +132,24 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
     }
     return drawn;
   };
+  const auto lines =
+      std::count_if(panel.series.begin(), panel.series.end(),
+                    [](const FigureSeries& series) { return series.mark == Mark::kLine; });
+  const auto draw_band = [&](const auto& series, const auto& place, const auto& style) {
+    return DrawBand(series, place, style, lines > kFewBands);
+  };
+  const auto draw_cloud = [&](const auto& series, const auto& place, const auto& style) {
+    return DrawCloud(series, place, style, ranks);
+  };
+  const std::vector<std::vector<Spot>> places = PlacePoints(panel, frame);
+  size_t line = 0;
+  const auto draw_line = [&](const auto& series, const auto& place, const auto& style) {
+    return DrawLine(series, place, style, places[line++]);
+  };
   return absl::StrCat(DrawBars(panel, frame, styles, id_prefix), "<g clip-path=\"url(#", id_prefix,
-                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, DrawBand),
+                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, draw_band),
                       draw_all(Mark::kReference, DrawReference),
-                      draw_all(Mark::kScatter, DrawCloud), draw_all(Mark::kLine, DrawLine),
+                      draw_all(Mark::kScatter, draw_cloud), draw_all(Mark::kLine, draw_line),
                       "</g>\n");
 }
 

@@ -14,10 +14,10 @@ namespace privatemail {
 
 // Wide things first, so that nothing thin lies under them. Points that are not finite are left out:
 // a line has a gap there. `id_prefix`: as the HatchDefinitions of the plot; the clip path
-// "<id_prefix>-clip<panel_index>" cuts off what lies beyond an axis's end.
+// "<id_prefix>-clip<panel_index>" cuts off what lies beyond an axis's end. ranks: of the figure.
 std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
-                      const std::vector<SeriesStyle>& styles, absl::string_view id_prefix,
-                      size_t panel_index);
+                      const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
+                      absl::string_view id_prefix, size_t panel_index);
 
 }  // namespace privatemail
 

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -143,8 +144,26 @@ absl::Status ReadPanel(const std::string& field, const json& value, FigurePanel*
   return ReadList(field + ".series", Find(value, "series"), ReadSeries, &panel->series);
 }
 
+absl::Status ReadClassNames(const std::string& field, const json* list,
+                            std::map<int32_t, std::string>* names) {
+  if (list == nullptr) return absl::OkStatus();
+  using Name = std::pair<int32_t, std::string>;
+  const auto read = [](const std::string& place, const json& value, Name* name) -> absl::Status {
+    if (!value.is_array() || value.size() != 2) {
+      return Wrong(place, "a list of a class and its name", &value);
+    }
+    PM_RETURN_IF_ERROR(ReadGroup(place + "[0]", &value[0], &name->first));
+    return ReadText(place + "[1]", &value[1], &name->second);
+  };
+  std::vector<Name> read_names;
+  PM_RETURN_IF_ERROR(ReadList(field, list, read, &read_names));
+  names->insert(read_names.begin(), read_names.end());
+  return absl::OkStatus();
+}
+
 absl::Status ReadFigure(const std::string& field, const json& value, Figure* figure) {
-  PM_RETURN_IF_ERROR(CheckMembers(field, value, {"id", "title", "x", "y", "panels", "words"}));
+  PM_RETURN_IF_ERROR(
+      CheckMembers(field, value, {"id", "title", "x", "y", "panels", "words", "class_names"}));
   PM_RETURN_IF_ERROR(ReadText(field + ".id", Find(value, "id"), &figure->id));
   PM_RETURN_IF_ERROR(CheckFigureId(field + ".id", figure->id));
   PM_RETURN_IF_ERROR(ReadText(field + ".title", Find(value, "title"), &figure->title));
@@ -152,7 +171,8 @@ absl::Status ReadFigure(const std::string& field, const json& value, Figure* fig
   PM_RETURN_IF_ERROR(ReadAxis(field + ".y", Find(value, "y"), &figure->y));
   PM_RETURN_IF_ERROR(
       ReadList(field + ".panels", Find(value, "panels"), ReadPanel, &figure->panels));
-  return ReadList(field + ".words", Find(value, "words"), ReadElement, &figure->words);
+  PM_RETURN_IF_ERROR(ReadList(field + ".words", Find(value, "words"), ReadElement, &figure->words));
+  return ReadClassNames(field + ".class_names", Find(value, "class_names"), &figure->class_names);
 }
 
 absl::Status ReadFact(const std::string& field, const json& value,
@@ -179,12 +199,17 @@ absl::StatusOr<std::vector<Figure>> ReadFigures(const std::string& text) {
 
 absl::StatusOr<Report> ReadResults(const std::string& text) {
   PM_ASSIGN_OR_RETURN(const json results, Parsed("results", text));
-  PM_RETURN_IF_ERROR(CheckMembers("results", results, {"format", "title", "about", "figures"}));
+  PM_RETURN_IF_ERROR(
+      CheckMembers("results", results, {"format", "title", "about", "settings", "figures"}));
   const json* format = Find(results, "format");
-  if (format == nullptr || *format != kResultsFormat) return Wrong("results.format", "1", format);
+  if (format == nullptr || *format != kResultsFormat) {
+    return Wrong("results.format", absl::StrCat(kResultsFormat), format);
+  }
   Report report;
   PM_RETURN_IF_ERROR(ReadText("results.title", Find(results, "title"), &report.title));
   PM_RETURN_IF_ERROR(ReadList("results.about", Find(results, "about"), ReadFact, &report.about));
+  PM_RETURN_IF_ERROR(
+      ReadList("results.settings", Find(results, "settings"), ReadFact, &report.settings));
   PM_RETURN_IF_ERROR(
       ReadList("results.figures", Find(results, "figures"), ReadFigure, &report.figures));
   return report;

@@ -15,6 +15,8 @@ struct Report {
   // What was measured, in the order in which it is told: {"gallery", "5,000 x 128, 100 classes"}.
   // Nothing about the machine, so that the same seeds give the same files.
   std::vector<std::pair<std::string, std::string>> about;
+  // What it takes to get these figures again: {"alpha", "0.6"}.
+  std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Figure> figures;
 };
 

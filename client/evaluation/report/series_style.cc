@@ -15,8 +15,10 @@ using Mark = FigureSeries::Mark;
 constexpr int kHatches = 4;
 // Numbers of patterns and of shapes are coprime to that of colours: combinations occur late again.
 constexpr std::array<absl::string_view, 5> kLineDashes = {"", "10 3", "16 3 3 3", "6 2.5", "22 4"};
-constexpr std::array<absl::string_view, 5> kReferenceDashes = {"2 4", "7 5", "1.5 3 7 3", "12 6",
-                                                               "4 2 1.5 2 1.5 2"};
+// Each as a rhythm of short, middle and long that a sample in the legend has room for.
+constexpr std::array<absl::string_view, 12> kReferenceDashes = {
+    "1.5 3.5", "7 4",      "14 3 1.5 3", "1.5 2 1.5 6",      "18 5",    "7 3 1.5 3 1.5 3",
+    "4 3",     "14 3 5 3", "7 3 1.5 3",  "14 3 1.5 3 1.5 3", "7 2 7 8", "7 3 1.5 3 1.5 3 1.5 3"};
 
 // Corners on a circle; every second one nearer to the centre when `inner` is less than 1.
 struct Shape {
@@ -45,8 +47,10 @@ SeriesStyle NewStyle(const FigureSeries& series, int index) {
   style.hatch = index % kHatches;
   if (series.mark == Mark::kLine) style.dash = std::string(kLineDashes[index % 5]);
   if (series.mark == Mark::kReference) {
-    style.dash = std::string(kReferenceDashes[index % 5]);
-    style.colour = "quiet";
+    constexpr int kRhythms = static_cast<int>(kReferenceDashes.size());
+    style.dash = std::string(kReferenceDashes.at(static_cast<size_t>(index % kRhythms)));
+    style.heavy = index / kRhythms % 2 == 1;
+    style.colour = index % 2 == 0 ? "quiet" : "ink";  // no colour of a line's
   }
   return style;
 }
@@ -75,9 +79,22 @@ const SeriesStyle& StyleOf(const std::vector<SeriesStyle>& styles, const FigureS
                        [&](const SeriesStyle& style) { return Fits(style, series); });
 }
 
-SeriesStyle GroupStyle(int32_t group, int variant) {
+GroupRanks RanksOf(const Figure& figure) {
+  GroupRanks ranks;
+  for (const FigurePanel& panel : figure.panels) {
+    for (const FigureSeries& series : panel.series) {
+      if (series.mark != Mark::kScatter) continue;
+      for (const FigurePoint& point : series.points) ranks[point.group] = 0;
+    }
+  }
+  int rank = 0;
+  for (auto& [group, its_rank] : ranks) its_rank = rank++;
+  return ranks;
+}
+
+SeriesStyle GroupStyle(int rank, int variant) {
   constexpr int kShapeCount = static_cast<int>(kShapes.size());
-  const auto index = static_cast<int>(static_cast<uint32_t>(group) % kGroupStyles);
+  const int index = rank % kGroupStyles;
   SeriesStyle style;
   style.mark = Mark::kScatter;
   style.colour = absl::StrCat("c", index % kPlotColours);
@@ -135,21 +152,21 @@ absl::string_view PlotStyleSheet() {
 .plot .end{text-anchor:end}.plot .middle{text-anchor:middle}.plot .small{font-size:12px}
 .plot .paper{fill:#fff}.plot .grid{stroke:#e6e9ed;fill:none}.plot .axis{stroke:#8a939f;fill:none}
 .plot .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}
-.plot .reference{fill:none;stroke:currentColor;stroke-width:1.6}
+.plot .reference{fill:none;stroke:currentColor;stroke-width:1.6}.plot .heavy{stroke-width:3.2}
 .plot .halo{fill:none;stroke:#fff;stroke-width:4;opacity:.75}
 .plot .leader{fill:none;stroke:currentColor;opacity:.45}
-.plot .band{fill:currentColor;opacity:.13}.plot .whisker{fill:none;stroke:#14181d;stroke-width:1.3}
+.plot .band{fill:currentColor;opacity:.13}.plot .faint{opacity:.05}.plot .whisker{fill:none;stroke:#14181d;stroke-width:1.3}
 .plot .point{fill:currentColor}.plot .hollow{fill:#fff;stroke:currentColor;stroke-width:1.5}
 .plot .cloud{opacity:.85}.plot .cloud.hollow{fill:none;stroke-width:1.2}
 .plot .bar{fill:currentColor;stroke:currentColor}.plot .pale{fill:currentColor;opacity:.22}
 .plot .hatch{stroke:currentColor;stroke-width:1.6;fill:none}
 .plot .c0{color:#0072b2}.plot .c1{color:#d55e00}.plot .c2{color:#009e73}.plot .c3{color:#cc79a7}
-.plot .c4{color:#e69f00}.plot .c5{color:#000}.plot .c6{color:#56b4e9}.plot .quiet{color:#59616c}
+.plot .c4{color:#e69f00}.plot .c5{color:#000}.plot .c6{color:#56b4e9}.plot .quiet{color:#59616c}.plot .ink{color:#14181d}
 @media screen and (prefers-color-scheme:dark){
 .plot text{fill:#b9c0ca}.plot .strong{fill:#f0f2f5}.plot .paper{fill:#15181d}
 .plot .grid{stroke:#2a2f37}.plot .axis{stroke:#707985}.plot .whisker{stroke:#f0f2f5}
-.plot .hollow{fill:#15181d}.plot .halo{stroke:#15181d}.plot .band{opacity:.2}
-.plot .c0{color:#3f9fdc}.plot .c5{color:#f0f2f5}.plot .quiet{color:#98a1ad}}
+.plot .hollow{fill:#15181d}.plot .halo{stroke:#15181d}.plot .band{opacity:.2}.plot .faint{opacity:.08}
+.plot .c0{color:#3f9fdc}.plot .c5{color:#f0f2f5}.plot .quiet{color:#98a1ad}.plot .ink{color:#f0f2f5}}
 )css";
 }
 

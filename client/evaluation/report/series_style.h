@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_SERIES_STYLE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct SeriesStyle {
   std::string dash;    // of a line; empty: none
   int shape = 0;       // of points
   bool hollow = false;
-  int hatch = 0;  // of bars; 0: none
+  int hatch = 0;       // of bars; 0: none
+  bool heavy = false;  // of a reference: when all rhythms of dashes are used up
 };
 
 // One a name and mark, in the order of appearance: a series has the same style in every panel.
@@ -30,9 +32,13 @@ std::vector<SeriesStyle> StylesOf(const Figure& figure);
 // Requires that the series is of the figure that the styles were made of.
 const SeriesStyle& StyleOf(const std::vector<SeriesStyle>& styles, const FigureSeries& series);
 
-// Of a scatter's group: colours and shapes go round, 112 pairs before one occurs again. `variant`
-// tells one scatter in a panel from the next.
-SeriesStyle GroupStyle(int32_t group, int variant);
+// The groups of a figure's scatters in ascending order, counted from 0.
+using GroupRanks = std::map<int32_t, int>;
+GroupRanks RanksOf(const Figure& figure);
+
+// Of a scatter's group by its rank: colours and shapes go round, 112 pairs before one occurs again.
+// `variant` tells one scatter in a panel from the next.
+SeriesStyle GroupStyle(int rank, int variant);
 inline constexpr int kGroupStyles = 112;
 
 // Commands of an SVG path that draw a point.

@@ -48,12 +48,12 @@ bool HasValues(const FigurePanel& panel) {
 }
 
 std::string DrawPanel(const FigurePanel& panel, const PanelPlace& place,
-                      const std::vector<SeriesStyle>& styles, const std::string& id_prefix,
-                      size_t index) {
+                      const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
+                      const std::string& id_prefix, size_t index) {
   const Box& box = place.frame.box;
   std::string drawn = ClipPath(absl::StrCat(id_prefix, "-clip", index), box);
-  absl::StrAppend(&drawn, DrawGrid(place), DrawMarks(panel, place.frame, styles, id_prefix, index),
-                  DrawAxes(place));
+  absl::StrAppend(&drawn, DrawGrid(place),
+                  DrawMarks(panel, place.frame, styles, ranks, id_prefix, index), DrawAxes(place));
   if (!HasValues(panel)) {
     absl::StrAppend(&drawn, "<text class=\"middle\" x=\"", Pixels(box.left + box.width / 2),
                     "\" y=\"", Pixels(box.top + box.height / 2), "\">no values</text>\n");
@@ -75,8 +75,9 @@ std::string DrawTitle(const PlotLayout& layout) {
 std::string DrawContent(const Figure& figure, const PlotLayout& layout,
                         const std::vector<SeriesStyle>& styles, const std::string& id_prefix) {
   std::string drawn = HatchDefinitions(id_prefix, styles) + DrawTitle(layout);
+  const GroupRanks ranks = RanksOf(figure);
   for (size_t i = 0; i < figure.panels.size(); ++i) {
-    drawn += DrawPanel(figure.panels[i], layout.panels[i], styles, id_prefix, i);
+    drawn += DrawPanel(figure.panels[i], layout.panels[i], styles, ranks, id_prefix, i);
   }
   if (layout.legend_beside) {
     drawn += DrawLeaders(figure.panels[0], layout.panels[0].frame, layout.legend);

@@ -14,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 
 double Mean(const std::vector<double>& values) {
   double sum = 0;
@@ -91,6 +92,32 @@ TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   EXPECT_THAT(fidelity.words[0], HasSubstr("With learnt cells, 10 % returned, fidelity@4 is " +
                                            Short(cells.points[1].y)));
   EXPECT_GT(cells.points[4].y, cells.points[0].y);
+}
+
+// All cells find the same share of what is nearest, at every epsilon.
+std::string WordsWithFidelity(double fidelity) {
+  const Study study = CloudStudy();
+  const Experiment experiment = MakeCellsExperiment(std::make_shared<Stage>(study));
+  std::vector<JobResult> results;
+  for (size_t i = 0; i < experiment.jobs.size(); ++i) {
+    // Bands of no width: every target of every split finds as much.
+    const std::vector<double> all(200, fidelity);
+    results.push_back({{"class_share", all}, {"hit", all}, {"fidelity", all}, {"unanswered", {0}}});
+  }
+  const auto figures = experiment.draw(results);
+  return figures.ok() ? Joined(figures->at(2).words) : std::string(figures.status().message());
+}
+
+// Ceilings of a tenth: f e^epsilon / (1 + f (e^epsilon - 1)) is .15, .23, .45, .86 and .997 at .5,
+// 1, 2, 4 and 8, of a hundredth .02, .03, .07, .36 and .97.
+TEST(Cells, TellWhereABandIsAboveTheCeilingAndNowhereElse) {
+  const std::string some = WordsWithFidelity(.3);
+  EXPECT_THAT(some, HasSubstr("band of \"learnt cells, 10 % returned\" lies above that ceiling at "
+                              "epsilon 0.5, 1."));
+  EXPECT_THAT(some, HasSubstr("band of \"learnt cells, 1 % returned\" lies above that ceiling at "
+                              "epsilon 0.5, 1, 2."));
+  EXPECT_THAT(WordsWithFidelity(.005), Not(HasSubstr("lies above")));
+  EXPECT_THAT(some, HasSubstr("publish centroids of the gallery"));
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // Every experiment draws what it promises, and its words have the plots' numbers.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "absl/strings/str_cat.h"
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/all.h"
@@ -18,6 +22,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::StartsWith;
 
 std::shared_ptr<Stage> SmallStage() { return std::make_shared<Stage>(SmallStudy()); }
@@ -27,10 +32,11 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   ASSERT_EQ(figures.size(), 1u);
   const Figure& figure = figures[0];
   ExpectSound(figure);
-  EXPECT_THAT(figure.x.categories,
-              IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
-                            "label graph kernel", "label graph one-hot", "kernel over s",
-                            "kernel over s^2"}));
+  EXPECT_THAT(
+      figure.x.categories,
+      IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
+                    "label graph kernel with alpha 0.6", "label graph one-hot with alpha 0.6",
+                    "kernel over s", "kernel over s^2"}));
   const FigureSeries& bars = SeriesNamed(figure.panels[0], "epsilon 1");
   ASSERT_EQ(bars.points.size(), figure.x.categories.size());
   // The scheme finds classes by their labels: without the feature it finds them, with a wrong label
@@ -38,12 +44,71 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
   EXPECT_GT(bars.points[0].y, .8);
   EXPECT_GT(bars.points[1].y, .8);
   EXPECT_LT(bars.points[2].y, .3);
+  const double share =
+      (bars.points[1].y - bars.points[2].y) / (bars.points[0].y - bars.points[2].y);
+  // Of the fidelity it gives nothing that could be told apart from chance.
   EXPECT_THAT(figure.words[0],
-              StartsWith("The label alone gives " + Short(bars.points[1].y / bars.points[0].y) +
-                         " of the recall@4 here"));
+              StartsWith("The label alone gives " + Short(share) + " throughout of what recall@4"));
+  EXPECT_THAT(figure.words[2],
+              StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
 }
 
-TEST(Convergence, SaysWhetherTheObjectiveRose) {
+// Results as an experiment might have had them: every score of a target is that of its condition.
+std::vector<JobResult> PlantedAblation(const Experiment& experiment,
+                                       const std::map<std::string, double>& scores) {
+  std::vector<JobResult> results;
+  for (const Job& job : experiment.jobs) {
+    const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& one) {
+      return job.key.rfind(one.first + " at", 0) == 0;
+    });
+    // Splits differ in all conditions alike.
+    const double score = (found == scores.end() ? .5 : found->second) +
+                         (job.key.find("seed 2") != std::string::npos ? .01 : 0);
+    const std::vector<double> all(20, score);
+    results.push_back({{"class_share", all}, {"hit", all}, {"fidelity", all}, {"unanswered", {0}}});
+  }
+  return results;
+}
+
+TEST(Ablation, DoesNotTakeChanceForTheLabels) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  const auto words = [&](double as_it_is, double random, double wrong) {
+    const auto figures = experiment.draw(PlantedAblation(
+        experiment, {{"as it is", as_it_is}, {"random feature", random}, {"wrong label", wrong}}));
+    return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(words(.9, .5, .1), StartsWith("The label alone gives 0.5 throughout of what"));
+  EXPECT_THAT(words(.9, .1, .1), StartsWith("The label alone gives 0 throughout of what"));
+  EXPECT_THAT(words(.1, .1, .1), StartsWith("What the label alone gives of recall@4 cannot be"));
+}
+
+TEST(Notes, CountWhatWasNotAnsweredByCondition) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  std::vector<JobResult> results = PlantedAblation(experiment, {});
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (experiment.jobs[i].key.rfind("wrong label", 0) == 0) results[i]["unanswered"] = {20};
+    if (experiment.jobs[i].key.rfind("random feature at 1, seed 1", 0) == 0) {
+      results[i]["unanswered"] = {3};
+    }
+    if (experiment.jobs[i].key.rfind("kernel over s^2", 0) == 0) {
+      results[i]["unanswered"] = {20};
+      results[i]["not_built"] = {1};
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, experiment.draw(results));
+  const std::string words = Joined(figures[0].words);
+  // With and without noise, 2 splits of 20 targets.
+  EXPECT_THAT(words, HasSubstr("finding nothing: 3 of 80 of \"random feature\", 80 of 80 of "
+                               "\"wrong label\"."));
+  EXPECT_THAT(words, HasSubstr("out of 4 settings and splits each, these are 4 of \"kernel over "
+                               "s^2\"."));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> all_answered,
+                       experiment.draw(PlantedAblation(experiment, {})));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("finding nothing")));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("refuses")));
+}
+
+TEST(Convergence, DrawsScoresAndObjective) {
   const std::vector<Figure> figures =
       FiguresOf(MakeConvergenceExperiment(SmallStage()), SmallStudy());
   ASSERT_EQ(figures.size(), 2u);
@@ -52,10 +117,29 @@ TEST(Convergence, SaysWhetherTheObjectiveRose) {
   ExpectSound(figures[1]);
   const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
   EXPECT_EQ(objective.size(), 15u);
-  bool rose = false;
-  for (size_t i = 1; i < objective.size(); ++i) rose |= objective[i].y > objective[i - 1].y;
-  EXPECT_THAT(figures[1].words[1], HasSubstr(rose ? "is not monotone" : "never rose"));
   EXPECT_THAT(figures[1].words[2], HasSubstr(Short(objective[4].y) + " after the fifth"));
+  EXPECT_THAT(figures[1].words[3], HasSubstr("from the least to the greatest of 2 runs"));
+}
+
+// Two runs of 15 iterations: one falls by 2 in each, the other by 1 but for `rises`, by 1. Their
+// mean falls in every iteration.
+TEST(Convergence, SaysOfAnyRunWhetherItRose) {
+  const Experiment experiment = MakeConvergenceExperiment(SmallStage());
+  const auto sentence = [&](int rises) {
+    std::vector<JobResult> results = PlantedAblation(experiment, {});
+    std::vector<double> falling = {100};
+    std::vector<double> rising = {100};
+    for (int i = 1; i < 15; ++i) {
+      falling.push_back(falling.back() - 2);
+      rising.push_back(rising.back() + (i <= rises ? 1 : -1));
+    }
+    results[results.size() - 2] = {{"as_defined", falling}, {"scaled", falling}};
+    results[results.size() - 1] = {{"as_defined", falling}, {"scaled", rising}};
+    const auto figures = experiment.draw(results);
+    return figures.ok() ? figures->at(1).words[1] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(sentence(0), HasSubstr("never rose in 28 iterations of 2 runs"));
+  EXPECT_THAT(sentence(1), HasSubstr("is not monotone: it rose in 1 of 28 iterations of 2 runs"));
 }
 
 TEST(Settings, AreTurnedOneAtATime) {
@@ -114,7 +198,18 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   };
   EXPECT_LT(distance(4), distance(3));
   EXPECT_EQ(server.size(), 40u);  // 10 of 20 classes, 4 anchors each
+  std::set<int32_t> classes;
+  for (const FigurePoint& dot : server) classes.insert(dot.group);
+  EXPECT_THAT(classes, ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16, 18));
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
+}
+
+TEST(Alignment, CallsClassesByTheirNames) {
+  Study study = SmallStudy();
+  for (int i = 0; i < 20; ++i) study.data.class_names.push_back(absl::StrCat("bird ", i));
+  const auto figures = FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
+  EXPECT_EQ(figures.at(0).class_names.at(14), "bird 14");
+  EXPECT_EQ(figures.at(0).class_names.size(), 10u);
 }
 
 TEST(InferencePrivacy, HasThreeMechanismsAndTwoQuantities) {

@@ -40,6 +40,7 @@ void ExpectSame(const Figure& left, const Figure& right) {
   EXPECT_EQ(left.id, right.id);
   EXPECT_EQ(left.title, right.title);
   EXPECT_EQ(left.words, right.words);
+  EXPECT_EQ(left.class_names, right.class_names);
   ExpectSame(left.x, right.x);
   ExpectSame(left.y, right.y);
   ASSERT_EQ(left.panels.size(), right.panels.size());
@@ -90,6 +91,7 @@ TEST(FigureJson, ReadsAReportAsItWasWritten) {
   ASSERT_OK_AND_ASSIGN(const Report read, ReadResults(WriteResults(report)));
   EXPECT_EQ(read.title, report.title);
   EXPECT_EQ(read.about, report.about);
+  EXPECT_EQ(read.settings, report.settings);
   ASSERT_EQ(read.figures.size(), report.figures.size());
   for (size_t i = 0; i < read.figures.size(); ++i) ExpectSame(read.figures[i], report.figures[i]);
 }
@@ -99,10 +101,12 @@ TEST(FigureJson, ReadsWhatTheHeaderDescribes) {
       R"([{"id": "recall", "title": "T", "x": {"label": "epsilon", "logarithmic": true, "low": 1,
            "high": 10}, "y": {"label": "", "logarithmic": false, "categories": ["a", "b"]},
            "panels": [{"title": "P", "series": [{"name": "S", "mark": "scatter", "points":
-           [{"x": 1, "y": 0.5, "low": "-Infinity", "group": 3}]}]}], "words": ["w"]}])";
+           [{"x": 1, "y": 0.5, "low": "-Infinity", "group": 3}]}]}], "words": ["w"],
+           "class_names": [[3, "heron"]]}])";
   ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, ReadFigures(text));
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].x.high, 10);
+  EXPECT_EQ(figures[0].class_names.at(3), "heron");
   EXPECT_EQ(figures[0].y.categories, (std::vector<std::string>{"a", "b"}));
   const FigureSeries& series = figures[0].panels.at(0).series.at(0);
   EXPECT_EQ(series.mark, FigureSeries::Mark::kScatter);
@@ -129,6 +133,10 @@ TEST(FigureJson, NamesTheFieldThatIsWrong) {
       {"\"id\":\"one\"", "\"id\":\"\"", "figures[0].id must be 1 to 80 letters"},
       {"\"id\":\"one\",", "", "figures[0].id must be a text, but is absent"},
       {"\"words\":[]", "\"words\":[7]", "figures[0].words[0] must be a text, but is 7"},
+      {"\"words\":[]", "\"words\":[],\"class_names\":[[1]]",
+       "figures[0].class_names[0] must be a list of a class and its name, but is a list"},
+      {"\"words\":[]", "\"words\":[],\"class_names\":[[1.5,\"a\"]]",
+       "figures[0].class_names[0][0] must be a whole number"},
       {"\"logarithmic\":false", "\"logarithmic\":0", "figures[0].x.logarithmic must be true or"},
       {"\"panels\":[", "\"panels\":[true,", "figures[0].panels[0] must be an object, but is true"},
   };
@@ -141,13 +149,14 @@ TEST(FigureJson, NamesTheFieldThatIsWrong) {
 
 TEST(FigureJson, RefusesOtherFormatsOfResults) {
   const auto code = absl::StatusCode::kInvalidArgument;
-  const std::string good = WriteResults({"title", {{"key", "value"}}, {}});
+  const std::string good = WriteResults({"title", {{"key", "value"}}, {{"alpha", "0.6"}}, {}});
   ASSERT_THAT(ReadResults(good), IsOk());
   const auto changed = [&](const std::string& from, const std::string& to) {
     return ReadResults(absl::StrReplaceAll(good, {{from, to}}));
   };
-  EXPECT_THAT(changed("\"format\":1", "\"format\":2"), FailsWith(code, "results.format must be 1"));
-  EXPECT_THAT(changed("\"format\":1,", ""), FailsWith(code, "but is absent"));
+  EXPECT_THAT(changed("\"format\":2", "\"format\":1"), FailsWith(code, "results.format must be 2"));
+  EXPECT_THAT(changed("\"format\":2,", ""), FailsWith(code, "but is absent"));
+  EXPECT_THAT(changed("\"0.6\"", "0.6"), FailsWith(code, "results.settings[0][1] must be a text"));
   EXPECT_THAT(changed("[\"key\",\"value\"]", "[\"key\"]"),
               FailsWith(code, "results.about[0] must be a list of two texts"));
   EXPECT_THAT(changed("\"value\"", "1"), FailsWith(code, "results.about[0][1] must be a text"));

@@ -91,11 +91,12 @@ TEST(WriteReport, NamesThePathThatCannotBeWritten) {
 TEST(HtmlReport, TextIsTextWhateverItSays) {
   const TemporaryFolder folder;
   const std::string hostile = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'";
-  Report report = {hostile, {{hostile, hostile}}, {}};
+  Report report = {hostile, {{hostile, hostile}}, {{hostile, hostile}}, {}};
   Figure figure;
   figure.id = "one";
   figure.title = figure.x.label = figure.y.label = hostile;
   figure.words = {hostile};
+  figure.class_names = {{3, hostile}};
   figure.x.categories = {hostile};
   figure.panels = {{hostile, {{hostile, FigureSeries::Mark::kBars, {{0, 1}}}}},
                    {hostile, {{hostile, FigureSeries::Mark::kLine, {{0, 1}}}}}};
@@ -117,7 +118,7 @@ TEST(HtmlReport, TheTableTellsEveryPointWithItsBandAndClass) {
   figure.panels = {{"",
                     {{"ours", FigureSeries::Mark::kLine, {point, {1, NAN}}},
                      {"chance", FigureSeries::Mark::kReference, {{0, 0.01}}}}}};
-  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {figure}}), IsOk());
+  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {}, {figure}}), IsOk());
   ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
   const auto row = [](const std::string& name, const std::vector<std::string>& numbers) {
     std::string text = "<tr><td>" + name + "</td>";
@@ -128,6 +129,32 @@ TEST(HtmlReport, TheTableTellsEveryPointWithItsBandAndClass) {
   EXPECT_THAT(page, HasSubstr(row("ours", {"1", "\u2013", "\u2013", "\u2013"})));
   EXPECT_THAT(page, HasSubstr(row("chance", {"all", "0.01", "\u2013", "\u2013"})));
   EXPECT_THAT(page, HasSubstr("<th scope=\"col\" class=\"number\">epsilon</th>"));
+}
+
+TEST(HtmlReport, TellsTheSettings) {
+  const TemporaryFolder folder;
+  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {{"--alpha", "0.6"}}, {}}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
+  EXPECT_THAT(page, HasSubstr("Settings</h2>"));
+  EXPECT_THAT(page, HasSubstr("<dt>--alpha</dt><dd>0.6</dd>"));
+}
+
+TEST(HtmlReport, CallsClassesByTheirNamesWhereTheyHaveOne) {
+  const TemporaryFolder folder;
+  Figure figure;
+  figure.id = "one";
+  figure.class_names = {{30, "heron"}};
+  figure.panels = {{"", {{"rows", FigureSeries::Mark::kScatter, {}}}}};
+  for (const int32_t label : {30, 7, 210}) {
+    FigurePoint& point = figure.panels[0].series[0].points.emplace_back();
+    point.group = label;
+  }
+  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {}, {figure}}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
+  for (const char* text : {">class 7</text>", ">heron</text>", ">class 210</text>",
+                           "<td>30 heron</td>", "<td class=\"number\">210</td>"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
 }
 
 }  // namespace
