@@ -1,5 +1,5 @@
 // The SDK of the cells scheme: a request and a secret state out of a query, a result out of what
-// comes back. No network inside.
+// comes back (cell_answer.h). No network inside.
 #ifndef PRIVATEMAIL_CLIENT_CELL_CLIENT_H_
 #define PRIVATEMAIL_CLIENT_CELL_CLIENT_H_
 
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cell_answer.h"
 #include "client/privacy/bit_source.h"
 #include "client/privacy/ledger.h"
 #include "client/release/cell_scheme.h"
-#include "client/retrieval_client.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
@@ -25,24 +25,15 @@ struct CellQueryOptions {
   bool with_payloads = false;
 };
 
-// What the client keeps while the request travels. Private: it is the target.
+// What the client keeps while the request travels. Private: it holds the target.
 struct CellQueryState {
-  RowVector unit_features;
-  CellQueryOptions options;
+  CellTarget target;
   Guarantee guarantee;
 };
 
 struct PreparedCellQuery {
   v1::RetrieveCellsRequest request;  // all that leaves the machine; sending it again costs nothing
   CellQueryState state;
-};
-
-struct CellQueryResult {
-  // Nearest to the target first, by squared distances to what the codes decode to, in the space of
-  // unit features.
-  std::vector<QueryMatch> matches;
-  int64_t candidates = 0;  // items that came back
-  uint64_t items_version = 0;
 };
 
 // One collection with cells, ready for private queries. Lives on the client; immutable and
@@ -65,10 +56,9 @@ class CellClient {
                                             const CellQueryOptions& options, Ledger& ledger,
                                             BitSource& bits) const;
 
-  // The k nearest of what came back. DATA_LOSS naming message and field: malformed, or more than
-  // was asked for; the same whatever the target is.
+  // The k nearest of what came back. Errors: those of ReadCellAnswer.
   absl::StatusOr<CellQueryResult> Finish(
-      const CellQueryState& state, const std::vector<v1::RetrieveCellsResponse>& response) const;
+      const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const;
 
  private:
   CellClient(std::string name, CellScheme scheme)

@@ -33,10 +33,7 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
 }
 
 absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
-  if (identity == parameters().extractor) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "extractor: the collection's features come from ", parameters().extractor,
-      ", but the query's from ", identity, "; features of different extractors do not compare"));
+  return privatemail::CheckExtractor(parameters(), identity);
 }
 
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,

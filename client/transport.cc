@@ -88,7 +88,10 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 
 absl::Status Transport::Explain(const absl::Status& status) const {
   // The server was reached, and says so of what is behind it.
-  if (absl::StartsWith(status.message(), "the store is unavailable")) return status;
+  if (absl::StartsWith(status.message(), "the store is unavailable") ||
+      absl::StartsWith(status.message(), "what answers for the cells")) {
+    return status;
+  }
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
@@ -106,16 +109,24 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   return status;
 }
 
-template <typename Message, typename Call>
-absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call) const {
+template <typename Message, typename Call, typename MakeAccept>
+absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept make_accept) const {
   std::vector<Message> messages;
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+  absl::Status refused;
+  const absl::Status read = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
     messages.clear();
+    const auto accept = make_accept();
     const auto reader = call(context);
     Message message;
-    while (reader->Read(&message)) messages.push_back(std::move(message));
+    while (refused.ok() && reader->Read(&message)) {
+      refused = accept(message);
+      messages.push_back(std::move(message));
+    }
+    if (!refused.ok()) context->TryCancel();
     return FromGrpc(reader->Finish());
-  })));
+  });
+  PM_RETURN_IF_ERROR(refused);
+  PM_RETURN_IF_ERROR(Explain(read));
   return messages;
 }
 
@@ -139,14 +150,15 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::GetAnchorsResponse>(
-      [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); });
+      [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
+      [] { return [](const v1::GetAnchorsResponse&) { return absl::OkStatus(); }; });
 }
 
 absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
-    const v1::RetrieveCellsRequest& request) const {
+    const v1::RetrieveCellsRequest& request, const std::function<AcceptCells()>& accept) const {
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::RetrieveCellsResponse>(
-      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); });
+      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); }, accept);
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {

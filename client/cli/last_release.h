@@ -3,19 +3,23 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 #define PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/transport.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::cli {
 
 // Exactly what was given to the network, and the public parameters it belongs to. Nothing here
-// names the slot, or says whether a server got it: it is kept before it is sent, and a sender whom
-// no answer reaches cannot know.
+// names the slot, or the cell that the target lies in, or says whether a server got it: it is kept
+// before it is sent, and a sender whom no answer reaches cannot know.
 struct LastRelease {
-  v1::RetrieveRequest request;
+  v1::RetrieveRequest request;  // empty where it was one for cells
   v1::GetCollectionResponse collection;
+  std::optional<v1::RetrieveCellsRequest> cells = std::nullopt;
 };
 
 // One file in the state folder, for its owner alone, replaced atomically: of processes that save at
@@ -23,6 +27,11 @@ struct LastRelease {
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last);
 // NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
+
+// Sends a request for cells of this collection; more than was asked for is not read to its end.
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+    const Transport& transport, const v1::GetCollectionResponse& collection,
+    const v1::RetrieveCellsRequest& request);
 
 }  // namespace privatemail::cli
 

@@ -57,4 +57,11 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   return absl::OkStatus();
 }
 
+absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity) {
+  if (identity == parameters.extractor) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "extractor: the collection's features come from ", parameters.extractor,
+      ", but the query's from ", identity, "; features of different extractors do not compare"));
+}
+
 }  // namespace privatemail

@@ -1,12 +1,13 @@
 // A collection as a client gets it from a server that it need not believe.
-#ifndef PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_ANCHORS_H_
-#define PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_ANCHORS_H_
+#ifndef PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_
+#define PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/protocol/public_parameters.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -25,6 +26,10 @@ absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& c
 // DATA_LOSS: they do not have the published digest.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
 
+// FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
+// with.
+absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity);
+
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_ANCHORS_H_
+#endif  // PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_

@@ -14,7 +14,7 @@ namespace privatemail {
 
 // Of a row of length 1; little-endian.
 enum class CellCode {
-  // Every coordinate in IEEE half precision: 2 d bytes. Off by at most 2^-12 of itself (2^-25 where
+  // Every coordinate in IEEE half precision: 2 d bytes. Off by at most 2^-11 of itself (2^-25 where
   // that is more).
   kFloat16,
   // The largest coordinate m in magnitude as a float, then every one as a signed byte b for

@@ -11,8 +11,8 @@ namespace {
 
 absl::Status ValidateOne(const CellPartition& partition, const std::string& field,
                          int64_t anchors) {
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween(absl::StrCat(field, ".cells"), partition.cells, 2, anchors));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween(absl::StrCat(field, ".cells"), partition.cells, 2,
+                                         std::min(anchors, kMaxCells)));
   if (std::ssize(partition.cell_of_anchor) != anchors) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, ".cell_of_anchor must hold one cell for each of the ", anchors,

@@ -130,14 +130,14 @@ absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
                                                  " classes, but hold ", labels.size()));
 }
 
-absl::Status CheckCode(const std::vector<CellPartition>& partitions, bool has_code) {
-  if (partitions.empty() != has_code) return absl::OkStatus();
+}  // namespace
+
+absl::Status CheckCellCode(bool has_cells, bool has_code) {
+  if (has_cells == has_code) return absl::OkStatus();
   return absl::InvalidArgumentError(
       has_code ? "cell_code must not be given where there are no cells"
                : "cell_code must be given where there are cells, but is not");
 }
-
-}  // namespace
 
 std::string PublicParameters::ClassName(int64_t slot) const {
   return class_names.empty() ? absl::StrCat(slot_labels[slot]) : class_names[slot];
@@ -193,7 +193,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
   PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
-  PM_RETURN_IF_ERROR(CheckCode(cell_partitions, cell_code.has_value()));
+  PM_RETURN_IF_ERROR(CheckCellCode(!cell_partitions.empty(), cell_code.has_value()));
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
   parameters.feature_dim = anchors.features.cols();
@@ -306,7 +306,7 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
   }
   PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
   const bool has_code = proto.cell_code() != v1::CELL_CODE_UNSPECIFIED;
-  PM_RETURN_IF_ERROR(CheckCode(parameters.cell_partitions, has_code));
+  PM_RETURN_IF_ERROR(CheckCellCode(!parameters.cell_partitions.empty(), has_code));
   if (has_code) {
     PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
   }

@@ -50,6 +50,9 @@ struct PublicParameters {
   absl::StatusOr<int64_t> SlotOf(int32_t label) const;
 };
 
+// INVALID_ARGUMENT: cells without a code or a code without cells.
+absl::Status CheckCellCode(bool has_cells, bool has_code);
+
 // SHA-256 over each row's features as little-endian float32 and its label as little-endian int32.
 std::string DigestOf(const Anchors& anchors);
 

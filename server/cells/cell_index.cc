@@ -1,8 +1,12 @@
 #include "server/cells/cell_index.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <utility>
 
+#include "common/base/low_priority.h"
+#include "common/base/status_macros.h"
 #include "common/protocol/cell_code.h"
 #include "server/cells/cell_lists.h"
 #include "server/index/k_means.h"
@@ -14,11 +18,23 @@ namespace {
 constexpr double kMostComparedValues = 2e12;
 constexpr int64_t kFewestQueries = 1000;
 
-constexpr size_t kKeptLists = 4;
+// Of kept lists, for each item: about what its code takes.
+constexpr int64_t kKeptRowsPerItem = 32;
 
+constexpr int64_t kShortestList = 64;
+
+// In double: squares of small floats would vanish. Rows are no zeros.
 FloatMatrix UnitRows(FloatMatrix features) {
-  features.rowwise().normalize();
+  for (Eigen::Index row = 0; row < features.rows(); ++row) {
+    features.row(row) = features.row(row).cast<double>().normalized().cast<float>();
+  }
   return features;
+}
+
+// What is made, so that one list serves nearly equal lengths.
+int64_t LengthToMake(int64_t length, int64_t items) {
+  const auto power = std::bit_ceil(static_cast<uint64_t>(std::max(length, kShortestList)));
+  return std::min(static_cast<int64_t>(power), items);
 }
 
 // Every so manieth item: ids have no order that neighbours could have.
@@ -58,7 +74,8 @@ CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::st
     : gallery_(std::move(gallery)),
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
-      code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()) {}
+      code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
+      kept_(kKeptRowsPerItem * items()) {}
 
 std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
@@ -84,21 +101,35 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
                                                         Encode(*parameters.cell_code, items)));
 }
 
-std::shared_ptr<const CellIndex::Lists> CellIndex::ListsFor(size_t partition, double epsilon,
-                                                            int64_t length) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
-    return kept.partition == partition && kept.epsilon == epsilon && kept.length == length;
-  });
-  if (found != kept_.end()) {
-    std::rotate(found, found + 1, kept_.end());
-    return kept_.back().lists;
-  }
+double CellIndex::ListedEpsilon(double epsilon) {
+  constexpr double kSmallest = 1. / 16, kLargest = 32;
+  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
+}
+
+absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(
+    size_t partition, absl::Span<const uint32_t> cells, double epsilon, int64_t length,
+    absl::FunctionRef<bool()> cancelled) const {
   const Partition& of = partitions_[partition];
-  auto lists = std::make_shared<const Lists>(CellLists(of.demand, of.lie, epsilon, length));
-  if (kept_.size() == kKeptLists) kept_.erase(kept_.begin());
-  kept_.push_back({partition, epsilon, length, lists});
+  const double listed = ListedEpsilon(epsilon);
+  std::vector<KeptLists::List> lists;
+  for (const uint32_t cell : cells) {
+    const auto make = [&] {
+      std::vector<int64_t> rows;
+      AtLowPriority([&] {
+        rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items()));
+      });
+      return std::vector<int32_t>(rows.begin(), rows.end());
+    };
+    PM_ASSIGN_OR_RETURN(lists.emplace_back(),
+                        kept_.Get({partition, listed, cell}, length, cancelled, make));
+  }
   return lists;
+}
+
+int64_t CellIndex::MemoryOfLists(int64_t lists, int64_t length) const {
+  constexpr int64_t kMakingBytes = sizeof(float) + sizeof(int64_t);
+  return lists * LengthToMake(length, items()) * static_cast<int64_t>(sizeof(int32_t)) +
+         items() * kMakingBytes;
 }
 
 std::optional<int64_t> CellIndex::RowOf(const std::string& id) const {

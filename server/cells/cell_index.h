@@ -5,15 +5,18 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/protocol/public_parameters.h"
 #include "server/cells/demand.h"
 #include "server/cells/item_cells.h"
+#include "server/cells/kept_lists.h"
 #include "server/store/types.h"
 
 namespace privatemail {
@@ -22,13 +25,10 @@ namespace privatemail {
 // nothing of a searcher but what is asked for. Immutable but for what it keeps; thread-safe.
 class CellIndex {
  public:
-  // For each cell the rows that answer for it, most wanted first (CellLists).
-  using Lists = std::vector<std::vector<int64_t>>;
-
   // parameters with a code and at least one partition; anchors and gallery are theirs. Some of the
   // items serve as the queries that are known, more than a sample needs of none. Null when
-  // `stopped` became true meanwhile. O(sample n d) time; beside ids, labels and payloads the
-  // codes and 12 bytes a partition and row.
+  // `stopped` became true meanwhile. O(sample n d) time; beside ids, labels and payloads the codes,
+  // 12 bytes a partition and row, and the lists that are kept.
   static std::shared_ptr<const CellIndex> Make(const PublicParameters& parameters,
                                                const Anchors& anchors, Gallery gallery,
                                                const std::atomic<bool>& stopped);
@@ -37,9 +37,21 @@ class CellIndex {
   // Of the gallery.
   uint64_t items_version() const { return gallery_.version; }
 
-  // The lists of a partition for searchers who choose with this epsilon, `length` rows each (0 to
-  // items()). Kept for the next who asks for the same; the first waits, O(cells items).
-  std::shared_ptr<const Lists> ListsFor(size_t partition, double epsilon, int64_t length) const;
+  // Lists are made for a few epsilons, of which neighbours differ little in what they are worth:
+  // the nearest of those to a finite one.
+  static double ListedEpsilon(double epsilon);
+
+  // For each of the cells of a partition the rows that answer for it, most wanted first (CellList
+  // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.
+  // Kept for whoever asks for the same; otherwise made at low priority, one list at a time, O(n)
+  // each. CANCELLED: `cancelled` became true meanwhile.
+  absl::StatusOr<std::vector<KeptLists::List>> ListsFor(size_t partition,
+                                                        absl::Span<const uint32_t> cells,
+                                                        double epsilon, int64_t length,
+                                                        absl::FunctionRef<bool()> cancelled) const;
+
+  // Bytes that lists of this length take, and making one.
+  int64_t MemoryOfLists(int64_t lists, int64_t length) const;
 
   const std::string& IdOf(int64_t row) const { return gallery_.ids[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return gallery_.labels[static_cast<size_t>(row)]; }
@@ -57,12 +69,6 @@ class CellIndex {
     ItemCells lie;
     Demand demand;
   };
-  struct Kept {
-    size_t partition;
-    double epsilon;
-    int64_t length;
-    std::shared_ptr<const Lists> lists;
-  };
 
   CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes);
 
@@ -70,8 +76,7 @@ class CellIndex {
   std::vector<Partition> partitions_;
   std::string codes_;
   size_t code_bytes_;
-  mutable std::mutex mutex_;        // guards what follows
-  mutable std::vector<Kept> kept_;  // the last that were asked for, latest last
+  mutable KeptLists kept_;
 };
 
 }  // namespace privatemail

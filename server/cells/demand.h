@@ -4,8 +4,6 @@
 // searcher asks for cells, chosen by a differentially private mechanism over their numbers alone
 // (PRIVACY.md section 5); which items answer for a cell is the server's affair, and costs no
 // privacy. Knows the gallery, nothing of a searcher.
-//
-// So far the evaluation alone asks for cells; the daemon does not serve them.
 #ifndef PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
 #define PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
 

@@ -8,8 +8,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
-#include "server/cells/partition_anchors.h"
 #include "server/engine/publish.h"
 #include "server/store/uuid.h"
 
@@ -89,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
       const auto retriever = MakeRetriever(published, **std::move(embedding), index);
-      Install(retriever, deleted, entry.get());
+      Install(retriever, {collection.latest_version, deleted}, /*gone=*/{}, entry.get());
       catalog->MakeLater(entry);
     }
     catalog->entries_.emplace(published.name, entry);
@@ -130,11 +128,10 @@ std::vector<CollectionView> Catalog::List() const {
 absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
   PM_RETURN_IF_ERROR(CheckName(collection.name));
   PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
-  std::vector<CellPartition> partitions;
-  if (!collection.cells.empty()) {
-    PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", collection.anchors.features));
-    PM_ASSIGN_OR_RETURN(partitions, PartitionAnchors(units.cast<float>(), collection.cells));
-  }
+  PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
+  if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
+  PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
+                      PartitionInto(collection.cells, collection.anchors));
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
@@ -179,8 +176,9 @@ void Catalog::SetItems(uint64_t items, uint64_t latest_version, Entry* entry) {
 void Catalog::Hide(absl::Span<const std::string> ids, Entry* entry) {
   CollectionView& view = entry->view;
   if (view.retriever != nullptr) view.hidden = HideAlso(*view.retriever, ids, view.hidden);
-  if (view.cells != nullptr)
+  if (view.cells != nullptr) {
     view.hidden_in_cells = HideAlso(*view.cells, ids, view.hidden_in_cells);
+  }
 }
 
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,

@@ -61,9 +61,14 @@ struct CollectionView {
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
 
+  // FAILED_PRECONDITION: the collection has no cells.
+  absl::Status CheckHasCells() const;
   // What answers for cells. FAILED_PRECONDITION: the collection has none, or is not built.
   // UNAVAILABLE: it is being made, or why it could not be.
   absl::StatusOr<std::shared_ptr<const CellIndex>> Cells() const;
+  // The same to be read: "ready: 8000 items", "being made", or why it could not be. Empty: the
+  // collection has none, or is not built.
+  std::string DescribeCells() const;
 };
 
 // What an operator says about a new collection; MakePublicParameters checks it.
@@ -73,8 +78,8 @@ struct NewCollection {
   Anchors anchors;
   std::vector<std::string> class_names;
   std::string extractor;
-  std::vector<int64_t> cells;  // a partition of the anchors into so many, each
-  std::optional<CellCode> cell_code;
+  std::vector<int64_t> cells = {};  // a partition of the anchors into so many, each
+  std::optional<CellCode> cell_code = std::nullopt;
 };
 
 // Thread-safe. Looking a collection up waits for a map lookup at most: neither a build nor a write
@@ -108,7 +113,8 @@ class Catalog {
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
   std::vector<CollectionView> List() const;  // by name
 
-  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS.
+  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS. With cells it takes a k-means of the anchors
+  // for each partition.
   absl::StatusOr<CollectionView> Create(NewCollection collection);
 
   // A new collection with all items of a snapshot, or nothing. It keeps the snapshot's UUID unless
@@ -176,6 +182,12 @@ class Catalog {
     bool deleted = false;   // for those who still hold the entry
   };
 
+  // What of the cells that answer an embedding shows to be deleted.
+  struct Gone {
+    std::shared_ptr<const CellIndex> cells;  // null: none answer
+    std::vector<std::string> ids;            // of it
+  };
+
   Catalog(std::unique_ptr<Store> store, std::string directory)
       : store_(std::move(store)), directory_(std::move(directory)) {}
 
@@ -194,9 +206,9 @@ class Catalog {
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
   static void Hide(absl::Span<const std::string> ids, Entry* entry);
   // Lets a retriever answer unless a later one does already; `deleted` are those ids that the store
-  // knows to be deleted since.
-  static void Install(std::shared_ptr<const Retriever> retriever,
-                      absl::Span<const std::string> deleted, Entry* entry);
+  // knows to be deleted since, and a version of the collection that none of them is later than.
+  static void Install(std::shared_ptr<const Retriever> retriever, const Deletion& deleted,
+                      const Gone& gone, Entry* entry);
   static void EndLoad(Entry* entry);
   // What the entry's retriever can do without at first: an approximate index, and what answers for
   // cells.
@@ -210,8 +222,17 @@ class Catalog {
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
                                         int64_t memory);
 
-  // What answers for the cells of an entry, from what is stored now.
+  // What answers for the cells of an entry, from what is stored now; throws nothing.
   void MakeCells(Entry* entry, const std::atomic<bool>& stopped);
+  bool BeginCells(Entry* entry);  // whether there is something to be made
+  absl::Status LoadCells(Entry* entry, const std::atomic<bool>& stopped);
+  // False: another retriever came meanwhile; to be called again.
+  bool InstallCells(const std::shared_ptr<const CellIndex>& made, Entry* entry);
+  // Before a retriever is installed, without mutex_.
+  Gone FindGone(const Retriever& retriever, const Entry& entry) const;
+  // A version that is no earlier than anything the store has told of the collection so far; 0 where
+  // it has no cells.
+  absl::StatusOr<uint64_t> VersionNow(const PublishedCollection& published) const;
 
   // Takes over what other daemons have changed: collections, embeddings, deletions, counts.
   absl::Status Refresh();

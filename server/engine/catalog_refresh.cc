@@ -102,10 +102,12 @@ absl::Status Catalog::AdoptEmbedding(const std::shared_ptr<Entry>& entry) {
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, **std::move(embedding), index_options());
+  const Gone gone = FindGone(*retriever, *entry);
+  PM_ASSIGN_OR_RETURN(const uint64_t told, VersionNow(published));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
-  Install(retriever, deleted, entry.get());
+  Install(retriever, {told, deleted}, gone, entry.get());
   MakeLater(entry);
   return absl::OkStatus();
 }

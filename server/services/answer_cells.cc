@@ -1,7 +1,6 @@
 #include "server/services/answer_cells.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,35 +40,67 @@ absl::Status Check(const v1::RetrieveCellsRequest& request, const PublicParamete
                                                  request.items()));
 }
 
-// Lists are kept for a few epsilons, of which neighbours differ little in what they are worth.
-double Rounded(double epsilon) {
-  constexpr double kSmallest = 1. / 16, kLargest = 32;
-  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
-}
-
-std::vector<int64_t> RowsThatAnswer(const CellIndex& index,
-                                    const v1::RetrieveCellsRequest& request) {
+// How many rows of each cell's list.
+int64_t RowsOfEachCell(const v1::RetrieveCellsRequest& request, int64_t items) {
   const int64_t asked = request.cells_size();
-  const int64_t length = std::min((request.items() + asked - 1) / asked, index.items());
-  const auto lists = index.ListsFor(request.partition(), Rounded(request.epsilon()), length);
-  std::vector<int64_t> rows;
-  std::vector<bool> taken(static_cast<size_t>(index.items()));
-  for (const uint32_t cell : request.cells()) {
-    for (const int64_t row : (*lists)[cell]) {
-      if (taken[static_cast<size_t>(row)]) continue;
-      taken[static_cast<size_t>(row)] = true;
-      rows.push_back(row);
-    }
-  }
-  return rows;
+  return std::min((request.items() + asked - 1) / asked, items);
 }
 
-absl::Status Send(const v1::RetrieveCellsResponse& message, Call& call,
-                  MessageWriter<v1::RetrieveCellsResponse>& writer) {
+// The lists, and whether each item was taken.
+absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest& request,
+                         const Limits& limits) {
+  const int64_t length = RowsOfEachCell(request, index.items());
+  const int64_t bytes = index.MemoryOfLists(request.cells_size(), length) + index.items() / 8;
+  return CheckLimit("memory of this request in bytes", bytes, limits.max_request_memory,
+                    "max_request_memory");
+}
+
+absl::Status WriteTo(const v1::RetrieveCellsResponse& message, Call& call,
+                     MessageWriter<v1::RetrieveCellsResponse>& writer) {
   call.AddRows(static_cast<uint64_t>(message.ids_size()));
   if (writer.Write(message)) return absl::OkStatus();
   PM_RETURN_IF_ERROR(call.StreamStatus());
   return absl::CancelledError("the caller stopped reading");
+}
+
+// Gathers items into messages that are worth sending.
+class ItemWriter {
+ public:
+  ItemWriter(const CellIndex& index, bool with_payloads, Call& call,
+             MessageWriter<v1::RetrieveCellsResponse>& writer)
+      : index_(index), with_payloads_(with_payloads), call_(call), writer_(writer) {}
+
+  absl::Status Add(int64_t row) {
+    message_.add_ids(index_.IdOf(row));
+    message_.add_labels(index_.LabelOf(row));
+    absl::StrAppend(message_.mutable_codes(), index_.CodeOf(row));
+    bytes_ += index_.IdOf(row).size() + index_.CodeOf(row).size();
+    if (with_payloads_) {
+      message_.add_payloads(index_.PayloadOf(row));
+      bytes_ += index_.PayloadOf(row).size();
+    }
+    return bytes_ < kChunkBytes ? absl::OkStatus() : Send();
+  }
+
+  absl::Status Send() {
+    message_.set_items_version(index_.items_version());
+    PM_RETURN_IF_ERROR(WriteTo(message_, call_, writer_));
+    message_.Clear();
+    bytes_ = 0;
+    return absl::OkStatus();
+  }
+
+ private:
+  const CellIndex& index_;
+  const bool with_payloads_;
+  Call& call_;
+  MessageWriter<v1::RetrieveCellsResponse>& writer_;
+  v1::RetrieveCellsResponse message_;
+  size_t bytes_ = 0;
+};
+
+bool IsHidden(const HiddenRows* hidden, int64_t row) {
+  return hidden != nullptr && hidden->hidden[static_cast<size_t>(row)];
 }
 
 }  // namespace
@@ -78,30 +109,27 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
                             Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindMatching(catalog, request.collection(), request.fingerprint()));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  PM_RETURN_IF_ERROR(view.CheckHasCells());
   PM_RETURN_IF_ERROR(Check(request, view.published->parameters));
-  const HiddenRows* hidden = view.hidden_in_cells.get();
-  v1::RetrieveCellsResponse message;
-  size_t bytes = 0;
-  for (const int64_t row : RowsThatAnswer(*index, request)) {
-    if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
-    message.add_ids(index->IdOf(row));
-    message.add_labels(index->LabelOf(row));
-    absl::StrAppend(message.mutable_codes(), index->CodeOf(row));
-    bytes += index->IdOf(row).size() + index->CodeOf(row).size();
-    if (request.with_payloads()) {
-      message.add_payloads(index->PayloadOf(row));
-      bytes += index->PayloadOf(row).size();
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
+  const int64_t length = RowsOfEachCell(request, index->items());
+  PM_ASSIGN_OR_RETURN(const std::vector<KeptLists::List> lists,
+                      index->ListsFor(request.partition(), request.cells(), request.epsilon(),
+                                      length, [&call] { return call.Cancelled(); }));
+  ItemWriter items(*index, request.with_payloads(), call, writer);
+  std::vector<bool> taken(static_cast<size_t>(index->items()));
+  for (const KeptLists::List& list : lists) {
+    for (int64_t i = 0; i < length; ++i) {
+      const int32_t row = (*list)[static_cast<size_t>(i)];
+      if (taken[static_cast<size_t>(row)]) continue;
+      taken[static_cast<size_t>(row)] = true;
+      if (IsHidden(view.hidden_in_cells.get(), row)) continue;
+      PM_RETURN_IF_ERROR(items.Add(row));
     }
-    if (bytes < kChunkBytes) continue;
-    message.set_items_version(index->items_version());
-    PM_RETURN_IF_ERROR(Send(message, call, writer));
-    message.Clear();
-    bytes = 0;
   }
   // Also where no item is left: the caller sees that it has been answered.
-  message.set_items_version(index->items_version());
-  return Send(message, call, writer);
+  return items.Send();
 }
 
 }  // namespace privatemail

@@ -49,6 +49,8 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   }
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());
+  proto->set_cells(view.DescribeCells());
+  proto->set_cells_ready(view.Cells().ok());
 }
 
 }  // namespace privatemail
