@@ -18,9 +18,8 @@ std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
   const auto charged = std::count_if(attempts.begin(), attempts.end(), FailedAndCharged);
   if (charged == 0) return "";
   const auto first = std::find_if(attempts.begin(), attempts.end(), FailedAndCharged);
-  const std::string cost =
-      absl::StrCat("; epsilon ", (*first)->epsilon, " was spent for ",
-                   charged == 1 ? "it" : absl::StrCat("each of ", charged));
+  const std::string cost = absl::StrCat("; epsilon ", (*first)->epsilon, " was spent for ",
+                                        charged == 1 ? "it" : absl::StrCat("each of ", charged));
   const Attempt* last = attempts.back();
   if (!Failed(last) || !last->kept) return cost;
   return absl::StrCat(cost, "; `", resend, "` sends the ",

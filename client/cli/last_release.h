@@ -5,10 +5,8 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/transport.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::cli {
@@ -27,11 +25,6 @@ struct LastRelease {
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last);
 // NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
-
-// Sends a request for cells of this collection; more than was asked for is not read to its end.
-absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
-    const Transport& transport, const v1::GetCollectionResponse& collection,
-    const v1::RetrieveCellsRequest& request);
 
 }  // namespace privatemail::cli
 

@@ -79,8 +79,8 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
 absl::Status Send(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
   const v1::RetrieveCellsRequest& request = outcome->prepared.request;
-  PM_RETURN_IF_ERROR(SaveLastRelease(
-      context.state_folder, {.request = {}, .collection = collection, .cells = request}));
+  PM_RETURN_IF_ERROR(SaveLastRelease(context.state_folder,
+                                     {.request = {}, .collection = collection, .cells = request}));
   outcome->kept = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
@@ -134,6 +134,17 @@ void Finish(const CellClient& client, CellsOutcome* outcome) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+    const Transport& transport, const v1::GetCollectionResponse& collection,
+    const v1::RetrieveCellsRequest& request) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
+  PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
+  return transport.RetrieveCells(request, [&] {
+    return [limit = CellAnswerLimit(parameters, request)](
+               const v1::RetrieveCellsResponse& message) mutable { return limit.Add(message); };
+  });
+}
+
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
       ->add_option("--partition", options->partition,
@@ -156,10 +167,9 @@ void PrintMatches(const CellQueryResult& result, const PublicParameters& paramet
   for (size_t i = 0; i < result.matches.size(); ++i) {
     const QueryMatch& match = result.matches[i];
     const auto slot = parameters.SlotOf(match.label);  // ReadCellAnswer let it pass
-    std::cout << absl::StreamFormat("%4d  %s   %s, squared distance %.4f\n", i + 1,
-                                    Printable(match.id),
-                                    slot.ok() ? Printable(parameters.ClassName(*slot)) : "?",
-                                    match.squared_distance);
+    std::cout << absl::StreamFormat(
+        "%4d  %s   %s, squared distance %.4f\n", i + 1, Printable(match.id),
+        slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", match.squared_distance);
     if (match.payload.empty()) continue;
     std::cout << "        " << Printable(Line(nlohmann::json::parse(match.payload))) << "\n";
   }
@@ -184,8 +194,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   for (const std::string& warning : warnings) Warn(warning);
 
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
-      targets,
-      [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
+      targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
       [&](CellsOutcome* outcome) { return Send(context, transport, collection, outcome); });
   for (CellsOutcome& outcome : outcomes) {
     Finish(client, &outcome);
@@ -193,8 +202,8 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
     Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, client.parameters()); });
   }
   return FailureOf(AttemptsOf(outcomes), targets.size(),
-                   "privatemail resend` with the same target: `privatemail resend --vectors FILE "
-                   "--row I");
+                   query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"
+                                                : "privatemail resend --image FILE");
 }
 
 }  // namespace privatemail::cli

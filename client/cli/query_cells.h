@@ -3,13 +3,15 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/cell_client.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
+#include "client/transport.h"
 
 namespace privatemail::cli {
 
@@ -36,6 +38,11 @@ struct CellsQuery {
 // Asks for each target in turn. What can fail on this machine, or is known to fail on the server,
 // fails before the first charge.
 absl::Status QueryCells(const Context& context, const CellsQuery& query);
+
+// Sends a request for cells of this collection; more than was asked for is not read to its end.
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+    const Transport& transport, const v1::GetCollectionResponse& collection,
+    const v1::RetrieveCellsRequest& request);
 
 // Matches as both `query` and `resend` print them.
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters);
