@@ -28,9 +28,8 @@ struct Published {
       anchors.labels.push_back(i % 5);
       partition.cell_of_anchor.push_back(i % 10);
     }
-    const PublicParameters parameters =
-        *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition},
-                              CellCode::kFloat16);
+    const PublicParameters parameters = *MakePublicParameters(
+        kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition}, CellCode::kFloat16);
     ToProto(parameters, collection.mutable_parameters());
     collection.set_fingerprint(Fingerprint(parameters));
     collection.set_name("things");

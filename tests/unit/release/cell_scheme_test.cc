@@ -73,11 +73,10 @@ TEST(CellScheme, CellsAreNearByTheDistanceOfTheirMeanAnchor) {
 TEST(CellScheme, ReleasesAPureGuaranteeThatTheLedgerPaysFor) {
   const FundedLedger funded;
   SeededBits bits(1);
-  ASSERT_OK_AND_ASSIGN(
-      const CellRelease release,
-      SomeScheme().Release(NormalRows(1, kDim, 7),
-                           {.partition = 0, .ask = 3, .focus = 2, .epsilon = 1.5}, *funded.ledger,
-                           bits));
+  ASSERT_OK_AND_ASSIGN(const CellRelease release,
+                       SomeScheme().Release(NormalRows(1, kDim, 7),
+                                            {.partition = 0, .ask = 3, .focus = 2, .epsilon = 1.5},
+                                            *funded.ledger, bits));
   EXPECT_EQ(release.cells.size(), 3u);
   EXPECT_TRUE(std::is_sorted(release.cells.begin(), release.cells.end()));
   EXPECT_EQ(release.guarantee.epsilon, 1.5);
@@ -128,9 +127,8 @@ TEST(CellScheme, WhatIsRefusedCostsNothingAndDrawsNothing) {
               FailsWith(kInvalid, "query"));
   EXPECT_THAT(scheme.Release(good.head(3), {.epsilon = 1}, *funded.ledger, bits),
               FailsWith(kInvalid, "query has the wrong dimension: expected 6, got 3"));
-  EXPECT_THAT(
-      scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1}, *funded.ledger, bits),
-      FailsWith(kInvalid, "query"));
+  EXPECT_THAT(scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1}, *funded.ledger, bits),
+              FailsWith(kInvalid, "query"));
   EXPECT_EQ(SpentIn(funded), 0);
   // More than is left.
   EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, *funded.ledger, bits),

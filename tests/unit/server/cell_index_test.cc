@@ -94,8 +94,7 @@ std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partiti
   const CellPartition& of = scene.parameters.cell_partitions[partition];
   const Matrix centroids = CellCentroids(of, UnitRows(scene.anchors.features).cast<double>());
   KnownQueries known;
-  const auto nearest =
-      NearestRows(items.cast<double>(), items.cast<double>(), Demand::kRanks + 1);
+  const auto nearest = NearestRows(items.cast<double>(), items.cast<double>(), Demand::kRanks + 1);
   ItemCells lie;
   for (Eigen::Index item = 0; item < items.rows(); ++item) {
     known.nearest.emplace_back();
@@ -166,8 +165,7 @@ TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
     EXPECT_EQ(index.RowOf("nobody"), std::nullopt);
     const FloatMatrix units = UnitRows(scene.gallery.features);
     for (const int64_t row : {0, 7, kItems - 1}) {
-      ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
-                           DecodeCodes(code, kDim, index.CodeOf(row)));
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix back, DecodeCodes(code, kDim, index.CodeOf(row)));
       EXPECT_LT((back - units.row(row)).cwiseAbs().maxCoeff(), 1. / 250);
     }
   }
@@ -208,10 +206,12 @@ class KeptListsTest : public ::testing::Test {
  protected:
   // How long the list is that comes for this wish.
   int64_t Ask(int64_t cell, int64_t length) {
-    const auto list = kept_.Get({0, 1, cell}, length, [] { return false; }, [&] {
-      ++made_;
-      return Numbers(static_cast<int>(length));
-    });
+    const auto list = kept_.Get(
+        {0, 1, cell}, length, [] { return false; },
+        [&] {
+          ++made_;
+          return Numbers(static_cast<int>(length));
+        });
     EXPECT_THAT(list, IsOk());
     return std::ssize(**list);
   }
@@ -252,11 +252,13 @@ TEST_F(KeptListsTest, ManyAskAtOnceAndEachGetsWhatItAskedFor) {
     callers.emplace_back([&, caller] {
       for (int i = 0; i < 200; ++i) {
         const int64_t length = 10 + (i * 7 + caller) % 40;
-        const auto list = kept_.Get({0, 1, i % 5}, length, [] { return false; }, [&] {
-          if (++making != 1) ++wrong;
-          --making;
-          return Numbers(static_cast<int>(length));
-        });
+        const auto list = kept_.Get(
+            {0, 1, i % 5}, length, [] { return false; },
+            [&] {
+              if (++making != 1) ++wrong;
+              --making;
+              return Numbers(static_cast<int>(length));
+            });
         if (!list.ok() || std::ssize(**list) < length) ++wrong;
       }
     });
