@@ -28,7 +28,8 @@ class CellIndex {
   // parameters with a code and at least one partition; anchors and gallery are theirs. Some of the
   // items serve as the queries that are known, more than a sample needs of none. Null when
   // `stopped` became true meanwhile. O(sample n d) time; beside ids, labels and payloads the codes,
-  // 12 bytes a partition and row, and the lists that are kept.
+  // for each partition 16 bytes a row and as many for each pair of a cell and an item that its
+  // known queries want, and the lists that are kept.
   static std::shared_ptr<const CellIndex> Make(const PublicParameters& parameters,
                                                const Anchors& anchors, Gallery gallery,
                                                const std::atomic<bool>& stopped);

@@ -1,6 +1,7 @@
 // What answers for the cells of a collection follows its items.
-#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "server/engine/publish.h"
@@ -119,6 +120,41 @@ TEST_F(CatalogCells, AnItemThatIsDeletedWhileTheyAreMadeDoesNotAnswer) {
     const auto view = catalog_->Find("birds");
     ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("other-" + std::to_string(i), 3, 1)}}), IsOk());
   }
+}
+
+TEST_F(CatalogCells, AnItemThatIsDeletedAfterItWasReadDoesNotAnswer) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  // The first is the build's, the second the cells'.
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) DeleteItems({"item-001"});
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  const CollectionView view = Ready(5);
+  EXPECT_EQ(view.cells->items(), 5) << "it was read";
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) throw std::bad_alloc();
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  for (int i = 0; i < 2000 && catalog_->Find("birds")->cells_problem.ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kUnavailable, "could not be made"));
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
+  catalog_.reset();
 }
 
 TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
