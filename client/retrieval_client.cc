@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/smlq.h"
@@ -12,27 +13,6 @@
 
 namespace privatemail {
 namespace {
-
-absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
-                                    int64_t columns) {
-  std::vector<FloatMatrix> parts;
-  Anchors anchors;
-  int64_t rows = 0;
-  for (const v1::GetAnchorsResponse& chunk : chunks) {
-    PM_ASSIGN_OR_RETURN(FloatMatrix part, FromProto("anchors", chunk.features()));
-    PM_RETURN_IF_ERROR(CheckColumns("anchors", columns, part.cols()));
-    rows += part.rows();
-    parts.push_back(std::move(part));
-    anchors.labels.insert(anchors.labels.end(), chunk.labels().begin(), chunk.labels().end());
-  }
-  anchors.features.resize(rows, columns);
-  int64_t row = 0;
-  for (const FloatMatrix& part : parts) {
-    anchors.features.middleRows(row, part.rows()) = part;
-    row += part.rows();
-  }
-  return anchors;
-}
 
 // Of an alignment that CheckAnswer let pass.
 Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
@@ -45,13 +25,7 @@ Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
 absl::StatusOr<RetrievalClient> RetrievalClient::Create(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
     const std::optional<Anchors>& dummies) {
-  if (collection.embedding_version() == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
-                                                      " is not built yet: run `privatemail build ",
-                                                      collection.name(), "`"));
-  }
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
-  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(parameters), collection.fingerprint()));
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, dummies));
@@ -59,10 +33,7 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
 }
 
 absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
-  if (identity == parameters().extractor) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "extractor: the collection's features come from ", parameters().extractor,
-      ", but the query's from ", identity, "; features of different extractors do not compare"));
+  return privatemail::CheckExtractor(parameters(), identity);
 }
 
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,

@@ -88,7 +88,10 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 
 absl::Status Transport::Explain(const absl::Status& status) const {
   // The server was reached, and says so of what is behind it.
-  if (absl::StartsWith(status.message(), "the store is unavailable")) return status;
+  if (absl::StartsWith(status.message(), "the store is unavailable") ||
+      absl::StartsWith(status.message(), "what answers for the cells")) {
+    return status;
+  }
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
@@ -104,6 +107,27 @@ absl::Status Transport::Explain(const absl::Status& status) const {
                                                     absl::FormatDuration(options_.deadline)));
   }
   return status;
+}
+
+template <typename Message, typename Call, typename MakeAccept>
+absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept make_accept) const {
+  std::vector<Message> messages;
+  absl::Status refused;
+  const absl::Status read = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+    messages.clear();
+    const auto accept = make_accept();
+    const auto reader = call(context);
+    Message message;
+    while (refused.ok() && reader->Read(&message)) {
+      refused = accept(message);
+      messages.push_back(std::move(message));
+    }
+    if (!refused.ok()) context->TryCancel();
+    return FromGrpc(reader->Finish());
+  });
+  PM_RETURN_IF_ERROR(refused);
+  PM_RETURN_IF_ERROR(Explain(read));
+  return messages;
 }
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
@@ -125,15 +149,16 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   request.set_collection(name);
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  std::vector<v1::GetAnchorsResponse> chunks;
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
-    chunks.clear();
-    const auto reader = stub->GetAnchors(context, request);
-    v1::GetAnchorsResponse chunk;
-    while (reader->Read(&chunk)) chunks.push_back(std::move(chunk));
-    return FromGrpc(reader->Finish());
-  })));
-  return chunks;
+  return ReadAll<v1::GetAnchorsResponse>(
+      [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
+      [] { return [](const v1::GetAnchorsResponse&) { return absl::OkStatus(); }; });
+}
+
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
+    const v1::RetrieveCellsRequest& request, const std::function<AcceptCells()>& accept) const {
+  const auto stub = v1::RetrievalService::NewStub(channel_);
+  return ReadAll<v1::RetrieveCellsResponse>(
+      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); }, accept);
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/audit/baseline_attacks.h"
+#include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
 #include "client/cli/command.h"
@@ -24,6 +25,7 @@ struct AuditOptions {
   audit::Options run;
 };
 
+constexpr char kCells[] = "cells";
 constexpr double kDelta = 1e-5;  // where none is given and a mechanism takes one
 
 std::string BaselineNames() {
@@ -42,6 +44,10 @@ absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double 
   if (const auto* step = audit::BaselineStepFromName(options.mechanism)) {
     PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, step->takes_delta));
     return step->attack({.epsilon = options.epsilon, .delta = delta});
+  }
+  if (options.mechanism == kCells) {
+    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, /*takes_delta=*/false));
+    return audit::AttackCells(options.epsilon);
   }
   PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
   PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, TraitsOf(kind).TakesDelta()));
@@ -67,6 +73,7 @@ absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
   for (const PrivacyCost& cost : audit::AuditedJointCosts(options.epsilon, delta)) {
     subjects.push_back([cost] { return audit::AttackJointRelease(cost); });
   }
+  subjects.push_back([=] { return audit::AttackCells(options.epsilon); });
   for (const audit::BaselineStep& step : audit::BaselineSteps()) {
     subjects.push_back([=] { return step.attack({.epsilon = options.epsilon, .delta = delta}); });
   }
@@ -123,11 +130,14 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                  "Attack our own releases: what they certainly cost, beside the "
                                  "claim; exit 1 when it is more");
   CLI::App* what = command->add_option_group("what", "One of the two");
-  what->add_option(
-      "--mechanism", options->mechanism,
-      absl::StrCat(MechanismNames(), "; or a baseline of the evaluation: ", BaselineNames()));
-  what->add_flag("--all", options->all,
-                 "Every mechanism, by itself and in the joint release, and every baseline's noise");
+  what->add_option("--mechanism", options->mechanism,
+                   absl::StrCat(MechanismNames(),
+                                "; cells: the choice of cells; or a baseline of the evaluation: ",
+                                BaselineNames()));
+  what->add_flag(
+      "--all", options->all,
+      "Every mechanism, by itself and in the joint release, the choice of cells, and every "
+      "baseline's noise");
   what->require_option(1);
   command
       ->add_option("--epsilon", options->epsilon,

@@ -1,13 +1,18 @@
 #include <cmath>
 #include <iostream>
+#include <map>
+#include <optional>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/inputs.h"
 #include "client/cli/names.h"
+#include "client/cli/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/usual_alpha.h"
 #include "common/protocol/codec.h"
@@ -15,6 +20,10 @@
 
 namespace privatemail::cli {
 namespace {
+
+// Short names of codes; none: not given.
+const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
+    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}};
 
 struct CreateOptions {
   std::string name;
@@ -25,7 +34,24 @@ struct CreateOptions {
   ExtractorOptions extractor;
   EmbeddingSettings settings;
   bool alpha_given = false;
+  std::vector<int64_t> cells;
+  std::optional<CellCode> cell_code;
 };
+
+std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
+  std::vector<uint32_t> counts;
+  for (const v1::CellPartition& partition : p.cell_partitions())
+    counts.push_back(partition.cells());
+  return counts;
+}
+
+// "float16"; empty where there are no cells.
+std::string CodeName(v1::CellCode code) {
+  for (const auto& [name, known] : kCellCodeNames) {
+    if (ToProto(*known) == code) return name;
+  }
+  return "";
+}
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
@@ -49,6 +75,10 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"steps", p.settings().steps()},
       {"start_stddev", p.settings().start_stddev()},
       {"normalise", p.settings().normalise()},
+      {"cells", CellCounts(p)},
+      {"cell_code", CodeName(p.cell_code())},
+      {"cells_state", c.cells()},
+      {"cells_ready", c.cells_ready()},
       {"extractor", p.extractor()},
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
 }
@@ -73,6 +103,10 @@ void Print(const v1::GetCollectionResponse& c) {
             << v1::LabelGraph_Name(s.label_graph()) << ", alpha " << s.alpha() << "; "
             << Counted(s.steps(), "step") << ", start stddev " << s.start_stddev()
             << (s.normalise() ? "" : ", not normalised") << "\n";
+  if (p.cell_partitions().empty()) return;
+  std::cout << "  cells " << absl::StrJoin(CellCounts(p), ", ") << ", items as "
+            << CodeName(p.cell_code()) << " for whoever may search"
+            << (c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells()))) << "\n";
 }
 
 absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
@@ -124,6 +158,20 @@ absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest* request) {
+  if (options.cells.empty() == options.cell_code.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("give --cells and --cell-code together, but --",
+                                                   options.cells.empty() ? "cells" : "cell-code",
+                                                   " is missing"));
+  }
+  for (const int64_t count : options.cells) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", count, 2, kMaxCells));
+    request->add_cells(static_cast<uint32_t>(count));
+  }
+  if (options.cell_code) request->set_cell_code(ToProto(*options.cell_code));
+  return absl::OkStatus();
+}
+
 absl::Status Create(const Context& context, CreateOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   v1::CreateCollectionRequest request;
@@ -135,6 +183,7 @@ absl::Status Create(const Context& context, CreateOptions options) {
     options.settings.alpha = UsualAlpha(options.settings.label_graph, span);
   }
   ToProto(options.settings, request.mutable_settings());
+  PM_RETURN_IF_ERROR(FillCells(options, &request));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
@@ -220,6 +269,12 @@ void AddCreate(CLI::App& parent, Context& context) {
   create->add_flag_callback(
       "--no-normalise", [&s] { s.normalise = false; },
       "Do not scale the iterates to Frobenius norm sqrt(n)");
+  AddNumbers(create, "--cells", &options->cells,
+             "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
+             "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
+             "exact as --cell-code says: the items of any cells it asks for");
+  AddChoice(create, "--cell-code", &options->cell_code, kCellCodeNames,
+            "With --cells: how vectors leave (2 bytes a dimension, or 1 and 4 more)");
   create->callback([&context, options, alpha] {
     options->alpha_given = alpha->count() > 0;
     context.run = [&context, options] { return Create(context, *options); };

@@ -3,11 +3,13 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/last_release.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
 
@@ -40,9 +42,43 @@ void Print(const v1::RetrieveRequest& request, const PublicParameters& parameter
   }
 }
 
+void PrintCells(const v1::RetrieveCellsRequest& request, int64_t of) {
+  std::cout << "Prepared for the server, " << request.ByteSizeLong()
+            << " bytes and nothing else (kept before sending; whether they arrived is not known "
+               "here):\n"
+            << "  collection   " << Printable(request.collection()) << "\n  digest       "
+            << absl::BytesToHexString(request.fingerprint()) << "\n  partition    "
+            << request.partition() << ", of " << of << " cells\n  cells        "
+            << absl::StrJoin(request.cells(), ", ") << "\n  epsilon      " << request.epsilon()
+            << ", with which they were chosen\n  items        " << request.items()
+            << " in all\n  payloads     "
+            << (request.with_payloads() ? "for every item" : "for none") << "\n";
+}
+
+absl::Status ExplainCells(const Context& context, const v1::RetrieveCellsRequest& request,
+                          const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", request.partition(), 0,
+                                         std::ssize(parameters.cell_partitions) - 1));
+  const int64_t of = parameters.cell_partitions[request.partition()].cells;
+  Answer(context,
+         {{"collection", request.collection()},
+          {"digest", absl::BytesToHexString(request.fingerprint())},
+          {"scheme", "cells"},
+          {"partition", request.partition()},
+          {"of_cells", of},
+          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+          {"epsilon", request.epsilon()},
+          {"items", request.items()},
+          {"with_payloads", request.with_payloads()},
+          {"bytes", request.ByteSizeLong()}},
+         [&] { PrintCells(request, of); });
+  return absl::OkStatus();
+}
+
 absl::Status Explain(const Context& context) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  if (last.cells) return ExplainCells(context, *last.cells, parameters);
   PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
   nlohmann::json rows = nlohmann::json::array();
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
@@ -66,7 +102,8 @@ absl::Status Explain(const Context& context) {
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Context& context) {
-  AddCommand(app, "explain", "The last release as it was prepared for the server, row by row")
+  AddCommand(app, "explain",
+             "The last release as it was prepared for the server, row by row or cell by cell")
       ->callback([&context] { context.run = [&context] { return Explain(context); }; });
 }
 

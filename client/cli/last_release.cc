@@ -25,7 +25,8 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
   if (!file.ok()) return absl::UnavailableError(file.status().message());
   std::ostringstream bytes;
   if (!SerializeDelimitedToOstream(last.request, &bytes) ||
-      !SerializeDelimitedToOstream(last.collection, &bytes)) {
+      !SerializeDelimitedToOstream(last.collection, &bytes) ||
+      (last.cells && !SerializeDelimitedToOstream(*last.cells, &bytes))) {
     return absl::UnavailableError("last release: is too large to be kept");
   }
   return file->Commit(bytes.str());
@@ -38,10 +39,14 @@ absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
     return absl::NotFoundError(absl::StrCat(path, " is not there: nothing was released yet"));
   google::protobuf::io::IstreamInputStream bytes(&file);
   LastRelease last;
-  if (!ParseDelimitedFromZeroCopyStream(&last.request, &bytes, nullptr) ||
-      !ParseDelimitedFromZeroCopyStream(&last.collection, &bytes, nullptr)) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged"));
+  bool at_end = false;
+  bool whole = ParseDelimitedFromZeroCopyStream(&last.request, &bytes, nullptr) &&
+               ParseDelimitedFromZeroCopyStream(&last.collection, &bytes, nullptr);
+  if (whole && !ParseDelimitedFromZeroCopyStream(&last.cells.emplace(), &bytes, &at_end)) {
+    last.cells.reset();
+    whole = at_end;
   }
+  if (!whole) return absl::DataLossError(absl::StrCat(path, " is damaged"));
   return last;
 }
 

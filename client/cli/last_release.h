@@ -3,6 +3,7 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 #define PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,11 +12,12 @@
 namespace privatemail::cli {
 
 // Exactly what was given to the network, and the public parameters it belongs to. Nothing here
-// names the slot, or says whether a server got it: it is kept before it is sent, and a sender whom
-// no answer reaches cannot know.
+// names the slot, or the cell that the target lies in, or says whether a server got it: it is kept
+// before it is sent, and a sender whom no answer reaches cannot know.
 struct LastRelease {
-  v1::RetrieveRequest request;
+  v1::RetrieveRequest request;  // empty where it was one for cells
   v1::GetCollectionResponse collection;
+  std::optional<v1::RetrieveCellsRequest> cells = std::nullopt;
 };
 
 // One file in the state folder, for its owner alone, replaced atomically: of processes that save at

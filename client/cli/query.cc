@@ -2,14 +2,18 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/cli/attempt.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/last_release.h"
 #include "client/cli/local_gallery.h"
+#include "client/cli/names.h"
 #include "client/cli/private_file.h"
-#include "client/cli/query_failure.h"
+#include "client/cli/query_cells.h"
 #include "client/cli/query_outcome.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
@@ -25,8 +29,21 @@ constexpr char kFilterHelp[] =
     "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
     "epsilon; use only what does not depend on what you hold: ";
 
+enum class Scheme { kJoint, kCells };
+const std::map<std::string, Scheme> kSchemeNames = {{"joint", Scheme::kJoint},
+                                                    {"cells", Scheme::kCells}};
+
+// What the joint scheme alone has: slots, labels, noise, coordinates.
+constexpr const char* kJointFlags[] = {"--label",        "--labels",         "--delta",
+                                       "--mechanism",    "--radius",         "--private-iterations",
+                                       "--post-process", "--filter",         "--dummies",
+                                       "--dummy-labels", "--compare-images", "--report"};
+
 struct QueryCommandOptions {
   std::string name;
+  Scheme scheme = Scheme::kJoint;
+  std::string foreign;  // an option that was given and is the other scheme's; empty: none
+  CellsOptions cells;
   TargetOptions targets;
   QueryOptions query;
   std::optional<double> delta;
@@ -100,29 +117,6 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   return share.delta;
 }
 
-// All queries or none: what a batch cannot afford as a whole is refused before its first charge.
-absl::Status CheckAffordable(const QueryCommandOptions& options, const LedgerEntry& entry,
-                             size_t queries) {
-  if (!entry.granted.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no privacy budget is set for collection ", options.name,
-        "; set one with: privatemail budget set ", options.name, " --epsilon E --delta D"));
-  }
-  const PrivacyCost& cost = options.query.cost;
-  const auto count = static_cast<double>(queries);
-  PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
-  const Budget need{count * cost.epsilon, count * delta};
-  // The ledger has the last word, and the words for a single query. What a batch costs in mu is not
-  // known before its noise is.
-  if (queries == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("privacy budget exhausted: ", queries, " queries of epsilon ", cost.epsilon,
-                   " delta ", cost.delta, " need epsilon ", need.epsilon, " delta ", need.delta,
-                   ", left ", LeftOf(entry), "; nothing was spent"));
-}
-
 std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
                                        const v1::GetCollectionResponse& collection) {
   std::vector<std::string> warnings;
@@ -162,7 +156,14 @@ absl::Status Tell(const Context& context, const RetrievalClient& client,
   return absl::OkStatus();
 }
 
-absl::Status Query(const Context& context, QueryCommandOptions options) {
+absl::Status CheckScheme(const QueryCommandOptions& options) {
+  if (options.foreign.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.foreign, " is of no use with --scheme ",
+      options.scheme == Scheme::kCells ? "cells: expected none" : "joint: expected none"));
+}
+
+absl::Status QueryJoint(const Context& context, QueryCommandOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   PrivacyCost& cost = options.query.cost;
   PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options.mechanism));
@@ -181,7 +182,8 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
-  PM_RETURN_IF_ERROR(CheckAffordable(options, entry, targets.size()));
+  PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
+  PM_RETURN_IF_ERROR(CheckAffordable(options.name, entry, targets.size(), {cost.epsilon, delta}));
   const std::vector<std::string> warnings = WarningsAbout(options, collection);
   for (const std::string& warning : warnings) Warn(warning);
 
@@ -196,7 +198,26 @@ absl::Status Query(const Context& context, QueryCommandOptions options) {
   std::vector<QueryOutcome> outcomes = SendAll(client, keep, send, *ledger, targets, options.query);
   for (QueryOutcome& outcome : outcomes) Finish(client, &outcome);
   PM_RETURN_IF_ERROR(Tell(context, client, gallery, warnings, outcomes, report_file));
-  return FailureOf(outcomes, targets.size());
+  return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
+}
+
+absl::Status Query(const Context& context, const QueryCommandOptions& options) {
+  PM_RETURN_IF_ERROR(CheckScheme(options));
+  if (options.scheme == Scheme::kJoint) return QueryJoint(context, options);
+  return QueryCells(context, {.collection = options.name,
+                              .targets = options.targets,
+                              .cells = options.cells,
+                              .epsilon = options.query.cost.epsilon,
+                              .k = options.query.k,
+                              .with_payloads = options.query.with_payloads});
+}
+
+// The first of the flags that was given.
+std::string GivenOf(const CLI::App& command, absl::Span<const char* const> flags) {
+  for (const char* flag : flags) {
+    if (command.get_option(flag)->count() > 0) return flag;
+  }
+  return "";
 }
 
 }  // namespace
@@ -206,6 +227,10 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   CLI::App* query = AddCommand(
       app, "query", "The nearest items to what you hold, without telling the server what it is");
   query->add_option("NAME", options->name, "The collection")->required();
+  AddChoice(
+      query, "--scheme", &options->scheme, kSchemeNames,
+      "How it is hidden. joint: noise on an embedding, finds the class. cells: a noisy choice "
+      "of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &options->targets);
   query->add_option("-k", options->query.k, "Matches wanted")->capture_default_str();
   query->add_option("--epsilon", options->query.cost.epsilon, "Spent by each query")->required();
@@ -226,7 +251,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       ->add_option("--post-process", options->post_process,
                    "Where the iterations after the noise run: client or server")
       ->capture_default_str();
-  query->add_flag("--payloads", options->query.with_payloads, "Fetch payloads, for every slot");
+  query->add_flag("--payloads", options->query.with_payloads,
+                  "Fetch payloads, for every slot or item");
+  AddCellsOptions(query, &options->cells);
   query->add_option("--filter", options->filter, absl::StrCat(kFilterHelp, kFilterForm));
   query->add_option("--dummies", options->dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");
@@ -236,7 +263,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "The gallery's pictures on this machine, to show what a search without privacy finds");
   query->add_option("--report", options->report_file,
                     "Write an HTML report with pictures and plots");
-  query->callback([&context, options] {
+  query->callback([&context, options, query] {
+    options->foreign = options->scheme == Scheme::kCells ? GivenOf(*query, kJointFlags)
+                                                         : GivenOf(*query, kCellsFlags);
     context.run = [&context, options] { return Query(context, *options); };
   });
 }

@@ -16,11 +16,6 @@
 namespace privatemail::cli {
 namespace {
 
-double MillisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryOptions& options,
                      QueryOutcome* outcome) {
   SecureBits bits;
@@ -28,15 +23,10 @@ absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryO
   PM_ASSIGN_OR_RETURN(outcome->prepared,
                       client.Prepare(outcome->target.target, options, ledger, bits));
   outcome->release_ms = MillisecondsSince(start);
+  outcome->charged = true;
+  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
   PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(client.parameters().collection_uuid));
   return absl::OkStatus();
-}
-
-// It would meet the next query as well.
-bool EndsBatch(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
-         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status);
 }
 
 absl::Status Send(const KeepFn& keep, const SendFn& send, QueryOutcome* outcome) {
@@ -100,18 +90,15 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const KeepFn& k
                                   const SendFn& send, Ledger& ledger,
                                   const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options) {
-  std::vector<QueryOutcome> outcomes;
-  for (const NamedTarget& target : targets) {
-    QueryOutcome& outcome = outcomes.emplace_back();
-    outcome.target = target;
-    outcome.class_name =
-        client.parameters().ClassName(*client.parameters().SlotOf(target.target.label));
-    outcome.status = Release(client, ledger, options, &outcome);
-    if (!outcome.status.ok()) break;
-    outcome.status = Send(keep, send, &outcome);
-    if (EndsBatch(outcome.status)) break;
-  }
-  return outcomes;
+  return SendAll<QueryOutcome>(
+      targets,
+      [&](QueryOutcome* outcome) {
+        const PublicParameters& parameters = client.parameters();
+        outcome->class_name =
+            parameters.ClassName(*parameters.SlotOf(outcome->target.target.label));
+        return Release(client, ledger, options, outcome);
+      },
+      [&](QueryOutcome* outcome) { return Send(keep, send, outcome); });
 }
 
 void Finish(const RetrievalClient& client, QueryOutcome* outcome) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/attempt.h"
 #include "client/cli/local_gallery.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
@@ -18,33 +19,20 @@
 
 namespace privatemail::cli {
 
-struct QueryOutcome {
-  NamedTarget target;
+struct QueryOutcome : Attempt {
   std::string class_name;
   PreparedQuery prepared;
-  LedgerEntry ledger;  // after the charge
   v1::RetrieveResponse response;
-  QueryResult result;   // once finished
-  absl::Status status;  // the first thing that went wrong
-  bool kept = false;    // `resend` finds it, unless another was kept since
-  double release_ms = 0;
-  double round_trip_ms = 0;
+  QueryResult result;  // once finished
 
   double server_ms() const { return response.server_seconds() * 1e3; }
   double network_ms() const;
-  bool charged() const { return prepared.request.has_release(); }
 };
 
 // Keeps what is about to leave, for `explain` and `resend`.
 using KeepFn = std::function<absl::Status(const v1::RetrieveRequest&)>;
 
-// Charges, releases, keeps and sends each target, and looks at no answer: a client that stopped, or
-// took its time, over an answer would tell the server by its next request what the answer had
-// spoilt. Only where there is no answer does it end, with the failure as the last outcome, before
-// the rest of the budget is spent for nothing: when a query cannot be prepared or kept, the server
-// not be reached, or when it refuses what it would refuse of the next one, too (a limit, the key,
-// the state of the collection). That depends on the status alone, which the server chose without
-// knowing any slot and would have chosen for every slot, so that ending tells it nothing.
+// SendAll of attempt.h for the joint scheme: charges, releases, keeps and sends each target.
 std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const KeepFn& keep,
                                   const SendFn& send, Ledger& ledger,
                                   const std::vector<NamedTarget>& targets,

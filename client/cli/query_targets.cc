@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/numbers.h"
+#include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -77,9 +78,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
-                                                    const RetrievalClient& client) {
+                                                    const PublicParameters& parameters) {
   PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
-  PM_RETURN_IF_ERROR(client.CheckExtractor(extractor->identity()));
+  PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
   std::vector<NamedTarget> targets;
   for (const std::string& path : options.images) {
     NamedTarget target{.name = path, .image = path, .target = {}};
@@ -111,25 +112,33 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
       absl::StrCat("--", slot.status().message(), "; its classes are ", SomeClasses(parameters)));
 }
 
-void AddTargetOptions(CLI::App* command, TargetOptions* options) {
+void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file, "File that holds the query vectors");
   AddNumbers(command, "--row,--rows", &options->rows,
              "Rows of --vectors to ask for, each a query of its own");
   command->add_option("--image", options->images, "Picture to ask for; may be repeated");
+  AddExtractorOptions(command, &options->extractor);
+}
+
+void AddTargetOptions(CLI::App* command, TargetOptions* options) {
+  AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
       "Class of the query, number or name; one for all or one each; guessed from the anchors if "
       "absent. Told to nobody, but not hidden by the mechanisms of Inference Privacy either");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
-  AddExtractorOptions(command, &options->extractor);
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
+                                                      const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
+  return options.images.empty() ? ReadRows(options, parameters.feature_dim)
+                                : ReadImages(options, parameters);
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const RetrievalClient& client) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
-                      options.images.empty() ? ReadRows(options, client.parameters().feature_dim)
-                                             : ReadImages(options, client));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
   if (options.labels.size() > 1 && options.labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--label must be given once, or once for each of the ", targets.size(),

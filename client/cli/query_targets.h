@@ -33,7 +33,13 @@ struct NamedTarget {
 // What --label says: a class's number or name. INVALID_ARGUMENT listing classes for anything else.
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
+// Those that say what is asked for, without its label.
+void AddFeatureOptions(CLI::App* command, TargetOptions* options);
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
+
+// Targets without labels. Errors as ReadTargets.
+absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
+                                                      const PublicParameters& parameters);
 
 // INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the
 // collection's.

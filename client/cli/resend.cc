@@ -3,20 +3,33 @@
 
 #include "client/cli/command.h"
 #include "client/cli/last_release.h"
+#include "client/cli/query_cells.h"
 #include "client/cli/query_outcome.h"
 #include "client/cli/query_targets.h"
 #include "client/retrieval_client.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
 
 namespace privatemail::cli {
 namespace {
 
+struct ResendOptions {
+  std::string label;
+  TargetOptions target;
+  int64_t k = 8;
+};
+
+bool NamesATarget(const TargetOptions& target) {
+  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty();
+}
+
 // The same bytes tell the server nothing new, so nothing is charged. Which slot is read is decided
 // here, and the answer is checked for every slot alike.
-absl::Status Resend(const Context& context, const std::string& label_text) {
-  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+absl::Status ResendJoint(const Context& context, const LastRelease& last,
+                         const std::string& label_text) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const int32_t label, LabelFrom(label_text, parameters));
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(label));
@@ -44,16 +57,70 @@ absl::Status Resend(const Context& context, const std::string& label_text) {
   return absl::OkStatus();
 }
 
+// The same for cells. What is ranked by is given again: nothing that was kept names it.
+absl::Status ResendCells(const Context& context, const LastRelease& last,
+                         const ResendOptions& options) {
+  const v1::RetrieveCellsRequest& request = *last.cells;
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadFeatures(options.target, parameters));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("number of targets", std::ssize(targets), 1, 1));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
+  const Eigen::RowVectorXf& features = targets.front().target.features;
+  PM_ASSIGN_OR_RETURN(
+      const CellQueryResult result,
+      ReadCellAnswer(parameters, request,
+                     {.unit_features = features.cast<double>().normalized(), .k = options.k},
+                     response));
+  Answer(context,
+         {{"collection", request.collection()},
+          {"scheme", "cells"},
+          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+          {"matches", ToJson(result.matches)},
+          {"candidates", result.candidates},
+          {"spent", ToJson(Budget{})},
+          {"items_version", result.items_version}},
+         [&] {
+           std::cout << "collection " << Printable(request.collection()) << "\n";
+           PrintMatches(result, parameters);
+           std::cout << "  spent nothing: the bytes are those of the last release\n";
+         });
+  return absl::OkStatus();
+}
+
+absl::Status Resend(const Context& context, const ResendOptions& options) {
+  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  if (last.cells) {
+    if (options.label.empty()) return ResendCells(context, last, options);
+    return absl::InvalidArgumentError(
+        "--label is of no use: the last release asked for cells; give its target, with --vectors "
+        "and --row or with --image");
+  }
+  if (!NamesATarget(options.target)) {
+    if (!options.label.empty()) return ResendJoint(context, last, options.label);
+    return absl::InvalidArgumentError("--label must be given, but is not");
+  }
+  return absl::InvalidArgumentError(
+      "--vectors, --row and --image are of no use: the last release was of the joint scheme; give "
+      "--label");
+}
+
 }  // namespace
 
 void AddResendCommand(CLI::App& app, Context& context) {
-  auto label = std::make_shared<std::string>();
-  CLI::App* resend =
-      AddCommand(app, "resend", "Send the last release again, at no cost, and read one class");
-  resend->add_option("--label", *label, "The class whose matches to read; the server is not told")
-      ->required();
-  resend->callback(
-      [&context, label] { context.run = [&context, label] { return Resend(context, *label); }; });
+  auto options = std::make_shared<ResendOptions>();
+  CLI::App* resend = AddCommand(app, "resend",
+                                "Send the last release again, at no cost, and read one class of "
+                                "the answer or, of one for cells, the nearest to its target");
+  resend->add_option("--label", options->label,
+                     "Joint scheme: the class whose matches to read; the server is not told");
+  AddFeatureOptions(resend, &options->target);
+  resend->add_option("-k", options->k, "Cells: matches wanted")->capture_default_str();
+  resend->callback([&context, options] {
+    context.run = [&context, options] { return Resend(context, *options); };
+  });
 }
 
 }  // namespace privatemail::cli

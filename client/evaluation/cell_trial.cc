@@ -13,6 +13,7 @@
 #include "common/numerics/neighbors.h"
 #include "server/cells/cell_lists.h"
 #include "server/cells/demand.h"
+#include "server/cells/item_cells.h"
 #include "server/cells/learn_router.h"
 #include "server/index/exact_index.h"
 #include "server/index/k_means.h"
@@ -95,21 +96,21 @@ CellTrial::Cells CellTrial::MakeCells(int64_t count, double epsilon, int64_t len
     if (all || IsKnown(item)) known.push_back(static_cast<Eigen::Index>(item));
   }
   const Matrix queries = gallery(known, Eigen::all);
+  const ItemCells lie = FindItemCells(gallery.cast<float>(), *Centroids(count));
   KnownQueries demanded;
   for (const Eigen::Index item : known) {
     demanded.nearest.push_back(neighbors[static_cast<size_t>(item)]);
   }
   if (kind_ == Kind::kLearnt) {
     const std::shared_ptr<const FloatMatrix> prototypes = Centroids(PrototypesFor(gallery.rows()));
-    LearntCells learnt = LearnRouter(queries, demanded.nearest, gallery, cells.centroids,
-                                     *prototypes, epsilon, length);
+    LearntCells learnt =
+        LearnRouter(queries, demanded.nearest, lie, cells.centroids, *prototypes, epsilon, length);
     cells.lists = std::move(learnt.lists);
     cells.router = std::move(learnt.router);
     return cells;
   }
   demanded.cells = NearestCentroids(queries.cast<float>(), *Centroids(count));
-  cells.lists =
-      CellLists(Demand(demanded, count, gallery.rows()), gallery, cells.centroids, epsilon, length);
+  cells.lists = CellLists(Demand(demanded, count, gallery.rows()), lie, epsilon, length);
   return cells;
 }
 

@@ -7,27 +7,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/release/joint_steps.h"
+#include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 namespace {
-
-absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors) {
-  PM_RETURN_IF_ERROR(CheckColumns("anchors", parameters.feature_dim, anchors.features.cols()));
-  const auto rows = static_cast<int64_t>(anchors.features.rows());
-  if (rows != parameters.anchor_count || static_cast<int64_t>(anchors.labels.size()) != rows) {
-    return absl::InvalidArgumentError(absl::StrCat("anchors must be ", parameters.anchor_count,
-                                                   " rows with a label each, but are ", rows,
-                                                   " rows and ", anchors.labels.size(), " labels"));
-  }
-  if (DigestOf(anchors) != parameters.anchor_digest) {
-    return absl::DataLossError(absl::StrCat("anchors have the digest ", ToHex(DigestOf(anchors)),
-                                            ", but the collection published ",
-                                            ToHex(parameters.anchor_digest)));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
                          const std::vector<int32_t>& labels) {

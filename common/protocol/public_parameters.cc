@@ -132,6 +132,13 @@ absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
 
 }  // namespace
 
+absl::Status CheckCellCode(bool has_cells, bool has_code) {
+  if (has_cells == has_code) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      has_code ? "cell_code must not be given where there are no cells"
+               : "cell_code must be given where there are cells, but is not");
+}
+
 std::string PublicParameters::ClassName(int64_t slot) const {
   return class_names.empty() ? absl::StrCat(slot_labels[slot]) : class_names[slot];
 }
@@ -159,11 +166,10 @@ std::string DigestOf(const Anchors& anchors) {
   return Sha256(bytes);
 }
 
-absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
-                                                      const EmbeddingSettings& settings,
-                                                      const Anchors& anchors,
-                                                      std::vector<std::string> class_names,
-                                                      std::string extractor) {
+absl::StatusOr<PublicParameters> MakePublicParameters(
+    std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
+    std::vector<std::string> class_names, std::string extractor,
+    std::vector<CellPartition> cell_partitions, std::optional<CellCode> cell_code) {
   PM_RETURN_IF_ERROR(Validate(settings));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
   if (static_cast<int64_t>(anchors.labels.size()) != rows) {
@@ -186,6 +192,8 @@ absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uui
   }
   PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
+  PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
+  PM_RETURN_IF_ERROR(CheckCellCode(!cell_partitions.empty(), cell_code.has_value()));
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
   parameters.feature_dim = anchors.features.cols();
@@ -193,6 +201,8 @@ absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uui
   parameters.class_names = std::move(class_names);
   parameters.anchor_count = rows;
   parameters.anchor_digest = DigestOf(anchors);
+  parameters.cell_partitions = std::move(cell_partitions);
+  parameters.cell_code = cell_code;
   return parameters;
 }
 
@@ -213,6 +223,11 @@ std::string Fingerprint(const PublicParameters& p) {
   for (const std::string& name : p.class_names) AppendString("name", name, &text);
   absl::StrAppend(&text, "anchor_count ", p.anchor_count, "\n");
   AppendString("anchor_digest", p.anchor_digest, &text);
+  for (const CellPartition& partition : p.cell_partitions) {
+    absl::StrAppend(&text, "cell_partition ", partition.cells, "\n");
+    for (const int32_t cell : partition.cell_of_anchor) absl::StrAppend(&text, cell, "\n");
+  }
+  if (p.cell_code) absl::StrAppend(&text, "cell_code ", ToProto(*p.cell_code), "\n");
   return Sha256(text);
 }
 
@@ -240,6 +255,10 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
                                        parameters.class_names.end());
   proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
   proto->set_anchor_digest(parameters.anchor_digest);
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    ToProto(partition, proto->add_cell_partitions());
+  }
+  if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
 }
 
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
@@ -282,6 +301,15 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
   PM_RETURN_IF_ERROR(CheckAnchorCount(proto.anchor_count(), parameters.settings));
   parameters.anchor_count = proto.anchor_count();
   parameters.anchor_digest = proto.anchor_digest();
+  for (const v1::CellPartition& partition : proto.cell_partitions()) {
+    parameters.cell_partitions.push_back(FromProto(partition));
+  }
+  PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
+  const bool has_code = proto.cell_code() != v1::CELL_CODE_UNSPECIFIED;
+  PM_RETURN_IF_ERROR(CheckCellCode(!parameters.cell_partitions.empty(), has_code));
+  if (has_code) {
+    PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
+  }
   return parameters;
 }
 

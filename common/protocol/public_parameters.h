@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_COMMON_PROTOCOL_PUBLIC_PARAMETERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
 #include "common/numerics/smlq.h"
+#include "common/protocol/cell_code.h"
+#include "common/protocol/cell_partition.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
@@ -38,6 +41,8 @@ struct PublicParameters {
   std::vector<std::string> class_names;  // C or none
   int64_t anchor_count = 0;
   std::string anchor_digest;  // 32 bytes
+  std::vector<CellPartition> cell_partitions;
+  std::optional<CellCode> cell_code;  // exactly where there are partitions
 
   // "heron", or "3" where classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
@@ -45,23 +50,28 @@ struct PublicParameters {
   absl::StatusOr<int64_t> SlotOf(int32_t label) const;
 };
 
+// INVALID_ARGUMENT: cells without a code or a code without cells.
+absl::Status CheckCellCode(bool has_cells, bool has_code);
+
 // SHA-256 over each row's features as little-endian float32 and its label as little-endian int32.
 std::string DigestOf(const Anchors& anchors);
 
 // Parameters of a new collection. INVALID_ARGUMENT naming the field: bad settings, a label count
 // other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
 // fewer than two classes or more than kMaxSlots, class names that are neither none nor one for each
-// distinct label, an empty extractor, a text that is too long.
-absl::StatusOr<PublicParameters> MakePublicParameters(std::string collection_uuid,
-                                                      const EmbeddingSettings& settings,
-                                                      const Anchors& anchors,
-                                                      std::vector<std::string> class_names,
-                                                      std::string extractor);
+// distinct label, an empty extractor, a text that is too long, a partition that is none.
+absl::StatusOr<PublicParameters> MakePublicParameters(
+    std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
+    std::vector<std::string> class_names, std::string extractor,
+    std::vector<CellPartition> cell_partitions = {},
+    std::optional<CellCode> cell_code = std::nullopt);
 
 // SHA-256 of the canonical text: the line "privatemail public parameters 1", then for every field
 // of the struct, in its order and settings spelled out in theirs, a line "name value". Doubles are
 // written with C's %a, lists as a count and one line an element, strings as their byte length, a
-// space and their bytes. Two collections have equal fingerprints only if they agree in everything.
+// space and their bytes. Partitions into cells stand last, and not at all where there are none: a
+// collection from before there were any keeps its fingerprint. Two collections have equal
+// fingerprints only if they agree in everything.
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages and people.

@@ -4,8 +4,6 @@
 // searcher asks for cells, chosen by a differentially private mechanism over their numbers alone
 // (PRIVACY.md section 5); which items answer for a cell is the server's affair, and costs no
 // privacy. Knows the gallery, nothing of a searcher.
-//
-// So far the evaluation alone asks for cells; the daemon does not serve them.
 #ifndef PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
 #define PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
 
@@ -36,15 +34,20 @@ class Demand {
 
   Demand(const KnownQueries& queries, int64_t cells, int64_t items);
 
-  int64_t cells() const { return from_cell_.rows(); }
-  int64_t items() const { return from_cell_.cols(); }
-  // cells x items.
-  const FloatMatrix& from_cell() const { return from_cell_; }
+  int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
+  int64_t items() const { return total_.size(); }
+  // Of one who comes from each other cell with the weight `other`, and from this with 1: one an
+  // item.
+  Eigen::RowVectorXf Around(int64_t cell, float other) const;
   // From all cells together, one an item.
   const Eigen::RowVectorXf& total() const { return total_; }
 
  private:
-  FloatMatrix from_cell_;
+  struct Wanted {
+    int64_t item;
+    float weight;
+  };
+  std::vector<std::vector<Wanted>> from_cell_;  // items in ascending order, each once
   Eigen::RowVectorXf total_;
 };
 

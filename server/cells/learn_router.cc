@@ -73,9 +73,10 @@ FloatMatrix Answered(const Lists& nearest, const Lists& cells_of, const Blends& 
 
 }  // namespace
 
-LearntCells LearnRouter(const Matrix& queries, const Lists& nearest, const Matrix& gallery,
+LearntCells LearnRouter(const Matrix& queries, const Lists& nearest, const ItemCells& lie,
                         const Matrix& centroids, const FloatMatrix& prototypes, double epsilon,
                         int64_t length) {
+  const auto items = std::ssize(lie.cells);
   LearntCells learnt;
   CellRouter& router = learnt.router;
   router.prototypes = prototypes;
@@ -86,12 +87,12 @@ LearntCells LearnRouter(const Matrix& queries, const Lists& nearest, const Matri
   }
   KnownQueries known{.nearest = nearest, .cells = NearestTo(queries, centroids)};
   const auto make_lists = [&] {
-    const Demand demand(known, centroids.rows(), gallery.rows());
-    learnt.lists = CellLists(demand, gallery, centroids, epsilon, length);
+    const Demand demand(known, centroids.rows(), items);
+    learnt.lists = CellLists(demand, lie, epsilon, length);
   };
   const auto measure = [&] {
-    router.answered = Answered(nearest, CellsOf(learnt.lists, gallery.rows()), blends,
-                               prototypes.rows(), centroids.rows());
+    router.answered = Answered(nearest, CellsOf(learnt.lists, items), blends, prototypes.rows(),
+                               centroids.rows());
   };
   make_lists();
   for (int round = 0; round < kRounds; ++round) {

@@ -7,6 +7,7 @@
 
 #include "common/base/matrix.h"
 #include "common/numerics/cell_router.h"
+#include "server/cells/item_cells.h"
 
 namespace privatemail {
 
@@ -21,10 +22,10 @@ struct LearntCells {
 // k-means' cells. Deterministic.
 //
 // queries: features of known ones (m x d); nearest: for each the rows of the gallery nearest to it;
-// gallery: n x d; centroids: cells x d, to begin with; prototypes: public points; length in [0, n];
-// epsilon > 0, public.
+// centroids: cells x d, to begin with; lie: where the n items do among them; prototypes: public
+// points; length in [0, n]; epsilon > 0, public.
 LearntCells LearnRouter(const Matrix& queries, const std::vector<std::vector<int64_t>>& nearest,
-                        const Matrix& gallery, const Matrix& centroids,
+                        const ItemCells& lie, const Matrix& centroids,
                         const FloatMatrix& prototypes, double epsilon, int64_t length);
 
 }  // namespace privatemail

@@ -94,8 +94,8 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
       const auto retriever = MakeRetriever(published, **std::move(embedding), index);
-      Install(retriever, deleted, entry.get());
-      catalog->index_maker_.Add(retriever);
+      Install(retriever, {collection.latest_version, deleted}, /*gone=*/{}, entry.get());
+      catalog->MakeLater(entry);
     }
     catalog->entries_.emplace(published.name, entry);
   }
@@ -135,10 +135,15 @@ std::vector<CollectionView> Catalog::List() const {
 absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
   PM_RETURN_IF_ERROR(CheckName(collection.name));
   PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
+  PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
+  if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
+  PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
+                      PartitionInto(collection.cells, collection.anchors));
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
-                           std::move(collection.class_names), std::move(collection.extractor)));
+                           std::move(collection.class_names), std::move(collection.extractor),
+                           std::move(partitions), collection.cell_code));
   StoredCollection stored;
   stored.name = std::move(collection.name);
   stored.parameters = std::move(parameters);
@@ -177,17 +182,10 @@ void Catalog::SetItems(uint64_t items, uint64_t latest_version, Entry* entry) {
 
 void Catalog::Hide(absl::Span<const std::string> ids, Entry* entry) {
   CollectionView& view = entry->view;
-  if (view.retriever == nullptr || ids.empty()) return;
-  auto hidden = view.hidden == nullptr ? std::make_shared<HiddenRows>()
-                                       : std::make_shared<HiddenRows>(*view.hidden);
-  hidden->hidden.resize(static_cast<size_t>(view.retriever->items()), false);
-  for (const std::string& id : ids) {
-    const std::optional<int64_t> row = view.retriever->RowOf(id);
-    if (!row || hidden->hidden[static_cast<size_t>(*row)]) continue;
-    hidden->hidden[static_cast<size_t>(*row)] = true;
-    ++hidden->count;
+  if (view.retriever != nullptr) view.hidden = HideAlso(*view.retriever, ids, view.hidden);
+  if (view.cells != nullptr) {
+    view.hidden_in_cells = HideAlso(*view.cells, ids, view.hidden_in_cells);
   }
-  view.hidden = std::move(hidden);
 }
 
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,

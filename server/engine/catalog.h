@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 #define PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -18,8 +19,9 @@
 #include "absl/types/span.h"
 #include "common/numerics/smlq.h"
 #include "common/protocol/public_parameters.h"
+#include "server/cells/cell_index.h"
 #include "server/embedding/embed.h"
-#include "server/engine/index_maker.h"
+#include "server/engine/later_work.h"
 #include "server/engine/retriever.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -40,8 +42,11 @@ struct CollectionView {
   std::shared_ptr<const PublishedCollection> published;
   std::shared_ptr<const Retriever> retriever;  // null before the first build
   std::shared_ptr<const HiddenRows> hidden;    // of the retriever; null: none
-  uint64_t items = 0;                          // stored, embedded or not
-  uint64_t latest_version = 0;                 // of the store's last change that this is of
+  std::shared_ptr<const CellIndex> cells;      // null where it is not made yet, or there are none
+  std::shared_ptr<const HiddenRows> hidden_in_cells;  // of `cells`; null: none
+  uint64_t items = 0;                                 // stored, embedded or not
+  uint64_t latest_version = 0;                        // of the store's last change that this is of
+  absl::Status cells_problem;                         // why `cells` could not be made the last time
 
   // Items that a search can find.
   uint64_t embedded_items() const;
@@ -55,6 +60,15 @@ struct CollectionView {
 
   // The retriever, or FAILED_PRECONDITION naming the command that builds it.
   absl::StatusOr<std::shared_ptr<const Retriever>> Built() const;
+
+  // FAILED_PRECONDITION: the collection has no cells.
+  absl::Status CheckHasCells() const;
+  // What answers for cells. FAILED_PRECONDITION: the collection has none, or is not built.
+  // UNAVAILABLE: it is being made, or why it could not be.
+  absl::StatusOr<std::shared_ptr<const CellIndex>> Cells() const;
+  // The same to be read: "ready: 8000 items", "being made", or why it could not be. Empty: the
+  // collection has none, or is not built.
+  std::string DescribeCells() const;
 };
 
 // What an operator says about a new collection; MakePublicParameters checks it.
@@ -64,6 +78,8 @@ struct NewCollection {
   Anchors anchors;
   std::vector<std::string> class_names;
   std::string extractor;
+  std::vector<int64_t> cells = {};  // a partition of the anchors into so many, each
+  std::optional<CellCode> cell_code = std::nullopt;
 };
 
 // Thread-safe. Looking a collection up waits for a map lookup at most: neither a build nor a write
@@ -100,7 +116,8 @@ class Catalog {
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
   std::vector<CollectionView> List() const;  // by name
 
-  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS.
+  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS. With cells it takes a k-means of the anchors
+  // for each partition.
   absl::StatusOr<CollectionView> Create(NewCollection collection);
 
   // A new collection with all items of a snapshot, or nothing. It keeps the snapshot's UUID unless
@@ -168,6 +185,12 @@ class Catalog {
     bool deleted = false;   // for those who still hold the entry
   };
 
+  // What of the cells that answer an embedding shows to be deleted.
+  struct Gone {
+    std::shared_ptr<const CellIndex> cells;  // null: none answer
+    std::vector<std::string> ids;            // of it
+  };
+
   Catalog(std::unique_ptr<Store> store, std::string directory)
       : store_(std::move(store)), directory_(std::move(directory)) {}
 
@@ -186,23 +209,39 @@ class Catalog {
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
   static void Hide(absl::Span<const std::string> ids, Entry* entry);
   // Lets a retriever answer unless a later one does already; `deleted` are those ids that the store
-  // knows to be deleted since.
-  static void Install(std::shared_ptr<const Retriever> retriever,
-                      absl::Span<const std::string> deleted, Entry* entry);
+  // knows to be deleted since, and a version of the collection that none of them is later than.
+  static void Install(std::shared_ptr<const Retriever> retriever, const Deletion& deleted,
+                      const Gone& gone, Entry* entry);
   static void EndLoad(Entry* entry);
+  // What the entry's retriever can do without at first: an approximate index, and what answers for
+  // cells.
+  void MakeLater(const std::shared_ptr<Entry>& entry);
 
   // Marks the entry as being built and hands it out, or says why not.
   absl::StatusOr<std::shared_ptr<Entry>> BeginBuild(absl::string_view name);
-  absl::Status RunBuild(Entry* entry, const StepObserver& observer, int64_t memory);
+  absl::Status RunBuild(const std::shared_ptr<Entry>& entry, const StepObserver& observer,
+                        int64_t memory);
   // Embeds what the store has of a collection.
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
                                         int64_t memory);
+
+  // What answers for the cells of an entry, from what is stored now; throws nothing.
+  void MakeCells(Entry* entry, const std::atomic<bool>& stopped);
+  bool BeginCells(Entry* entry);  // whether there is something to be made
+  absl::Status LoadCells(Entry* entry, const std::atomic<bool>& stopped);
+  // False: another retriever came meanwhile; to be called again.
+  bool InstallCells(const std::shared_ptr<const CellIndex>& made, Entry* entry);
+  // Before a retriever is installed, without mutex_.
+  Gone FindGone(const Retriever& retriever, const Entry& entry) const;
+  // A version that is no earlier than anything the store has told of the collection so far; 0 where
+  // it has no cells.
+  absl::StatusOr<uint64_t> VersionNow(const PublishedCollection& published) const;
 
   // Takes over what other daemons have changed: collections, embeddings, deletions, counts.
   absl::Status Refresh();
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   absl::Status AdoptState(const CollectionState& state);
-  absl::Status AdoptEmbedding(Entry* entry);
+  absl::Status AdoptEmbedding(const std::shared_ptr<Entry>& entry);
   absl::Status AdoptDeletions(const CollectionState& state, Entry* entry);
 
   const std::unique_ptr<Store> store_;
@@ -213,7 +252,7 @@ class Catalog {
   mutable std::mutex mutex_;           // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
   IndexOptions index_options_;
-  IndexMaker index_maker_;
+  LaterWork later_work_;
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 

@@ -35,18 +35,23 @@ std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& publis
                                            std::move(embedding), index);
 }
 
-void Catalog::Install(std::shared_ptr<const Retriever> retriever,
-                      absl::Span<const std::string> deleted, Entry* entry) {
+void Catalog::Install(std::shared_ptr<const Retriever> retriever, const Deletion& deleted,
+                      const Gone& gone, Entry* entry) {
   CollectionView& view = entry->view;
   if (view.retriever != nullptr && view.retriever->version() >= retriever->version()) return;
   const uint64_t items_version = retriever->items_version();
   view.retriever = std::move(retriever);
   view.hidden = nullptr;
-  Hide(deleted, entry);
+  Hide(deleted.ids, entry);
   for (const Deletion& deletion : entry->deletions) {
     // The gallery of an earlier version still has them.
     if (deletion.latest_version > items_version) Hide(deletion.ids, entry);
   }
+  // For cells that are being made of what was stored before.
+  if (entry->loads > 0 && !deleted.ids.empty()) entry->deletions.push_back(deleted);
+  if (view.cells == nullptr) return;
+  // Others seldom come in between.
+  Hide(view.cells == gone.cells ? gone.ids : IdsNotIn(*view.retriever, *view.cells), entry);
 }
 
 void Catalog::EndLoad(Entry* entry) {
@@ -108,7 +113,8 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
                observer);
 }
 
-absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64_t memory) {
+absl::Status Catalog::RunBuild(const std::shared_ptr<Entry>& entry, const StepObserver& observer,
+                               int64_t memory) {
   const CollectionView view = [&] {
     const std::lock_guard<std::mutex> guard(mutex_);
     return entry->view;
@@ -132,12 +138,14 @@ absl::Status Catalog::RunBuild(Entry* entry, const StepObserver& observer, int64
   PM_RETURN_IF_ERROR(deleted.status());
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, *std::move(embedding), index_options());
+  const Gone gone = FindGone(*retriever, *entry);
+  PM_ASSIGN_OR_RETURN(const uint64_t told, VersionNow(published));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
   if (entry->deleted) return DeletedMeanwhile(published.name);
-  Install(retriever, deleted->value_or(std::vector<std::string>()), entry);
-  index_maker_.Add(retriever);
+  Install(retriever, {told, deleted->value_or(std::vector<std::string>())}, gone, entry.get());
+  MakeLater(entry);
   return absl::OkStatus();
 }
 
@@ -152,7 +160,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
     EndLoad(entry.get());
     outdated = std::exchange(entry->outdated, false);
   });
-  const absl::Status outcome = RunBuild(entry.get(), observer, memory);
+  const absl::Status outcome = RunBuild(entry, observer, memory);
   std::move(end).Invoke();
   // Should the store be away, its watch will ask for the same once it is back.
   if (outdated) Refresh().IgnoreError();

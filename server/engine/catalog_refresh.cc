@@ -87,13 +87,13 @@ absl::Status Catalog::AdoptState(const CollectionState& state) {
     if (new_embedding) ++entry->loads;
   }
   if (!new_embedding) return AdoptDeletions(state, entry.get());
-  const absl::Status outcome = AdoptEmbedding(entry.get());
+  const absl::Status outcome = AdoptEmbedding(entry);
   const std::lock_guard<std::mutex> guard(mutex_);
   EndLoad(entry.get());
   return outcome;
 }
 
-absl::Status Catalog::AdoptEmbedding(Entry* entry) {
+absl::Status Catalog::AdoptEmbedding(const std::shared_ptr<Entry>& entry) {
   const PublishedCollection& published = *entry->view.published;  // never changes
   absl::StatusOr<std::optional<Embedding>> embedding = store_->LoadEmbedding(published.parameters);
   if (absl::IsNotFound(embedding.status())) return absl::OkStatus();  // that will be told, too
@@ -102,11 +102,13 @@ absl::Status Catalog::AdoptEmbedding(Entry* entry) {
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
       MakeRetriever(published, **std::move(embedding), index_options());
+  const Gone gone = FindGone(*retriever, *entry);
+  PM_ASSIGN_OR_RETURN(const uint64_t told, VersionNow(published));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   former = entry->view.retriever;
-  Install(retriever, deleted, entry);
-  index_maker_.Add(retriever);
+  Install(retriever, {told, deleted}, gone, entry.get());
+  MakeLater(entry);
   return absl::OkStatus();
 }
 
@@ -129,6 +131,7 @@ absl::Status Catalog::AdoptDeletions(const CollectionState& state, Entry* entry)
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entry->view.retriever != retriever) return absl::OkStatus();  // as above
   Hide(**deleted, entry);
+  if (entry->loads > 0) entry->deletions.push_back({state.latest_version, **deleted});
   entry->adopted_version = state.latest_version;
   return absl::OkStatus();
 }

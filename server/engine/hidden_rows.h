@@ -3,15 +3,39 @@
 #define PRIVATEMAIL_SERVER_ENGINE_HIDDEN_ROWS_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "absl/types/span.h"
 
 namespace privatemail {
 
-// Items that were deleted since the embedding was made. Immutable once shared.
+// Items that were deleted since the embedding was made, or since what answers for cells was.
+// Immutable once shared.
 struct HiddenRows {
-  std::vector<bool> hidden;  // one a row of the embedding
+  std::vector<bool> hidden;  // one a row
   int64_t count = 0;         // how many are true
 };
+
+// `former` (null: none) and the rows of these ids. rows: a Retriever, or what knows ids as one
+// does.
+template <typename Rows>
+std::shared_ptr<const HiddenRows> HideAlso(const Rows& rows, absl::Span<const std::string> ids,
+                                           std::shared_ptr<const HiddenRows> former) {
+  if (ids.empty()) return former;
+  auto all =
+      former == nullptr ? std::make_shared<HiddenRows>() : std::make_shared<HiddenRows>(*former);
+  all->hidden.resize(static_cast<size_t>(rows.items()), false);
+  for (const std::string& id : ids) {
+    const std::optional<int64_t> row = rows.RowOf(id);
+    if (!row || all->hidden[static_cast<size_t>(*row)]) continue;
+    all->hidden[static_cast<size_t>(*row)] = true;
+    ++all->count;
+  }
+  return all;
+}
 
 }  // namespace privatemail
 

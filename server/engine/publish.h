@@ -3,6 +3,8 @@
 #define PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/engine/catalog.h"
 
@@ -11,6 +13,16 @@ namespace privatemail {
 std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection);
 std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
                                                Embedding embedding, const IndexOptions& index);
+
+// Partitions of the anchors into so many cells, at low priority. INVALID_ARGUMENT as
+// PartitionAnchors.
+absl::StatusOr<std::vector<CellPartition>> PartitionInto(const std::vector<int64_t>& cells,
+                                                         const Anchors& anchors);
+
+// Items of `cells` that a retriever which was made of later ones does not have: they were deleted
+// in between, be it by another daemon that told of it by this embedding alone. None where the
+// retriever is not later. O(n log n).
+std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells);
 
 // INVALID_ARGUMENT: it cannot be a collection's.
 absl::Status CheckName(absl::string_view name);

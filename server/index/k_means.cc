@@ -2,6 +2,7 @@
 
 #include <faiss/Clustering.h>
 #include <faiss/IndexFlat.h>
+#include <faiss/utils/distances.h>
 
 #include <algorithm>
 #include <mutex>
@@ -65,6 +66,30 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
     if (stopped != nullptr && *stopped) break;
     assigner.assign(std::min(kPointsAtOnce, points.rows() - begin), points.row(begin).data(),
                     nearest.data() + begin);
+  }
+  return nearest;
+}
+
+std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
+                                               const FloatMatrix& points, int64_t count,
+                                               const std::atomic<bool>& stopped) {
+  constexpr Eigen::Index kQueriesAtOnce = 64;
+  const OneThread one_thread;
+  const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
+  const auto dim = static_cast<size_t>(points.cols());
+  std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
+  std::vector<float> distances(kQueriesAtOnce * wanted);
+  std::vector<int64_t> rows(kQueriesAtOnce * wanted);
+  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesAtOnce) {
+    const Eigen::Index some = std::min(kQueriesAtOnce, queries.rows() - begin);
+    // What an IndexFlatL2 calls, which would hold a copy of all points.
+    faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
+                     static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
+    for (Eigen::Index query = 0; query < some; ++query) {
+      const auto first = rows.begin() + query * static_cast<Eigen::Index>(wanted);
+      nearest[static_cast<size_t>(begin + query)].assign(first,
+                                                         first + static_cast<Eigen::Index>(wanted));
+    }
   }
   return nearest;
 }

@@ -24,6 +24,13 @@ FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort&
 std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatrix& centroids,
                                       const std::atomic<bool>* stopped = nullptr);
 
+// For each query (m x d) the rows of the min(count, n) points nearest to it, nearest first. In
+// single precision: where two are nearly as near, either comes first. Starts no threads; `stopped`
+// as above.
+std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
+                                               const FloatMatrix& points, int64_t count,
+                                               const std::atomic<bool>& stopped);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_SERVER_INDEX_K_MEANS_H_

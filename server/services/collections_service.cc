@@ -180,6 +180,10 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
   collection.anchors.labels.assign(request.anchor_labels().begin(), request.anchor_labels().end());
   collection.class_names.assign(request.class_names().begin(), request.class_names().end());
   collection.extractor = request.extractor();
+  collection.cells.assign(request.cells().begin(), request.cells().end());
+  if (request.cell_code() != v1::CELL_CODE_UNSPECIFIED) {
+    PM_ASSIGN_OR_RETURN(collection.cell_code, FromProto(request.cell_code()));
+  }
   return collection;
 }
 

@@ -1,6 +1,7 @@
 #include "server/services/request.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/protocol/public_parameters.h"
 
 namespace privatemail {
@@ -9,6 +10,13 @@ std::string CollectionNamedIn(const google::protobuf::Message& request, const Rp
   if (rpc.collection[0] == '\0') return "";
   const auto* field = request.GetDescriptor()->FindFieldByName(rpc.collection);
   return request.GetReflection()->GetString(request, field);
+}
+
+absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
+                                            const std::string& fingerprint) {
+  PM_ASSIGN_OR_RETURN(CollectionView view, catalog.Find(name));
+  PM_RETURN_IF_ERROR(CheckFingerprint(view.published->fingerprint, fingerprint));
+  return view;
 }
 
 absl::Status CheckGiven(absl::string_view field, absl::string_view value) {
@@ -41,6 +49,8 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   }
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());
+  proto->set_cells(view.DescribeCells());
+  proto->set_cells_ready(view.Cells().ok());
 }
 
 }  // namespace privatemail

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/access/limits.h"
@@ -18,6 +19,11 @@ namespace privatemail {
 
 // The collection that a request of this RPC names; empty: it concerns none.
 std::string CollectionNamedIn(const google::protobuf::Message& request, const Rpc& rpc);
+
+// The collection as it is, if a searcher holds its public parameters. NOT_FOUND;
+// FAILED_PRECONDITION: fingerprint mismatch.
+absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
+                                            const std::string& fingerprint);
 
 // INVALID_ARGUMENT when a required text is empty: "collection must be named, but is empty".
 absl::Status CheckGiven(absl::string_view field, absl::string_view value);

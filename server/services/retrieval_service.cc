@@ -13,6 +13,7 @@
 #include "common/protocol/public_parameters.h"
 #include "common/rpc/status.h"
 #include "server/services/answer_bytes.h"
+#include "server/services/answer_cells.h"
 #include "server/services/request.h"
 #include "server/services/wire.h"
 
@@ -23,13 +24,6 @@ namespace {
 constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
 constexpr int64_t kMatchBytes = 64;  // on the wire, about, without its payload
-
-absl::StatusOr<CollectionView> FindMatching(const Catalog& catalog, const std::string& name,
-                                            const std::string& fingerprint) {
-  PM_ASSIGN_OR_RETURN(CollectionView view, catalog.Find(name));
-  PM_RETURN_IF_ERROR(CheckFingerprint(view.published->fingerprint, fingerprint));
-  return view;
-}
 
 absl::Status SendAnchors(const Anchors& anchors, Call& call,
                          MessageWriter<v1::GetAnchorsResponse>& writer) {
@@ -187,6 +181,16 @@ grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext
       },
       [this, response](Call& call, const v1::RetrieveRequest& message) {
         return Answer(message, call, response);
+      });
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::RetrieveCells(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return gate_->ServeWriting<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
+      context, "RetrieveCells", request,
+      [this](Call& call, const v1::RetrieveCellsRequest& message,
+             MessageWriter<v1::RetrieveCellsResponse>& writer) {
+        return AnswerForCells(*catalog_, message, call, writer);
       });
 }
 

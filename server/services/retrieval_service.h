@@ -14,7 +14,8 @@ class RetrievalService final
     : public BytesService<v1::RetrievalService::Service,
                           v1::RetrievalService::WithRawCallbackMethod_GetCollection,
                           v1::RetrievalService::WithRawCallbackMethod_GetAnchors,
-                          v1::RetrievalService::WithRawCallbackMethod_Retrieve> {
+                          v1::RetrievalService::WithRawCallbackMethod_Retrieve,
+                          v1::RetrievalService::WithRawCallbackMethod_RetrieveCells> {
  public:
   // Both must outlive the service.
   RetrievalService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
@@ -27,6 +28,8 @@ class RetrievalService final
   grpc::ServerUnaryReactor* Retrieve(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrieveCells(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
 
  private:
   absl::Status Answer(const v1::RetrieveRequest& request, Call& call, grpc::ByteBuffer* response);

@@ -18,6 +18,8 @@ const std::vector<Rpc>& Rpcs() {
       {"GetCollection", kAnyScope, "collection"},
       {"GetAnchors", kSearching, "collection"},
       {"Retrieve", kSearching, "collection"},
+      // Vectors of the gallery, where its operator has given it cells; a noisy choice of them.
+      {"RetrieveCells", kSearching, "collection"},
       {"CreateCollection", kAdminScope, "name"},
       {"ListCollections", kAnyScope, ""},  // lists those that the key covers
       {"DeleteCollection", kAdminScope, "name"},

@@ -43,6 +43,27 @@ TEST(LastRelease, IsReadAsItWasSavedAndByItsOwnerAlone) {
   }
 }
 
+TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
+  const TemporaryFolder folder;
+  LastRelease saved = ReleaseOf(0);
+  saved.request.Clear();
+  saved.cells.emplace().set_collection("of cells");
+  saved.cells->add_cells(7);
+  ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
+  EXPECT_EQ(BytesOf(last), BytesOf(saved));
+  ASSERT_TRUE(last.cells.has_value());
+  EXPECT_EQ(last.cells->SerializeAsString(), saved.cells->SerializeAsString());
+  const auto size = std::filesystem::file_size(folder / "last_release.pb");
+  std::filesystem::resize_file(folder / "last_release.pb", size - 1);
+  EXPECT_THAT(LoadLastRelease(folder.path()),
+              FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
+  // The next one is of the joint scheme again.
+  ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
+  EXPECT_FALSE(joint.cells.has_value());
+}
+
 TEST(LastRelease, SaysThatItCannotBeWrittenOrRead) {
   const TemporaryFolder folder;
   EXPECT_THAT(SaveLastRelease(folder / "missing", ReleaseOf(0)),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -54,6 +55,20 @@ class Leaving final : public v1::RetrievalService::Service {
 
   std::vector<grpc::StatusCode> endings;
   std::vector<std::string> requests;
+};
+
+// Streams items for cells for as long as anybody takes them.
+class Endless final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status RetrieveCells(grpc::ServerContext* /*context*/, const v1::RetrieveCellsRequest*,
+                             grpc::ServerWriter<v1::RetrieveCellsResponse>* writer) override {
+    v1::RetrieveCellsResponse message;
+    message.add_ids("again");
+    while (writer->Write(message)) ++written;
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int> written = 0;
 };
 
 // Refuses a number of calls as a server does whose caller calls too often, and then answers.
@@ -128,6 +143,26 @@ class BusyServerTest : public TransportTest {
 
   Busy busy_;
 };
+
+class EndlessServerTest : public TransportTest {
+ protected:
+  ~EndlessServerTest() override { server_->Shutdown(); }
+  grpc::Service* Searches() override { return &endless_; }
+
+  Endless endless_;
+};
+
+TEST_F(EndlessServerTest, IsNotReadOnceItHasSentMoreThanIsAccepted) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  int seen = 0;
+  const auto answer = transport.RetrieveCells({}, [&] {
+    return [&](const v1::RetrieveCellsResponse&) {
+      return ++seen <= 5 ? absl::OkStatus() : absl::DataLossError("too many");
+    };
+  });
+  EXPECT_THAT(answer, FailsWith(absl::StatusCode::kDataLoss, "too many"));
+  EXPECT_EQ(seen, 6);
+}
 
 TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
   ASSERT_OK_AND_ASSIGN(const Transport nameless, Transport::Create(options_));

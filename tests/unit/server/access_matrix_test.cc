@@ -27,6 +27,7 @@ const Promise& PromiseOf(const std::string& rpc) {
       {"ListCollections", {kSearchScope | kWriteScope | kAdminScope}},
       {"GetAnchors", {kSearchScope | kAdminScope}},
       {"Retrieve", {kSearchScope | kAdminScope}},
+      {"RetrieveCells", {kSearchScope | kAdminScope}},
       {"UpsertItems", {kWriteScope | kAdminScope}},
       {"DeleteItems", {kWriteScope | kAdminScope}},
       {"GetItems", {kWriteScope | kAdminScope}},
@@ -96,7 +97,7 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
     return rpc.name == std::string("ListCollections") ? kOk : kPermissionDenied;
   });
   // Nor does it learn what is there.
-  for (const char* rpc : {"GetCollection", "Retrieve", "UpsertItems", "DeleteItems", "GetItems",
+  for (const char* rpc : {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
                           "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
     const absl::Status there = Try(rpc, "birds", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());

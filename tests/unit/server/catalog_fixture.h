@@ -10,6 +10,7 @@
 
 #include "server/engine/catalog.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/store_with_hooks.h"
 
 namespace privatemail::testing {
 
@@ -18,12 +19,14 @@ class CatalogTest : public ::testing::Test {
   CatalogTest() { Reopen(); }
 
   void Reopen() {
+    catalog_.reset();  // it holds the directory
+    Open(*SqliteStore::Open(directory_.path()));
+  }
+
+  // The same over a store in which something else happens, too.
+  void ReopenWith(const StoreHooks* hooks) {
     catalog_.reset();
-    auto store = SqliteStore::Open(directory_.path());
-    ASSERT_THAT(store, IsOk());
-    auto catalog = Catalog::Open(*std::move(store), directory_.path());
-    ASSERT_THAT(catalog, IsOk());
-    catalog_ = *std::move(catalog);
+    Open(std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), hooks));
   }
 
   static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
@@ -57,6 +60,12 @@ class CatalogTest : public ::testing::Test {
   void DeleteItems(const std::vector<std::string>& ids) {
     const auto view = catalog_->Find("birds");
     EXPECT_THAT(catalog_->DeleteItems(*view, ids), IsOk());
+  }
+
+  void Open(std::unique_ptr<Store> store) {
+    auto catalog = Catalog::Open(std::move(store), directory_.path());
+    ASSERT_THAT(catalog, IsOk());
+    catalog_ = *std::move(catalog);
   }
 
   const TemporaryFolder directory_;

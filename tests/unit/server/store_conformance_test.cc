@@ -109,6 +109,22 @@ TEST_P(StoreConformance, OrdersTheGalleryByTheBytesOfIds) {
   EXPECT_THAT(Load().ids, ElementsAre("B", "a", with_nul, "aa", "b", "\xc3\xa9"));
 }
 
+TEST_P(StoreConformance, HoldsThePartitionsOfACollectionAndItsCode) {
+  StoredCollection stored = SmallCollection("cells");
+  stored.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
+                                       {3, {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}}};
+  stored.parameters.cell_code = CellCode::kScalar8;
+  ASSERT_THAT(store_->Create(stored), IsOk());
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const StoredCollection loaded,
+                       store_->LoadCollection(stored.parameters.collection_uuid));
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(stored.parameters));
+  ASSERT_THAT(loaded.parameters.cell_partitions, SizeIs(2));
+  EXPECT_EQ(loaded.parameters.cell_partitions[1].cell_of_anchor,
+            stored.parameters.cell_partitions[1].cell_of_anchor);
+  EXPECT_EQ(loaded.parameters.cell_code, CellCode::kScalar8);
+}
+
 TEST_P(StoreConformance, HoldsEverythingBitForBitAfterReopening) {
   std::vector<Item> items = MakeItems(7, 1);
   items[3].payload = "[1,2]";

@@ -1,4 +1,4 @@
-#include "server/engine/index_maker.h"
+#include "server/engine/later_work.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace privatemail {
 
-IndexMaker::~IndexMaker() {
+LaterWork::~LaterWork() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     stopped_ = true;
@@ -15,26 +15,24 @@ IndexMaker::~IndexMaker() {
   thread_.join();
 }
 
-void IndexMaker::Add(const std::shared_ptr<const Retriever>& retriever) {
+void LaterWork::Add(Task task) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    waiting_.push_back(retriever);
+    waiting_.push_back(std::move(task));
   }
   changed_.notify_all();
 }
 
-void IndexMaker::Run() {
+void LaterWork::Run() {
   LowerPriority();
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
     if (stopped_) return;
-    const std::weak_ptr<const Retriever> next = std::move(waiting_.front());
+    const Task next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    if (const std::shared_ptr<const Retriever> retriever = next.lock()) {
-      retriever->MakeApproximateIndex(&stopped_);
-    }
+    next(stopped_);
     lock.lock();
   }
 }

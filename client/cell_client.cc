@@ -1,0 +1,50 @@
+#include "client/cell_client.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "client/release/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/protocol/codec.h"
+
+namespace privatemail {
+
+absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& collection,
+                                              const std::vector<v1::GetAnchorsResponse>& anchors) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(CellScheme scheme, CellScheme::Create(std::move(parameters), joined));
+  return CellClient(collection.name(), std::move(scheme));
+}
+
+absl::StatusOr<PreparedCellQuery> CellClient::Prepare(const Eigen::RowVectorXf& features,
+                                                      const CellQueryOptions& options,
+                                                      Ledger& ledger, BitSource& bits) const {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("items", options.items,
+                                         std::max<int64_t>(options.cost.ask, 1),
+                                         std::numeric_limits<uint32_t>::max()));
+  PM_ASSIGN_OR_RETURN(const CellRelease release,
+                      scheme_.Release(features, options.cost, ledger, bits));
+  PreparedCellQuery prepared;
+  v1::RetrieveCellsRequest& request = prepared.request;
+  request.set_collection(name_);
+  request.set_fingerprint(Fingerprint(parameters()));
+  request.set_partition(static_cast<uint32_t>(options.cost.partition));
+  request.mutable_cells()->Assign(release.cells.begin(), release.cells.end());
+  request.set_epsilon(options.cost.epsilon);
+  request.set_items(static_cast<uint32_t>(options.items));
+  request.set_with_payloads(options.with_payloads);
+  prepared.state = {
+      .target = {.unit_features = features.cast<double>().normalized(), .k = options.k},
+      .guarantee = release.guarantee};
+  return prepared;
+}
+
+absl::StatusOr<CellQueryResult> CellClient::Finish(
+    const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const {
+  return ReadCellAnswer(parameters(), query.request, query.state.target, response);
+}
+
+}  // namespace privatemail

@@ -1,0 +1,81 @@
+#include "client/cli/attempt.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+
+namespace privatemail::cli {
+namespace {
+
+bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
+
+bool FailedAndCharged(const Attempt* attempt) { return Failed(attempt) && attempt->charged; }
+
+// Names no class: messages of errors are passed on more easily than answers are.
+std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
+                 const std::string& resend) {
+  const auto charged = std::count_if(attempts.begin(), attempts.end(), FailedAndCharged);
+  if (charged == 0) return "";
+  const auto first = std::find_if(attempts.begin(), attempts.end(), FailedAndCharged);
+  const std::string cost = absl::StrCat("; epsilon ", (*first)->epsilon, " was spent for ",
+                                        charged == 1 ? "it" : absl::StrCat("each of ", charged));
+  const Attempt* last = attempts.back();
+  if (!Failed(last) || !last->kept) return cost;
+  return absl::StrCat(cost, "; `", resend, "` sends the ",
+                      queries == 1 ? "same release" : "last of these releases",
+                      " again at no cost");
+}
+
+}  // namespace
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool EndsBatch(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
+         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status);
+}
+
+absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& entry,
+                             size_t queries, const Budget& each) {
+  if (!entry.granted.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no privacy budget is set for collection ", collection,
+        "; set one with: privatemail budget set ", collection, " --epsilon E --delta D"));
+  }
+  const auto count = static_cast<double>(queries);
+  const Budget need{count * each.epsilon, count * each.delta};
+  // The ledger has the last word, and the words for a single query. What a batch costs in mu is not
+  // known before its noise is.
+  if (queries == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("privacy budget exhausted: ", queries, " queries of epsilon ", each.epsilon,
+                   " delta ", each.delta, " need epsilon ", need.epsilon, " delta ", need.delta,
+                   ", left ", LeftOf(entry), "; nothing was spent"));
+}
+
+absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
+                       const std::string& resend) {
+  const auto first = std::find_if(attempts.begin(), attempts.end(), Failed);
+  if (first == attempts.end()) return absl::OkStatus();
+  const std::string cost = Cost(attempts, queries, resend);
+  const absl::Status& status = (*first)->status;
+  if (queries == 1) return absl::Status(status.code(), absl::StrCat(status.message(), cost));
+  const auto failed = std::count_if(attempts.begin(), attempts.end(), Failed);
+  const size_t unsent = queries - attempts.size();
+  return absl::Status(
+      status.code(),
+      absl::StrCat(failed, " of ", queries, " queries failed; the first, ", (*first)->target.name,
+                   ": ", status.message(), cost,
+                   unsent == 0 ? ""
+                               : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were",
+                                              " not sent and cost nothing")));
+}
+
+}  // namespace privatemail::cli

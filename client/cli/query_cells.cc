@@ -1,0 +1,209 @@
+#include "client/cli/query_cells.h"
+
+#include <iomanip>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/attempt.h"
+#include "client/cli/last_release.h"
+#include "client/cli/query_outcome.h"
+#include "client/privacy/bit_source.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::cli {
+namespace {
+
+struct CellsOutcome : Attempt {
+  PreparedCellQuery prepared;
+  std::vector<v1::RetrieveCellsResponse> response;
+  CellQueryResult result;  // once finished
+
+  size_t bytes_down() const {
+    size_t bytes = 0;
+    for (const v1::RetrieveCellsResponse& message : response) bytes += message.ByteSizeLong();
+    return bytes;
+  }
+};
+
+absl::StatusOr<CellQueryOptions> OptionsOf(const CellsQuery& query) {
+  if (query.cells.items < 0) {
+    return absl::InvalidArgumentError(
+        "--items must be given with --scheme cells: how many items shall come back, of which the "
+        "nearest are told");
+  }
+  return CellQueryOptions{.cost = {.partition = query.cells.partition,
+                                   .ask = query.cells.ask,
+                                   .focus = query.cells.focus,
+                                   .epsilon = query.epsilon},
+                          .items = query.cells.items,
+                          .k = query.k,
+                          .with_payloads = query.with_payloads};
+}
+
+// Before anything is spent to be told the same.
+absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
+  if (collection.cells_ready()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the cells of collection ", collection.name(),
+                                             " do not answer yet (", collection.cells(),
+                                             "): try it again later; nothing was spent"));
+}
+
+std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection) {
+  if (collection.changes_since_embedding() == 0) return {};
+  return {absl::StrCat("cells answer with what was stored after the last build, and ",
+                       Counted(collection.changes_since_embedding(), "change"),
+                       " since that build may not be shown: run `privatemail build ",
+                       collection.name(), "`")};
+}
+
+absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOptions& options,
+                     CellsOutcome* outcome) {
+  SecureBits bits;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->prepared,
+                      client.Prepare(outcome->target.target.features, options, ledger, bits));
+  outcome->release_ms = MillisecondsSince(start);
+  outcome->charged = true;
+  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
+  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(client.parameters().collection_uuid));
+  return absl::OkStatus();
+}
+
+// What is about to leave is kept first, so that `explain` shows it even when the answer never
+// comes.
+absl::Status Send(const Context& context, const Transport& transport,
+                  const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
+  const v1::RetrieveCellsRequest& request = outcome->prepared.request;
+  PM_RETURN_IF_ERROR(SaveLastRelease(context.state_folder,
+                                     {.request = {}, .collection = collection, .cells = request}));
+  outcome->kept = true;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
+  outcome->round_trip_ms = MillisecondsSince(start);
+  return absl::OkStatus();
+}
+
+nlohmann::json ToJson(const CellsOutcome& outcome, const std::vector<std::string>& warnings) {
+  const v1::RetrieveCellsRequest& request = outcome.prepared.request;
+  return {{"query", outcome.target.name},
+          {"scheme", "cells"},
+          {"matches", cli::ToJson(outcome.result.matches)},
+          {"candidates", outcome.result.candidates},
+          {"partition", request.partition()},
+          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+          {"warnings", warnings},
+          {"guarantee", cli::ToJson(outcome.prepared.state.guarantee)},
+          {"ledger",
+           {{"spent", cli::ToJson(outcome.ledger.spent())},
+            {"left", cli::ToJson(outcome.ledger.left())}}},
+          {"bytes", {{"up", request.ByteSizeLong()}, {"down", outcome.bytes_down()}}},
+          {"timings",
+           {{"features_ms", outcome.target.features_ms},
+            {"release_ms", outcome.release_ms},
+            {"round_trip_ms", outcome.round_trip_ms}}},
+          {"items_version", outcome.result.items_version}};
+}
+
+void Print(const CellsOutcome& outcome, const PublicParameters& parameters) {
+  const Guarantee& guarantee = outcome.prepared.state.guarantee;
+  std::cout << "\nquery " << Printable(outcome.target.name) << "\n";
+  PrintMatches(outcome.result, parameters);
+  std::cout << absl::StreamFormat(
+      "  the nearest of %d items that came back, for %s: %s of partition %d\n"
+      "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
+      "  features %.1f ms, release %.1f ms, answer %.1f ms\n",
+      outcome.result.candidates,
+      Counted(static_cast<uint64_t>(outcome.prepared.request.cells_size()), "cell"),
+      absl::StrJoin(outcome.prepared.request.cells(), ", "), outcome.prepared.request.partition(),
+      guarantee.epsilon, guarantee.proven ? "proven" : "NOT a proven guarantee",
+      LeftOf(outcome.ledger), guarantee.neighbours, outcome.prepared.request.ByteSizeLong(),
+      outcome.bytes_down(), outcome.target.features_ms, outcome.release_ms, outcome.round_trip_ms);
+}
+
+void Finish(const CellClient& client, CellsOutcome* outcome) {
+  if (!outcome->status.ok()) return;
+  absl::StatusOr<CellQueryResult> result = client.Finish(outcome->prepared, outcome->response);
+  outcome->status = result.status();
+  if (result.ok()) outcome->result = *std::move(result);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+    const Transport& transport, const v1::GetCollectionResponse& collection,
+    const v1::RetrieveCellsRequest& request) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
+  PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
+  return transport.RetrieveCells(request, [&] {
+    return [limit = CellAnswerLimit(parameters, request)](
+               const v1::RetrieveCellsResponse& message) mutable { return limit.Add(message); };
+  });
+}
+
+void AddCellsOptions(CLI::App* command, CellsOptions* options) {
+  command
+      ->add_option("--partition", options->partition,
+                   "Cells: which of the collection's partitions of the anchors, from 0")
+      ->capture_default_str();
+  command
+      ->add_option("--ask", options->ask,
+                   "Cells: how many are asked for in each query. The server is told them")
+      ->capture_default_str();
+  command
+      ->add_option("--focus", options->focus,
+                   "Cells: to how many of those nearest to the query the choice is drawn")
+      ->capture_default_str();
+  command->add_option("--items", options->items,
+                      "Cells: items that shall come back, at least one for each cell asked for; "
+                      "choose it without regard to the query");
+}
+
+void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters) {
+  for (size_t i = 0; i < result.matches.size(); ++i) {
+    const QueryMatch& match = result.matches[i];
+    const auto slot = parameters.SlotOf(match.label);  // ReadCellAnswer let it pass
+    std::cout << absl::StreamFormat(
+        "%4d  %s   %s, squared distance %.4f\n", i + 1, Printable(match.id),
+        slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", match.squared_distance);
+    if (match.payload.empty()) continue;
+    std::cout << "        " << Printable(Line(nlohmann::json::parse(match.payload))) << "\n";
+  }
+}
+
+absl::Status QueryCells(const Context& context, const CellsQuery& query) {
+  PM_ASSIGN_OR_RETURN(const CellQueryOptions options, OptionsOf(query));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      transport.GetCollection(query.collection));
+  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
+                      transport.GetAnchors(query.collection, collection.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, anchors));
+  PM_RETURN_IF_ERROR(CheckReady(collection));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadFeatures(query.targets, client.parameters()));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
+  PM_RETURN_IF_ERROR(
+      CheckAffordable(query.collection, entry, targets.size(), {query.epsilon, /*delta=*/0}));
+  const std::vector<std::string> warnings = WarningsAbout(collection);
+  for (const std::string& warning : warnings) Warn(warning);
+
+  std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
+      targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
+      [&](CellsOutcome* outcome) { return Send(context, transport, collection, outcome); });
+  for (CellsOutcome& outcome : outcomes) {
+    Finish(client, &outcome);
+    if (!outcome.status.ok()) continue;
+    Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, client.parameters()); });
+  }
+  return FailureOf(AttemptsOf(outcomes), targets.size(),
+                   query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"
+                                                : "privatemail resend --image FILE");
+}
+
+}  // namespace privatemail::cli

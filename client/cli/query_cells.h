@@ -1,0 +1,52 @@
+// `privatemail query --scheme cells`: a private query that asks for cells of the anchors.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cell_client.h"
+#include "client/cli/command.h"
+#include "client/cli/query_targets.h"
+#include "client/transport.h"
+
+namespace privatemail::cli {
+
+// The options that this scheme alone has. items: -1 where it is not given.
+struct CellsOptions {
+  int64_t partition = 0;
+  int64_t ask = 1;
+  int64_t focus = 1;
+  int64_t items = -1;
+};
+inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items"};
+
+void AddCellsOptions(CLI::App* command, CellsOptions* options);
+
+struct CellsQuery {
+  std::string collection;
+  TargetOptions targets;  // without labels
+  CellsOptions cells;
+  double epsilon = 0;
+  int64_t k = 8;
+  bool with_payloads = false;
+};
+
+// Asks for each target in turn. What can fail on this machine, or is known to fail on the server,
+// fails before the first charge.
+absl::Status QueryCells(const Context& context, const CellsQuery& query);
+
+// Sends a request for cells of this collection; more than was asked for is not read to its end.
+absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
+    const Transport& transport, const v1::GetCollectionResponse& collection,
+    const v1::RetrieveCellsRequest& request);
+
+// Matches as both `query` and `resend` print them.
+void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_

@@ -1,0 +1,68 @@
+#include "client/release/cell_scheme.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/privacy/cell_mechanism.h"
+#include "client/release/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/numerics/neighbors.h"
+#include "common/numerics/smlq.h"
+
+namespace privatemail {
+
+absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors) {
+  if (parameters.cell_partitions.empty()) {
+    return absl::FailedPreconditionError(
+        "the collection has no cells: its operator has made it without --cells");
+  }
+  PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  std::vector<Matrix> centroids;
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    centroids.push_back(CellCentroids(partition, unit_anchors));
+  }
+  return CellScheme(std::move(parameters), std::move(centroids));
+}
+
+absl::Status CellScheme::CheckPartition(int64_t partition) const {
+  return CheckIntegerBetween("partition", partition, 0, std::ssize(centroids_) - 1);
+}
+
+absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVectorXf& features,
+                                                              int64_t partition,
+                                                              int64_t count) const {
+  PM_RETURN_IF_ERROR(CheckPartition(partition));
+  PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  const Matrix& centroids = centroids_[static_cast<size_t>(partition)];
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("count", count, 1, centroids.rows()));
+  const std::vector<Neighbor> nearest = NearestRows(unit, centroids, count).front();
+  std::vector<int64_t> cells;
+  for (const Neighbor& one : nearest) cells.push_back(one.row);
+  return cells;
+}
+
+absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& features,
+                                                const CellCost& cost, Ledger& ledger,
+                                                BitSource& bits) const {
+  PM_RETURN_IF_ERROR(CheckPartition(cost.partition));
+  const int64_t cells = centroids_[static_cast<size_t>(cost.partition)].rows();
+  PM_ASSIGN_OR_RETURN(
+      const CellMechanism mechanism,
+      CellMechanism::Create(
+          {.cells = cells, .ask = cost.ask, .focus = cost.focus, .epsilon = cost.epsilon}));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> best,
+                      NearestCells(features, cost.partition, cost.focus));
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, mechanism.guarantee()).status());
+  absl::StatusOr<std::vector<int64_t>> chosen = mechanism.Choose(best, bits);
+  if (!chosen.ok()) {
+    return absl::Status(chosen.status().code(),
+                        absl::StrCat(chosen.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  return CellRelease{.cells = *std::move(chosen), .guarantee = mechanism.guarantee()};
+}
+
+}  // namespace privatemail

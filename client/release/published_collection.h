@@ -1,0 +1,35 @@
+// A collection as a client gets it from a server that it need not believe.
+#ifndef PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_
+#define PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/protocol/public_parameters.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+
+// The public parameters of one that answers. FAILED_PRECONDITION: it is not built, so that a query
+// would spend its budget and find nothing, or the fingerprint is not theirs. INVALID_ARGUMENT: they
+// are malformed.
+absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
+
+// Out of the chunks of GetAnchors. INVALID_ARGUMENT: one is malformed or has other than `columns`.
+absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
+                                    int64_t columns);
+
+// Whether they are those that the parameters were published with. INVALID_ARGUMENT: shapes differ.
+// DATA_LOSS: they do not have the published digest.
+absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
+
+// FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
+// with.
+absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_

@@ -1,0 +1,194 @@
+// The cells scheme as a user meets it, through both programs.
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Below 10^-15 at this epsilon: that the best cell is not asked for.
+constexpr char kLarge[] = "40";
+
+class Cells : public Service {
+ protected:
+  void SetUp() override {
+    StartDaemon();
+    Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+    Write("gallery", SeparatedClasses(kItems, 2));
+    created_ =
+        Answer({"collection", "create", "things", "--anchors", Vectors("anchors"),
+                "--anchor-labels", Labels("anchors"), "--cells", "5,8", "--cell-code", "float16"});
+    Ingest("gallery");
+    Build();
+    for (int i = 0; i < 600 && !Info()["cells_ready"]; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    Grant(1000, .1);
+  }
+
+  std::vector<std::string> Query(const std::vector<std::string>& more) const {
+    std::vector<std::string> command = {"query",    "things", "--vectors", Vectors("gallery"),
+                                        "--scheme", "cells"};
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
+
+  static std::vector<std::string> Ids(const json& answer) {
+    std::vector<std::string> ids;
+    for (const json& match : answer["matches"]) ids.push_back(match["id"]);
+    return ids;
+  }
+
+  json created_;
+};
+
+TEST_F(Cells, GoFromAnchorsToTheTargetsOwnCopyAndForgetWhatIsDeleted) {
+  EXPECT_EQ(created_["cells"], (json{5, 8}));
+  EXPECT_EQ(created_["cell_code"], "float16");
+  EXPECT_EQ(created_["cells_ready"], false);
+  EXPECT_EQ(Info()["cells_state"], "ready: 200 items");
+  EXPECT_THAT(Run({"collection", "info", "things"}).out,
+              HasSubstr("cells 5, 8, items as float16 for whoever may search; ready: 200 items"));
+
+  const json answer =
+      Answer(Query({"--row", "17", "--epsilon", kLarge, "--items", "80", "-k", "5"}));
+  ASSERT_THAT(answer["matches"], SizeIs(5));
+  EXPECT_EQ(answer["matches"][0]["id"], "17");
+  EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 1e-5);
+  EXPECT_EQ(answer["scheme"], "cells");
+  EXPECT_THAT(answer["cells"], SizeIs(1));
+  EXPECT_EQ(answer["candidates"], 80);
+  EXPECT_EQ(answer["guarantee"]["epsilon"], 40);
+  EXPECT_EQ(answer["guarantee"]["delta"], 0);
+  EXPECT_EQ(answer["guarantee"]["proven"], true);
+  EXPECT_EQ(answer["ledger"]["spent"], (json{{"epsilon", 40}, {"delta", 0}}));
+  EXPECT_EQ(answer["items_version"], kItems);
+  EXPECT_LT(answer["bytes"]["up"].get<int>(), 100);
+  EXPECT_GT(answer["bytes"]["down"].get<int>(), 80 * 2 * kFeatures);
+
+  const json explained = Answer({"explain"});
+  EXPECT_EQ(explained["cells"], answer["cells"]);
+  EXPECT_EQ(explained["bytes"], answer["bytes"]["up"]);
+  EXPECT_EQ(explained["of_cells"], 5);
+  EXPECT_EQ(explained["items"], 80);
+  const std::set<std::string> said = {"collection",    "digest", "scheme",  "partition",
+                                      "of_cells",      "cells",  "epsilon", "items",
+                                      "with_payloads", "bytes"};
+  std::set<std::string> keys;
+  for (const auto& [key, value] : explained.items()) keys.insert(key);
+  EXPECT_EQ(keys, said);
+
+  // The same bytes again, ranked by the target that is given again, cost nothing.
+  const json again = Answer({"resend", "--vectors", Vectors("gallery"), "--row", "17", "-k", "5"});
+  EXPECT_EQ(again["matches"], answer["matches"]);
+  EXPECT_EQ(again["cells"], answer["cells"]);
+  EXPECT_EQ(Budget()["left"]["epsilon"], 960);
+
+  Answer({"items", "delete", "things", "17"});
+  EXPECT_EQ(Info()["cells_state"], "ready: 199 items");
+  EXPECT_THAT(Ids(Answer({"resend", "--vectors", Vectors("gallery"), "--row", "17"})),
+              Not(Contains("17")));
+}
+
+TEST_F(Cells, OfABatchEachIsAnsweredAndPaidFor) {
+  const Outcome outcome =
+      Run(Query({"--rows", "0,1,2", "--partition", "1", "--ask", "3", "--focus", "2", "--epsilon",
+                 kLarge, "--items", "150", "-k", "1", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(outcome.lines(), SizeIs(3));
+  for (int row = 0; row < 3; ++row) {
+    const json answer = outcome.lines()[row];
+    EXPECT_EQ(answer["matches"][0]["id"], std::to_string(row));
+    EXPECT_THAT(answer["cells"], SizeIs(3));
+    EXPECT_EQ(answer["partition"], 1);
+  }
+  EXPECT_EQ(Budget()["left"]["epsilon"], 880);
+  // All or none.
+  ExpectRefused(Query({"--rows", "0,1,2", "--epsilon", "300", "--items", "10"}),
+                "RESOURCE_EXHAUSTED", {"3 queries of epsilon 300", "nothing was spent"});
+}
+
+TEST_F(Cells, RefuseByNameWhatIsOfNoUseOrOutOfRange) {
+  const std::vector<std::string> good = {"--row", "0", "--epsilon", "1", "--items", "10"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = good;
+    all.insert(all.end(), more.begin(), more.end());
+    return Query(all);
+  };
+  for (const std::vector<std::string>& foreign :
+       std::vector<std::vector<std::string>>{{"--delta", "1e-5"},
+                                             {"--label", "1"},
+                                             {"--labels", Labels("gallery")},
+                                             {"--mechanism", "laplace"},
+                                             {"--radius", "1"},
+                                             {"--private-iterations", "2"},
+                                             {"--post-process", "server"},
+                                             {"--filter", "{}"},
+                                             {"--dummies", Vectors("gallery")},
+                                             {"--dummy-labels", Labels("gallery")},
+                                             {"--compare-images", "x"},
+                                             {"--report", folder_ / "report.html"}}) {
+    ExpectRefused(with(foreign), "INVALID_ARGUMENT",
+                  {foreign[0] + " is of no use with --scheme cells"});
+  }
+  for (const char* flag : {"--partition", "--ask", "--focus", "--items"}) {
+    ExpectRefused({"query", "things", "--vectors", Vectors("gallery"), "--row", "0", "--label", "0",
+                   "--epsilon", "1", "--delta", "1e-5", flag, "1"},
+                  "INVALID_ARGUMENT", {std::string(flag) + " is of no use with --scheme joint"});
+  }
+  ExpectRefused(with({"--partition", "2"}), "INVALID_ARGUMENT",
+                {"partition must be between 0 and 1, but is 2"});
+  ExpectRefused(with({"--ask", "5"}), "INVALID_ARGUMENT", {"ask must be between 1 and 4"});
+  ExpectRefused(with({"--focus", "0"}), "INVALID_ARGUMENT", {"focus must be between 1 and 4"});
+  ExpectRefused(with({"-k", "0"}), "INVALID_ARGUMENT", {"k must be between 1 and"});
+  ExpectRefused(Query({"--row", "0", "--epsilon", "1"}), "INVALID_ARGUMENT",
+                {"--items must be given with --scheme cells"});
+  ExpectRefused(Query({"--row", "0", "--epsilon", "nan", "--items", "9"}), "INVALID_ARGUMENT",
+                {"epsilon"});
+}
+
+TEST_F(Cells, ResendSaysWhatItNeeds) {
+  Answer(Query({"--row", "0", "--epsilon", "1", "--items", "10"}));
+  ExpectRefused({"resend", "--label", "1"}, "INVALID_ARGUMENT",
+                {"--label is of no use: the last release asked for cells"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"give either --vectors with --row, or --image"});
+  ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--rows", "1,2"}, "INVALID_ARGUMENT",
+                {"number of targets must be between 1 and 1, but is 2"});
+  Answer({"query", "things", "--vectors", Vectors("gallery"), "--row", "0", "--label", "0",
+          "--epsilon", "1", "--delta", "1e-5"});
+  ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--row", "1"}, "INVALID_ARGUMENT",
+                {"the last release was of the joint scheme"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--label must be given, but is not"});
+  Answer({"resend", "--label", "1"});
+}
+
+TEST_F(Cells, WhatCannotBeAskedForIsKnownBeforeAnythingIsSpent) {
+  ExpectRefused({"collection", "create", "other", "--anchors", Vectors("anchors"),
+                 "--anchor-labels", Labels("anchors"), "--cells", "5"},
+                "INVALID_ARGUMENT", {"--cell-code is missing"});
+  ExpectRefused({"collection", "create", "other", "--anchors", Vectors("anchors"),
+                 "--anchor-labels", Labels("anchors"), "--cells", "1", "--cell-code", "scalar8"},
+                "INVALID_ARGUMENT", {"--cells must be between 2 and 4096, but is 1"});
+  ExpectRefused({"collection", "create", "other", "--anchors", Vectors("anchors"),
+                 "--anchor-labels", Labels("anchors"), "--cells", "41", "--cell-code", "scalar8"},
+                "INVALID_ARGUMENT", {"cells must be between 2 and 40, but is 41"});
+  Answer({"collection", "create", "plain", "--anchors", Vectors("anchors"), "--anchor-labels",
+          Labels("anchors")});
+  Answer({"ingest", "plain", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
+  Answer({"build", "plain"});
+  Answer({"budget", "set", "plain", "--epsilon", "9", "--delta", "0"});
+  ExpectRefused({"query", "plain", "--scheme", "cells", "--vectors", Vectors("gallery"), "--row",
+                 "0", "--epsilon", "1", "--items", "10"},
+                "FAILED_PRECONDITION", {"the collection has no cells"});
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

@@ -1,0 +1,208 @@
+// What answers for the cells of a collection follows its items.
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "server/engine/publish.h"
+#include "tests/unit/server/catalog_fixture.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+class CatalogCells : public CatalogTest {
+ protected:
+  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4}) {
+    NewCollection birds = Birds();
+    birds.cells = std::move(cells);
+    birds.cell_code = CellCode::kFloat16;
+    return birds;
+  }
+
+  CollectionView Create(int items) {
+    auto view = catalog_->Create(WithCells());
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  void Build() { EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()); }
+
+  // Waits until the cells answer from items of this version or a later one.
+  CollectionView Ready(uint64_t version) const {
+    for (int i = 0; i < 2000; ++i) {
+      const auto view = catalog_->Find("birds");
+      if (view->cells != nullptr && view->cells->items_version() >= version) return *view;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    return *catalog_->Find("birds");
+  }
+
+  // What an answer that takes the whole gallery holds.
+  static std::vector<std::string> Answering(const CollectionView& view) {
+    const auto index = view.Cells();
+    EXPECT_THAT(index, IsOk());
+    std::vector<std::string> ids;
+    for (int64_t row = 0; row < (*index)->items(); ++row) {
+      const auto hidden = view.hidden_in_cells;
+      if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
+      ids.push_back((*index)->IdOf(row));
+    }
+    return ids;
+  }
+};
+
+TEST_F(CatalogCells, AreMadeAfterABuildAndAgainAfterARestart) {
+  const CollectionView created = Create(5);
+  EXPECT_THAT(created.published->parameters.cell_partitions, SizeIs(2));
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "is not built yet"));
+  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
+  Build();
+  const std::string fingerprint = created.published->fingerprint;
+  for (int restart = 0; restart < 2; ++restart) {
+    const CollectionView view = Ready(5);
+    EXPECT_THAT(Answering(view), SizeIs(5));
+    EXPECT_EQ(view.DescribeCells(), "ready: 5 items");
+    EXPECT_EQ(view.published->fingerprint, fingerprint);
+    Reopen();
+  }
+}
+
+TEST_F(CatalogCells, ACollectionWithoutAnySaysSo) {
+  CreateBirds(4);
+  Build();
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "has no cells"));
+  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
+}
+
+TEST_F(CatalogCells, AreRefusedWithTheFieldNamedAndNothingIsMade) {
+  EXPECT_THAT(catalog_->Create(WithCells({13})),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+  EXPECT_THAT(catalog_->Create(WithCells({})),
+              FailsWith(kInvalid, "cell_code must not be given where there are no cells"));
+  NewCollection uncoded = WithCells();
+  uncoded.cell_code.reset();
+  EXPECT_THAT(catalog_->Create(uncoded),
+              FailsWith(kInvalid, "cell_code must be given where there are cells"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+}
+
+TEST_F(CatalogCells, ADeletedItemAnswersNoMoreWhenTheCallReturnedAlsoAfterARestart) {
+  Create(5);
+  Build();
+  Ready(5);
+  DeleteItems({"item-001", "none"});
+  const CollectionView view = *catalog_->Find("birds");
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  EXPECT_EQ(view.DescribeCells(), "ready: 4 items");
+  Reopen();
+  EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
+}
+
+TEST_F(CatalogCells, AnItemThatIsDeletedWhileTheyAreMadeDoesNotAnswer) {
+  Create(6);
+  for (int i = 0; i < 6; ++i) {
+    Build();  // the cells are being made from here on
+    DeleteItems({"item-00" + std::to_string(i)});
+    EXPECT_THAT(Answering(Ready(static_cast<uint64_t>(6 + i))),
+                Not(Contains("item-00" + std::to_string(i))));
+    const auto view = catalog_->Find("birds");
+    ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("other-" + std::to_string(i), 3, 1)}}), IsOk());
+  }
+}
+
+TEST_F(CatalogCells, AnItemThatIsDeletedAfterItWasReadDoesNotAnswer) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  // The first is the build's, the second the cells'.
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) DeleteItems({"item-001"});
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  const CollectionView view = Ready(5);
+  EXPECT_EQ(view.cells->items(), 5) << "it was read";
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) throw std::bad_alloc();
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  for (int i = 0; i < 2000 && catalog_->Find("birds")->cells_problem.ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kUnavailable, "could not be made"));
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
+  catalog_.reset();
+}
+
+TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
+  Create(4);
+  Build();
+  Ready(4);
+  DeleteItems({"item-001"});
+  const auto view = catalog_->Find("birds");
+  ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("item-001", 3, 9)}}), IsOk());
+  EXPECT_THAT(Answering(*catalog_->Find("birds")), Not(Contains("item-001")));
+  Build();
+  EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
+}
+
+// An embedding of later items has told of a deletion that nothing else did.
+TEST(IdsNotIn, AreThoseThatALaterEmbeddingDoesNotHave) {
+  const Anchors anchors = SmallAnchors();
+  CellPartition halves{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
+  const PublicParameters parameters = *MakePublicParameters(
+      "uuid", SmallSettings(), anchors, {}, "vectors", {halves}, CellCode::kFloat16);
+  Gallery gallery = GalleryOf(MakeItems(6, 1));
+  gallery.version = 6;
+  const auto cells = CellIndex::Make(parameters, anchors, gallery, {false});
+  Embedding embedding = SomeEmbedding(4);
+  for (const auto& [version, missing] : {std::pair{6U, 0U}, {5U, 0U}, {7U, 2U}}) {
+    embedding.items_version = version;
+    const Retriever retriever(parameters, anchors.labels, embedding, IndexOptions{});
+    EXPECT_THAT(IdsNotIn(retriever, *cells), SizeIs(missing)) << version;
+  }
+}
+
+TEST_F(CatalogCells, ASnapshotKeepsThem) {
+  const CollectionView birds = Create(8);
+  const std::string bytes = SnapshotOf(*catalog_, birds);
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_partitions[1].cell_of_anchor,
+            birds.published->parameters.cell_partitions[1].cell_of_anchor);
+  Build();
+  EXPECT_THAT(Answering(Ready(8)), SizeIs(8));
+
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  contents.collection.parameters.cell_partitions[0].cell_of_anchor.pop_back();
+  EXPECT_THAT(Restore(catalog_.get(), contents),
+              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,218 @@
+// RetrieveCells as a caller meets it.
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "common/protocol/cell_code.h"
+#include "common/protocol/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kItems = 60;
+
+class CellsServiceTest : public ServiceTest {
+ protected:
+  explicit CellsServiceTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
+
+  static v1::CreateCollectionRequest BirdsWithCells() {
+    v1::CreateCollectionRequest request = Birds();
+    request.add_cells(3);
+    request.add_cells(5);
+    request.set_cell_code(v1::CELL_CODE_SCALAR8);
+    return request;
+  }
+
+  v1::GetCollectionResponse Get() const {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("birds");
+    v1::GetCollectionResponse response;
+    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+    return response;
+  }
+
+  void Fill() {
+    std::vector<Item> items = MakeItems(kItems, 1);
+    for (Item& item : items) item.payload = "{\"file\":\"" + item.id + ".png\"}";
+    v1::UpsertItemsResponse totals;
+    ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+    std::vector<v1::BuildEmbeddingResponse> progress;
+    ASSERT_THAT(Build("birds", &progress), IsOk());
+  }
+
+  // Built, and its cells answer.
+  v1::GetCollectionResponse MakeReady() {
+    EXPECT_THAT(Create(BirdsWithCells()), IsOk());
+    Fill();
+    for (int i = 0; i < 2000 && !Get().cells_ready(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(Get().cells_ready()) << Get().cells();
+    return Get();
+  }
+
+  static v1::RetrieveCellsRequest RequestFor(const v1::GetCollectionResponse& collection) {
+    v1::RetrieveCellsRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(collection.fingerprint());
+    request.set_partition(1);
+    request.add_cells(1);
+    request.add_cells(4);
+    request.set_epsilon(2);
+    request.set_items(11);
+    return request;
+  }
+
+  struct Answer {
+    absl::Status status;
+    std::vector<v1::RetrieveCellsResponse> messages;
+
+    std::vector<std::string> ids() const {
+      std::vector<std::string> all;
+      for (const auto& m : messages) all.insert(all.end(), m.ids().begin(), m.ids().end());
+      return all;
+    }
+  };
+  Answer Ask(const v1::RetrieveCellsRequest& request) const {
+    grpc::ClientContext context;
+    const auto reader = retrieval_->RetrieveCells(&context, request);
+    Answer answer;
+    v1::RetrieveCellsResponse message;
+    while (reader->Read(&message)) answer.messages.push_back(message);
+    answer.status = FromGrpc(reader->Finish());
+    return answer;
+  }
+
+  void Delete(const std::vector<std::string>& ids) const {
+    v1::DeleteItemsRequest deletion;
+    deletion.set_collection("birds");
+    for (const std::string& id : ids) deletion.add_ids(id);
+    v1::DeleteItemsResponse deleted;
+    grpc::ClientContext context;
+    ASSERT_TRUE(collections_->DeleteItems(&context, deletion, &deleted).ok());
+  }
+};
+
+TEST_F(CellsServiceTest, AnswersWithEachItemOnceAsItsCodeAndNoMoreThanWasAskedFor) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady());
+  for (const bool payloads : {false, true}) {
+    request.set_with_payloads(payloads);
+    const Answer answer = Ask(request);
+    ASSERT_THAT(answer.status, IsOk());
+    const std::vector<std::string> ids = answer.ids();
+    EXPECT_THAT(std::set<std::string>(ids.begin(), ids.end()), SizeIs(ids.size()));
+    EXPECT_GE(ids.size(), 6u);  // one cell's
+    EXPECT_LE(ids.size(), 12u);
+    const std::vector<Item> items = MakeItems(kItems, 1);
+    for (const v1::RetrieveCellsResponse& message : answer.messages) {
+      EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix rows,
+                           DecodeCodes(CellCode::kScalar8, kDim, message.codes()));
+      ASSERT_EQ(rows.rows(), message.ids_size());
+      ASSERT_EQ(message.payloads_size(), payloads ? message.ids_size() : 0);
+      for (int i = 0; i < message.ids_size(); ++i) {
+        const Item& item = items[static_cast<size_t>(std::stoi(message.ids(i).substr(5)))];
+        EXPECT_EQ(message.labels(i), item.label);
+        const auto features =
+            Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim).normalized();
+        EXPECT_LT((rows.row(i) - features).cwiseAbs().maxCoeff(), 1. / 254 + 1e-6);
+        if (payloads) {
+          EXPECT_EQ(message.payloads(i), "{\"file\":\"" + item.id + ".png\"}");
+        }
+      }
+    }
+  }
+  request.set_items(0xFFFFFFFF);
+  EXPECT_THAT(Ask(request).ids(), SizeIs(kItems)) << "all that are there";
+}
+
+TEST_F(CellsServiceTest, NamesWhateverIsWrongWithARequest) {
+  const v1::RetrieveCellsRequest good = RequestFor(MakeReady());
+  ASSERT_THAT(Ask(good).status, IsOk());
+  const std::pair<std::function<void(v1::RetrieveCellsRequest*)>, const char*> faults[] = {
+      {[](auto* r) { r->set_partition(2); }, "partition must be between 0 and 1, but is 2"},
+      {[](auto* r) { r->clear_cells(); }, "number of cells must be between 1 and 4, but is 0"},
+      {[](auto* r) {
+         r->clear_cells();
+         for (const uint32_t cell : {0U, 1U, 2U, 3U, 4U}) r->add_cells(cell);
+       },
+       "number of cells must be between 1 and 4, but is 5"},
+      {[](auto* r) { r->set_cells(1, 5); }, "cells[1] must be between 0 and 4, but is 5"},
+      {[](auto* r) { r->set_cells(1, 1); },
+       "cells[1] must be more than the one before, 1, but is 1"},
+      {[](auto* r) { r->set_cells(0, 0xFFFFFFFF); }, "cells[0] must be between 0 and 4"},
+      {[](auto* r) { r->set_epsilon(0); }, "epsilon must be finite and positive, but is 0"},
+      {[](auto* r) { r->set_epsilon(-1); }, "epsilon must be finite and positive, but is -1"},
+      {[](auto* r) { r->set_epsilon(std::nan("")); }, "epsilon must be finite and positive"},
+      {[](auto* r) { r->set_epsilon(INFINITY); }, "epsilon must be finite and positive"},
+      {[](auto* r) { r->set_items(1); },
+       "items must be at least one for each of the 2 cells, but is 1"},
+  };
+  for (const auto& [spoil, part] : faults) {
+    v1::RetrieveCellsRequest request = good;
+    spoil(&request);
+    const Answer answer = Ask(request);
+    EXPECT_THAT(answer.status, FailsWith(kInvalid, part));
+    EXPECT_THAT(answer.messages, SizeIs(0));
+  }
+  v1::RetrieveCellsRequest request = good;
+  request.set_fingerprint(std::string(32, 'x'));
+  EXPECT_THAT(Ask(request).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
+  request = good;
+  request.set_collection("fish");
+  EXPECT_THAT(Ask(request).status, FailsWith(absl::StatusCode::kNotFound, "fish"));
+}
+
+TEST_F(CellsServiceTest, SaysWhyACollectionDoesNotAnswerForCells) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  EXPECT_EQ(birds.cells(), "");
+  EXPECT_FALSE(birds.cells_ready());
+  EXPECT_THAT(Ask(RequestFor(birds)).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "has no cells"));
+}
+
+TEST_F(CellsServiceTest, IsNotReadyBeforeABuildAndTellsOfIt) {
+  ASSERT_THAT(Create(BirdsWithCells()), IsOk());
+  EXPECT_EQ(Get().cells(), "");
+  EXPECT_THAT(Ask(RequestFor(Get())).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "is not built yet"));
+  v1::RetrieveCellsRequest wrong = RequestFor(Get());
+  wrong.set_epsilon(0);
+  EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "before there is any answer";
+}
+
+TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
+  v1::CreateCollectionRequest request = BirdsWithCells();
+  request.clear_cell_code();
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be given"));
+  request.set_cell_code(static_cast<v1::CellCode>(9));
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be 1 (float16) or 2 (scalar8)"));
+  request = BirdsWithCells();
+  request.add_cells(13);
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+}
+
+TEST_F(CellsServiceTest, ADeletedItemIsInNoAnswerOnceTheCallReturned) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady());
+  request.set_items(kItems);
+  for (const std::string& id : Ask(request).ids()) {
+    Delete({id});
+    EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
+  }
+  EXPECT_THAT(Get().cells(), HasSubstr("ready: "));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
