@@ -79,6 +79,19 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   return std::string(reason);
 }
 
+// Counts anchors while they come, so that no server fills a client's memory.
+class AnchorLimit {
+ public:
+  absl::Status Add(const v1::GetAnchorsResponse& chunk) {
+    bytes_left_ -= static_cast<int64_t>(chunk.ByteSizeLong()) + 1;  // an empty one counts, too
+    if (bytes_left_ >= 0) return absl::OkStatus();
+    return absl::DataLossError("anchors must take at most 1 GiB, but the server sends more");
+  }
+
+ private:
+  int64_t bytes_left_ = int64_t{1} << 30;
+};
+
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
@@ -115,7 +128,7 @@ absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept ma
   absl::Status refused;
   const absl::Status read = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
     messages.clear();
-    const auto accept = make_accept();
+    auto accept = make_accept();
     const auto reader = call(context);
     Message message;
     while (refused.ok() && reader->Read(&message)) {
@@ -151,7 +164,9 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::GetAnchorsResponse>(
       [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
-      [] { return [](const v1::GetAnchorsResponse&) { return absl::OkStatus(); }; });
+      [] {
+        return [limit = AnchorLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
+      });
 }
 
 absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(

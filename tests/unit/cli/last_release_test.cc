@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,25 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
   EXPECT_FALSE(joint.cells.has_value());
+}
+
+TEST(LastRelease, ShowsEveryFlippedBit) {
+  const TemporaryFolder folder;
+  LastRelease saved = ReleaseOf(0);
+  saved.request.mutable_release()->mutable_values()->Resize(5, 1);
+  ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
+  const std::string path = folder / "last_release.pb";
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(path));
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  for (std::streamoff at = 0; at < size; ++at) {
+    file.seekg(at);
+    const auto byte = static_cast<char>(file.get());
+    for (const auto value : {static_cast<char>(byte ^ (1 << at % 8)), byte}) {
+      file.seekp(at);
+      file.put(value).flush();
+      EXPECT_EQ(LoadLastRelease(folder.path()).ok(), value == byte) << "byte " << at;
+    }
+  }
 }
 
 TEST(LastRelease, SaysThatItCannotBeWrittenOrRead) {

@@ -140,6 +140,34 @@ TEST_F(Log, ThatAKilledProgramLeavesIsThereAsAWholeOrRefused) {
   }
 }
 
+TEST_F(Log, ThatIsNotThereIsMissed) {
+  const std::string copy = folder_ / "copy";
+  for (const char* suffix : {"", "-mark"})
+    std::filesystem::copy_file(path_ + suffix, copy + suffix);
+  EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is not there, but "));
+  // A program that ends in order leaves none that anyone could miss.
+  ASSERT_THAT(database_->Settle(), IsOk());
+  database_.reset();
+  std::filesystem::remove(path_ + "-wal");
+  auto again = Start(path_);
+  ASSERT_THAT(again, IsOk());
+  EXPECT_EQ(*ReadAll(again->get()), expected_);
+}
+
+TEST_F(Log, TakesNothingMoreForAFileThatIsNoLongerThere) {
+  ASSERT_THAT(database_->CheckPlace(), IsOk());
+  std::filesystem::rename(path_, path_ + ".moved");
+  {
+    auto transaction = Transaction::Begin(database_.get());
+    ASSERT_THAT(transaction, IsOk());
+    EXPECT_THAT(transaction->Commit(), FailsWith(absl::StatusCode::kUnavailable, "was moved"));
+  }
+  std::filesystem::rename(path_ + ".moved", path_);
+  auto transaction = Transaction::Begin(database_.get());
+  ASSERT_THAT(transaction, IsOk());
+  EXPECT_THAT(transaction->Commit(), IsOk());
+}
+
 TEST_F(Log, WithADamagedMarkIsAsItWouldBeWithoutOne) {
   const std::string mark = ReadFile(path_ + "-mark");
   ASSERT_EQ(mark.size(), 24u);
