@@ -184,7 +184,7 @@ TEST_F(Cells, WhatCannotBeAskedForIsKnownBeforeAnythingIsSpent) {
           Labels("anchors")});
   Answer({"ingest", "plain", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
   Answer({"build", "plain"});
-  Answer({"budget", "set", "plain", "--epsilon", "9", "--delta", "0"});
+  Answer({"budget", "set", "plain", "--epsilon", "9", "--delta", ".1"});
   ExpectRefused({"query", "plain", "--scheme", "cells", "--vectors", Vectors("gallery"), "--row",
                  "0", "--epsilon", "1", "--items", "10"},
                 "FAILED_PRECONDITION", {"the collection has no cells"});
