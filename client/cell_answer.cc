@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-
 #include "common/base/status_macros.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/cell_code.h"
@@ -52,7 +51,11 @@ absl::StatusOr<FloatMatrix> Decode(const PublicParameters& parameters, bool with
 }
 
 absl::Status CheckDifferent(const Response& response) {
-  std::unordered_set<std::string_view> ids;
+  size_t items = 0;
+  for (const v1::RetrieveCellsResponse& message : response) {
+    items += static_cast<size_t>(message.ids_size());
+  }
+  std::unordered_set<std::string_view> ids(items);
   for (const v1::RetrieveCellsResponse& message : response) {
     for (const std::string& id : message.ids()) {
       if (!ids.insert(id).second) return absl::DataLossError("answer: an item came twice");
@@ -101,8 +104,8 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   }
   bytes_left_ -= static_cast<int64_t>(message.ByteSizeLong());
   if (bytes_left_ < 0) {
-    return absl::DataLossError(absl::StrCat("answer: ", -bytes_left_,
-                                            " bytes more than its items can take came"));
+    return absl::DataLossError(
+        absl::StrCat("answer: ", -bytes_left_, " bytes more than its items can take came"));
   }
   if (message.ids_size() > 0 || empty_messages_left_-- > 0) return absl::OkStatus();
   return absl::DataLossError("answer: a second message without any item came");
@@ -115,13 +118,13 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
                       DecodeAll(parameters, request, response));
   CellQueryResult result;
   NearestSoFar nearest(target.k, nullptr);
+  RowVector decoded;
   std::vector<std::pair<size_t, int>> places;  // message, and item in it, of each candidate
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Matrix decoded = rows[i].cast<double>();
-    for (Eigen::Index item = 0; item < decoded.rows(); ++item) {
+    for (Eigen::Index item = 0; item < rows[i].rows(); ++item) {
+      decoded = rows[i].row(item).cast<double>();
       nearest.Offer({std::ssize(places),
-                     SquaredDistance(decoded.row(item).data(), target.unit_features.data(),
-                                     target.unit_features.size())});
+                     SquaredDistance(decoded.data(), target.unit_features.data(), decoded.size())});
       places.emplace_back(i, static_cast<int>(item));
     }
     result.items_version = response[i].items_version();
