@@ -37,7 +37,7 @@ struct PreparedCellQuery {
 };
 
 // One collection with cells, ready for private queries. Lives on the client; immutable and
-// thread-safe. Sees targets only while Prepare runs.
+// thread-safe. Sees targets only while Prepare and Finish run.
 class CellClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are

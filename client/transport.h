@@ -59,6 +59,7 @@ class Transport {
   // with_changes: counted by kind, for operators.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           bool with_changes = false) const;
+  // DATA_LOSS: more than 1 GiB came, which no client has to hold.
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
       const std::string& name, const std::string& fingerprint) const;
   // Sends the same bytes again, up to four times in all, when the server was unavailable: a release
