@@ -80,6 +80,31 @@ TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
   }
 }
 
+// An embedding can be made again; what is stored beside it cannot.
+TEST_F(CatalogTest, ADamagedEmbeddingLeavesItsCollectionUnbuiltAndTheOthersServing) {
+  const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
+  NewCollection fish = Birds();
+  fish.name = "fish";
+  const auto view = catalog_->Create(fish);
+  ASSERT_THAT(catalog_->Upsert(*view, MakeItems(9, 1)), IsOk());
+  for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  StoreHooks hooks;
+  hooks.read_embedding = [&](const PublicParameters& parameters) {
+    return parameters.collection_uuid == uuid ? absl::DataLossError("a page is damaged")
+                                              : absl::OkStatus();
+  };
+  ReopenWith(&hooks);
+  ASSERT_THAT(catalog_->problems(), ::testing::SizeIs(1));
+  EXPECT_THAT(catalog_->problems()[0], ::testing::HasSubstr("collection birds is not built: its "
+                                                            "embedding cannot be read: a page"));
+  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  EXPECT_EQ(catalog_->Find("birds")->items, 20u);
+  EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(Findable(), ::testing::SizeIs(20));
+  catalog_.reset();  // before the hooks
+}
+
 TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());

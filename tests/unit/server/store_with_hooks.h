@@ -15,8 +15,10 @@ namespace privatemail::testing {
 
 // What happens right after a store was asked for something, before its answer is looked at.
 struct StoreHooks {
-  std::function<void()> told_of_deletions = [] {};  // DeletedSince
-  std::function<void()> read_gallery = [] {};       // ReadGallery
+  std::function<absl::Status(const PublicParameters&)> read_embedding =
+      [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding; an error is its
+  std::function<void()> told_of_deletions = [] {};               // DeletedSince
+  std::function<void()> read_gallery = [] {};                    // ReadGallery
 };
 
 class StoreWithHooks final : public Store {
@@ -69,6 +71,7 @@ class StoreWithHooks final : public Store {
     return store_->SaveEmbedding(p, embedding);
   }
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(const PublicParameters& p) override {
+    if (absl::Status read = hooks_->read_embedding(p); !read.ok()) return read;
     return store_->LoadEmbedding(p);
   }
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& p) override {
