@@ -3,6 +3,7 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -26,12 +27,30 @@ namespace {
 
 using grpc::experimental::TlsCustomVerificationCheckRequest;
 
+struct FreeOpenSsl {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Bio = std::unique_ptr<BIO, FreeOpenSsl>;
+using Certificate = std::unique_ptr<X509, FreeOpenSsl>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
+
+// Without this OpenSSL would ask for a passphrase on the terminal.
+int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
+
+Bio Reader(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+// The first one in a PEM file; null where there is none.
+Certificate FirstCertificate(const std::string& pem) {
+  return Certificate(PEM_read_bio_X509(Reader(pem).get(), nullptr, NoPassphrase, nullptr));
+}
+
 // Lower-case hex SHA-256 of the DER of a PEM certificate; empty when it is none.
 std::string CertificateFingerprint(const std::string& pem) {
-  std::unique_ptr<BIO, decltype(&BIO_free)> bio(
-      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-  std::unique_ptr<X509, decltype(&X509_free)> certificate(
-      PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), &X509_free);
+  const Certificate certificate = FirstCertificate(pem);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   if (certificate == nullptr || X509_digest(certificate.get(), EVP_sha256(), digest, &size) != 1) {
@@ -132,11 +151,29 @@ absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std:
       absl::StrCat(flag, " ", path, " must be a PEM file with certificates, but holds none"));
 }
 
+// gRPC would only say that the connection failed.
+absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
+  const std::string flag = absl::StrCat("--cert-key ", options.certificate_key_file);
+  const PrivateKey key(
+      PEM_read_bio_PrivateKey(Reader(own.key_pem).get(), nullptr, NoPassphrase, nullptr));
+  const Certificate certificate = FirstCertificate(own.certificate_pem);
+  const bool belongs = key != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (belongs) return absl::OkStatus();
+  if (key == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " must be a PEM file with a private key that takes no passphrase"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is not the key of --cert ", options.certificate_file));
+}
+
 absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {
   OwnCertificate own;
   if (options.certificate_file.empty()) return own;
   PM_ASSIGN_OR_RETURN(own.certificate_pem, ReadCertificates("--cert", options.certificate_file));
   PM_ASSIGN_OR_RETURN(own.key_pem, ReadSecret("--cert-key", options.certificate_key_file));
+  PM_RETURN_IF_ERROR(CheckPair(options, own));
   return own;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "client/anchor_limit.h"
 #include "client/channel.h"
 #include "client/credentials.h"
 #include "client/paced_call.h"
@@ -78,19 +79,6 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   }
   return std::string(reason);
 }
-
-// Counts anchors while they come, so that no server fills a client's memory.
-class AnchorLimit {
- public:
-  absl::Status Add(const v1::GetAnchorsResponse& chunk) {
-    bytes_left_ -= static_cast<int64_t>(chunk.ByteSizeLong()) + 1;  // an empty one counts, too
-    if (bytes_left_ >= 0) return absl::OkStatus();
-    return absl::DataLossError("anchors must take at most 1 GiB, but the server sends more");
-  }
-
- private:
-  int64_t bytes_left_ = int64_t{1} << 30;
-};
 
 }  // namespace
 

@@ -63,12 +63,12 @@ void Answer(const Context& context, const nlohmann::json& json, const std::funct
 nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 
-// "warning: TEXT" on standard error.
 // What stands for "not given" among the parameters of mechanisms is NaN, so a NaN that is given is
 // refused here; INVALID_ARGUMENT names the field.
 absl::Status TakeNumber(absl::string_view field, const std::optional<double>& given,
                         double* parameter);
 
+// "warning: TEXT" on standard error.
 void Warn(const std::string& text);
 // "error: TEXT (CODE)" on standard error, and as JSON on standard output if that is asked for.
 void TellError(const Context& context, const absl::Status& status);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -95,6 +96,14 @@ absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options
 
 }  // namespace
 
+std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
+  if (given != std::vector<std::string>{"-"}) return given;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+  // No line is one empty label, and not the wish to have it guessed.
+  return lines.empty() ? std::vector<std::string>{""} : lines;
+}
+
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
   const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
   if (named != parameters.class_names.end()) {
@@ -124,7 +133,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name; one for all or one each; guessed from the anchors if "
+      "Class of the query, number or name; one for all or one each; - reads them from standard "
+      "input, a line each, where no list of processes shows them; guessed from the anchors if "
       "absent. Told to nobody, but not hidden by the mechanisms of Inference Privacy either");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
@@ -139,14 +149,15 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const RetrievalClient& client) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
-  if (options.labels.size() > 1 && options.labels.size() != targets.size()) {
+  const std::vector<std::string> labels = LabelTexts(options.labels);
+  if (labels.size() > 1 && labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--label must be given once, or once for each of the ", targets.size(),
-                     " queries, but is given ", options.labels.size(), " times"));
+                     " queries, but is given ", labels.size(), " times"));
   }
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (!options.labels.empty()) {
-      const std::string& text = options.labels[options.labels.size() == 1 ? 0 : i];
+    if (!labels.empty()) {
+      const std::string& text = labels[labels.size() == 1 ? 0 : i];
       PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
     } else if (options.labels_file.empty()) {
       targets[i].guessed = true;

@@ -30,7 +30,11 @@ struct NamedTarget {
   double features_ms = 0;
 };
 
-// What --label says: a class's number or name. INVALID_ARGUMENT listing classes for anything else.
+// What was given with --label; for "-" alone, the lines of standard input.
+std::vector<std::string> LabelTexts(const std::vector<std::string>& given);
+
+// What one of them says: a class's number or name. INVALID_ARGUMENT listing classes for anything
+// else.
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
 // Those that say what is asked for, without its label.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
@@ -35,7 +36,7 @@ class, while a search without privacy has the picture alone. Within the class th
 )html";
 
 std::string Escape(const std::string& text) {
-  return absl::StrReplaceAll(text,
+  return absl::StrReplaceAll(Printable(text),
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 

@@ -31,7 +31,7 @@ bool NamesATarget(const TargetOptions& target) {
 absl::Status ResendJoint(const Context& context, const LastRelease& last,
                          const std::string& label_text) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
-  PM_ASSIGN_OR_RETURN(const int32_t label, LabelFrom(label_text, parameters));
+  PM_ASSIGN_OR_RETURN(const int32_t label, LabelFrom(LabelTexts({label_text}).front(), parameters));
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(label));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(last.request));
@@ -114,8 +114,10 @@ void AddResendCommand(CLI::App& app, Context& context) {
   CLI::App* resend = AddCommand(app, "resend",
                                 "Send the last release again, at no cost, and read one class of "
                                 "the answer or, of one for cells, the nearest to its target");
-  resend->add_option("--label", options->label,
-                     "Joint scheme: the class whose matches to read; the server is not told");
+  resend->add_option(
+      "--label", options->label,
+      "Joint scheme: the class whose matches to read, - from standard input; the server is "
+      "not told");
   AddFeatureOptions(resend, &options->target);
   resend->add_option("-k", options->k, "Cells: matches wanted")->capture_default_str();
   resend->callback([&context, options] {

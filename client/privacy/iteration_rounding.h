@@ -31,8 +31,8 @@ namespace privatemail {
 // them at the most: the logarithm is off by at most a = (8 d + 47) / c + 8. *A sum over a row*, in
 // any order and fused with its products or not, has each term off by n more. (A dummy that is an
 // anchor's copy adds its value to the anchor's before both are multiplied with their one affinity,
-// and has affinity 1 to it, exactly: bordered_affinity.h. That is another order.) Every term of sum w_j
-// q_j and of D hence carries a factor within 1 +- t, t = expm1((a + n) u). So
+// and has affinity 1 to it, exactly: bordered_affinity.h. That is another order.) Every term of sum
+// w_j q_j and of D hence carries a factor within 1 +- t, t = expm1((a + n) u). So
 //   |F^_i - F_i| <= (t sum w_j |q_j| + t |l_i| + |F_i| t D_i) / ((1 - t) D_i)
 //               <= 2 t/(1-t) size_i,  size_i = max |q_j| + g_i / ((n-1) m) >= |F_i|, |q_i|.
 // *The mean with q_i*: half of that, and adding l_i, dividing and adding q_i round by at most 2

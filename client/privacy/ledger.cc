@@ -119,8 +119,8 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(const std::string& path) {
 
 absl::Status Ledger::Prepare() {
   // EXTRA also syncs the folder after a commit: a charge survives the loss of power.
-  PM_RETURN_IF_ERROR(database_->Execute(
-      "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
+  PM_RETURN_IF_ERROR(
+      database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const LedgerFile file, ExamineLedgerFile(*database_));
   switch (file) {

@@ -10,12 +10,21 @@ unsigned char ByteAt(absl::string_view text, size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
+// Lines and paragraphs that end here, and writing that turns around: U+200E, U+200F, U+2028 to
+// U+202E, U+2066 to U+2069. The bytes are the last two of three.
+bool TurnsOrEndsALine(unsigned char second, unsigned char third) {
+  if (second == 0x80) return third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae);
+  return second == 0x81 && third >= 0xa6 && third <= 0xa9;
+}
+
 // Bytes of the control character that begins here; 0 when none does.
 size_t ControlCharacterAt(absl::string_view text, size_t at) {
   const unsigned char byte = ByteAt(text, at);
   if (byte < 0x20 || byte == 0x7f) return 1;
   const unsigned char next = ByteAt(text, at + 1);
-  return byte == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;  // U+0080 to U+009F
+  if (byte == 0xc2) return next >= 0x80 && next < 0xa0 ? 2 : 0;  // U+0080 to U+009F
+  if (byte == 0xd8) return next == 0x9c ? 2 : 0;                 // U+061C, which turns as well
+  return byte == 0xe2 && TurnsOrEndsALine(next, ByteAt(text, at + 2)) ? 3 : 0;
 }
 
 }  // namespace

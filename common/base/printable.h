@@ -9,8 +9,9 @@
 
 namespace privatemail {
 
-// `text` with every control character (ASCII's, DEL and the C1 set in UTF-8) as an escape such as
-// "\x1b" or "\n": whoever chose the text can neither steer a terminal nor begin a line of its own.
+// `text` with every control character (ASCII's, DEL, and in UTF-8 the C1 set, line and paragraph
+// separators and what turns the direction of writing) as an escape such as "\x1b" or "\n": whoever
+// chose the text can neither steer a terminal nor begin a line of its own nor reverse what follows.
 // All else stays as it is, quotes too, which would only make messages hard to read.
 std::string Printable(absl::string_view text);
 

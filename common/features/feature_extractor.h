@@ -26,9 +26,9 @@ class FeatureExtractor {
 
   // 1 x dim(), all values finite, not all zero. Grey images count as colour; transparency is
   // dropped; 16 bits become 8; the orientation that a camera noted is applied.
-  // NOT_FOUND, PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: a folder,
-  // an empty file, no image, or one whose features are not finite or all zero. Every message begins
-  // with the path.
+  // PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: no such file, a
+  // folder, an empty file, no image, or one whose features are not finite or all zero. Every
+  // message begins with the path.
   virtual absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) = 0;
 
   virtual int dim() const = 0;
@@ -67,9 +67,9 @@ struct OnnxOptions {
 
 // A network run on the CPU. identity() holds the SHA-256 of the model file and every option but the
 // path. The layer's values become one row in their memory order, whatever their shape.
-// NOT_FOUND, PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: an option out
-// of range (message: its name), OpenCV cannot load the model or run it on this input size, or there
-// is no such layer (message: the path). Runs the network once to learn dim().
+// PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: no such file, an option
+// out of range (message: its name), OpenCV cannot load the model or run it on this input size, or
+// there is no such layer (message: the path). Runs the network once to learn dim().
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options);
 
 }  // namespace privatemail

@@ -15,7 +15,7 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path) {
   std::error_code error;
   const fs::file_status kind = fs::status(path, error);
   if (kind.type() == fs::file_type::not_found) {
-    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
   }
   if (kind.type() == fs::file_type::directory) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": expected a file, but it is a folder"));

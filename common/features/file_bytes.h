@@ -8,9 +8,9 @@
 
 namespace privatemail {
 
-// The bytes of a regular file of at least one byte. NOT_FOUND: there is no such file.
-// INVALID_ARGUMENT: a folder, a device or an empty file. PERMISSION_DENIED or DATA_LOSS: it exists
-// but cannot be opened, or ends early. Every message begins with the path.
+// The bytes of a regular file of at least one byte. INVALID_ARGUMENT: there is no such file, or it
+// is a folder, a device or empty. PERMISSION_DENIED or DATA_LOSS: it exists but cannot be opened,
+// or ends early. Every message begins with the path.
 absl::StatusOr<std::string> ReadFileBytes(const std::string& path);
 
 }  // namespace privatemail

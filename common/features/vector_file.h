@@ -29,9 +29,9 @@ namespace privatemail {
 
 // n x d, n and d at least 1. NaN and infinite values are handed on as they are (whoever uses a row
 // rejects that row alone), and a float64 beyond float32 becomes infinite.
-// NOT_FOUND, PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: the name's
-// end is none of .npy .fvecs .ivecs .csv, or the content is not what it says; the message names the
-// file, the place, what was expected and what came.
+// PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: there is none, the
+// name's end is none of .npy .fvecs .ivecs .csv, or the content is not what it says; the message
+// names the file, the place, what was expected and what came.
 absl::StatusOr<FloatMatrix> ReadVectors(const std::string& path);
 
 // One label a row, at least one. From .npy, .ivecs, .csv or .txt; errors as above, and

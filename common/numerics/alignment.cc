@@ -27,7 +27,7 @@ bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordina
   return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }
 
-absl::Status CheckClouds(const Matrix& source, const Matrix& target) {
+absl::Status CheckClouds(const MatrixView& source, const MatrixView& target) {
   const Eigen::Index n = source.rows();
   const Eigen::Index k = source.cols();
   if (target.rows() != n || target.cols() != k) {
@@ -65,7 +65,7 @@ struct CentredCloud {
   Eigen::MatrixXd points;  // centred, in units
   bool spans = false;
 
-  explicit CentredCloud(const Matrix& cloud) : points(cloud) {
+  explicit CentredCloud(const MatrixView& cloud) : points(cloud) {
     const double uncentred = UnitOf(points);  // in which no sum overflows
     points /= uncentred;
     const double largest = points.cwiseAbs().maxCoeff();
@@ -95,12 +95,12 @@ Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool 
 
 }  // namespace
 
-Matrix Similarity::Apply(const Matrix& points) const {
+Matrix Similarity::Apply(const MatrixView& points) const {
   // Few columns: the product coefficient by coefficient, without a general one's preparations.
   return (scale * points).lazyProduct(rotation).rowwise() + translation;
 }
 
-absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& target,
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
                                          bool with_scale) {
   PM_RETURN_IF_ERROR(CheckClouds(source, target));
   const CentredCloud from(source);
@@ -121,7 +121,7 @@ absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& tar
   return map;
 }
 
-double RelativeResidual(const Similarity& map, const Matrix& source, const Matrix& target) {
+double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target) {
   const RowVector mean = target.colwise().mean();
   return NormOf(map.Apply(source) - target) / NormOf(target.rowwise() - mean);
 }

@@ -7,13 +7,16 @@
 
 namespace privatemail {
 
+// A matrix or consecutive rows of one, without a copy.
+using MatrixView = Eigen::Ref<const Matrix>;
+
 // target ~ scale * source * rotation + translation, rows are points, det(rotation) = +1.
 struct Similarity {
   double scale = 1;
   Matrix rotation;        // k x k
   RowVector translation;  // k
 
-  Matrix Apply(const Matrix& points) const;  // n x k -> n x k
+  Matrix Apply(const MatrixView& points) const;  // n x k -> n x k
 };
 
 // Least squares over source and target (both n x k, row i belongs to row i), S. Umeyama,
@@ -22,12 +25,12 @@ struct Similarity {
 // differ, or a value is not finite. FAILED_PRECONDITION: fewer than k + 1 points, or source or
 // target points span fewer than k dimensions (collinear for k = 2), so no rotation is determined;
 // the message holds the residual of the best fit.
-absl::StatusOr<Similarity> KabschUmeyama(const Matrix& source, const Matrix& target,
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
                                          bool with_scale);
 
 // sqrt(sum |map(source_i) - target_i|^2 / sum |target_i - mean target|^2): 0 is perfect, 1 no
 // better than sending every point to the mean.
-double RelativeResidual(const Similarity& map, const Matrix& source, const Matrix& target);
+double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target);
 
 }  // namespace privatemail
 

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 
@@ -15,7 +16,7 @@ void ToProto(const Matrix& matrix, v1::Matrix* proto) {
   ToProto(FloatMatrix(matrix.cast<float>()), proto);
 }
 
-absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto) {
+absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& proto) {
   const auto rows = static_cast<int64_t>(proto.rows());
   const auto cols = static_cast<int64_t>(proto.cols());
   if (rows == 0 || cols == 0) {
@@ -31,7 +32,7 @@ absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix&
     return absl::InvalidArgumentError(absl::StrCat(
         field, " has ", rows, " rows of ", cols, " columns but ", proto.values_size(), " values"));
   }
-  FloatMatrix matrix = Eigen::Map<const FloatMatrix>(proto.values().data(), rows, cols);
+  const FloatView matrix(proto.values().data(), rows, cols);
   if (!matrix.allFinite()) {
     for (int64_t i = 0; i < rows * cols; ++i) {
       const float value = proto.values(static_cast<int>(i));
@@ -43,6 +44,11 @@ absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix&
     }
   }
   return matrix;
+}
+
+absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto) {
+  PM_ASSIGN_OR_RETURN(const FloatView view, ViewOf(field, proto));
+  return FloatMatrix(view);
 }
 
 }  // namespace privatemail

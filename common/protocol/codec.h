@@ -28,6 +28,10 @@ void ToProto(const Matrix& matrix, v1::Matrix* proto);
 // above kMaxMatrixValues.
 absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto);
 
+// The same without a copy: the message's own values, for as long as it is there and unchanged.
+using FloatView = Eigen::Map<const FloatMatrix>;
+absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& proto);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_COMMON_PROTOCOL_CODEC_H_

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/protocol/embedding_settings_proto.h"
 
 namespace privatemail {
 namespace {
@@ -29,60 +32,6 @@ std::string Sha256(absl::string_view bytes) {
 
 void AppendString(absl::string_view name, absl::string_view value, std::string* text) {
   absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
-}
-
-absl::StatusOr<KernelConvention> FromProto(v1::Kernel kernel) {
-  switch (kernel) {
-    case v1::KERNEL_TWO_SIGMA_SQUARED:
-      return KernelConvention::kTwoSigmaSquared;
-    case v1::KERNEL_SIGMA:
-      return KernelConvention::kSigma;
-    case v1::KERNEL_SIGMA_SQUARED:
-      return KernelConvention::kSigmaSquared;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(
-          "settings.kernel must be 1 (two_sigma_squared), 2 (sigma) or 3 (sigma_squared), but is ",
-          static_cast<int>(kernel)));
-  }
-}
-
-absl::StatusOr<LabelGraphKind> FromProto(v1::LabelGraph graph) {
-  switch (graph) {
-    case v1::LABEL_GRAPH_DISTANCE:
-      return LabelGraphKind::kDistance;
-    case v1::LABEL_GRAPH_KERNEL:
-      return LabelGraphKind::kKernel;
-    case v1::LABEL_GRAPH_ONE_HOT_KERNEL:
-      return LabelGraphKind::kOneHotKernel;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(
-          "settings.label_graph must be 1 (distance), 2 (kernel) or 3 (one_hot_kernel), but is ",
-          static_cast<int>(graph)));
-  }
-}
-
-v1::Kernel ToProto(KernelConvention kernel) {
-  switch (kernel) {
-    case KernelConvention::kTwoSigmaSquared:
-      return v1::KERNEL_TWO_SIGMA_SQUARED;
-    case KernelConvention::kSigma:
-      return v1::KERNEL_SIGMA;
-    case KernelConvention::kSigmaSquared:
-      return v1::KERNEL_SIGMA_SQUARED;
-  }
-  __builtin_unreachable();
-}
-
-v1::LabelGraph ToProto(LabelGraphKind graph) {
-  switch (graph) {
-    case LabelGraphKind::kDistance:
-      return v1::LABEL_GRAPH_DISTANCE;
-    case LabelGraphKind::kKernel:
-      return v1::LABEL_GRAPH_KERNEL;
-    case LabelGraphKind::kOneHotKernel:
-      return v1::LABEL_GRAPH_ONE_HOT_KERNEL;
-  }
-  __builtin_unreachable();
 }
 
 std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
@@ -115,13 +64,26 @@ absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t
       absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
 }
 
+// A query may name its class.
+absl::Status CheckDistinct(const std::vector<std::string>& names) {
+  std::map<absl::string_view, size_t> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto [first, fresh] = seen.emplace(names[i], i);
+    if (fresh) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("class_names must differ, but class_names[", first->second,
+                     "] and class_names[", i, "] are the same: \"", Printable(names[i]), "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::string>& class_names) {
   PM_RETURN_IF_ERROR(CheckLength("extractor", extractor, kMaxExtractorBytes));
   for (size_t i = 0; i < class_names.size(); ++i) {
     PM_RETURN_IF_ERROR(
         CheckLength(absl::StrCat("class_names[", i, "]"), class_names[i], kMaxClassNameBytes));
   }
-  return absl::OkStatus();
+  return CheckDistinct(class_names);
 }
 
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
@@ -233,17 +195,6 @@ std::string Fingerprint(const PublicParameters& p) {
 
 std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
 
-void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
-  proto->set_kernel_bandwidth(settings.kernel_bandwidth);
-  proto->set_alpha(settings.alpha);
-  proto->set_kernel(ToProto(settings.kernel));
-  proto->set_label_graph(ToProto(settings.label_graph));
-  proto->set_embedding_dim(static_cast<uint32_t>(settings.embedding_dim));
-  proto->set_steps(static_cast<uint32_t>(settings.steps));
-  proto->set_normalise(settings.normalise);
-  proto->set_start_stddev(settings.start_stddev);
-}
-
 void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   proto->set_collection_uuid(parameters.collection_uuid);
   ToProto(parameters.settings, proto->mutable_settings());
@@ -259,22 +210,6 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
     ToProto(partition, proto->add_cell_partitions());
   }
   if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
-}
-
-absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
-  EmbeddingSettings settings;
-  settings.kernel_bandwidth = proto.kernel_bandwidth();
-  settings.alpha = proto.alpha();
-  PM_ASSIGN_OR_RETURN(settings.kernel, FromProto(proto.kernel()));
-  PM_ASSIGN_OR_RETURN(settings.label_graph, FromProto(proto.label_graph()));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", proto.embedding_dim(), 1, 1024));
-  settings.embedding_dim = static_cast<int>(proto.embedding_dim());
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", proto.steps(), 1, 10000));
-  settings.steps = static_cast<int>(proto.steps());
-  settings.normalise = proto.normalise();
-  settings.start_stddev = proto.start_stddev();
-  PM_RETURN_IF_ERROR(Validate(settings));
-  return settings;
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {

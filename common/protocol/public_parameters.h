@@ -59,7 +59,8 @@ std::string DigestOf(const Anchors& anchors);
 // Parameters of a new collection. INVALID_ARGUMENT naming the field: bad settings, a label count
 // other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
 // fewer than two classes or more than kMaxSlots, class names that are neither none nor one for each
-// distinct label, an empty extractor, a text that is too long, a partition that is none.
+// distinct label, or of which two are the same, an empty extractor, a text that is too long, a
+// partition that is none.
 absl::StatusOr<PublicParameters> MakePublicParameters(
     std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
     std::vector<std::string> class_names, std::string extractor,
@@ -78,12 +79,10 @@ std::string Fingerprint(const PublicParameters& parameters);
 std::string ToHex(absl::string_view bytes);
 
 void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
-void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);
 
 // INVALID_ARGUMENT naming the field when a value is missing, out of range or an enum is
 // unspecified, or a text is too long.
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
-absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
 // The same for what a store holds: texts of any length, since it may be older than their limits.
 absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
 

@@ -115,9 +115,8 @@ absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(
   for (const uint32_t cell : cells) {
     const auto make = [&] {
       std::vector<int64_t> rows;
-      AtLowPriority([&] {
-        rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items()));
-      });
+      AtLowPriority(
+          [&] { rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items())); });
       return std::vector<int32_t>(rows.begin(), rows.end());
     };
     PM_ASSIGN_OR_RETURN(lists.emplace_back(),

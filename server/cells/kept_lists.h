@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_CELLS_KEPT_LISTS_H_
 #define PRIVATEMAIL_SERVER_CELLS_KEPT_LISTS_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,7 +39,7 @@ class KeptLists {
 
   // At least `length` rows, kept or made. `make` is called for one list at a time, whoever asks:
   // who calls with many different wishes has one core at most. Those that are kept are had
-  // meanwhile. CANCELLED: `cancelled` was true when it was this call's turn.
+  // meanwhile. CANCELLED: `cancelled`, which is asked again while the call waits, was true.
   absl::StatusOr<List> Get(const Key& key, int64_t length, absl::FunctionRef<bool()> cancelled,
                            absl::FunctionRef<std::vector<int32_t>()> make);
 
@@ -48,12 +49,14 @@ class KeptLists {
     std::list<Key>::iterator place;
   };
 
+  // Both with mutex_ held.
   List Find(const Key& key, int64_t length);
   void Keep(const Key& key, List list);
 
   const int64_t most_rows_;
-  std::mutex making_;  // before mutex_
-  std::mutex mutex_;   // guards what follows
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable made_;
+  bool making_ = false;  // one call makes a list
   std::map<Key, Entry> entries_;
   std::list<Key> by_use_;  // latest last
   int64_t rows_ = 0;       // of all entries

@@ -12,7 +12,8 @@ namespace privatemail {
 namespace {
 
 absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cells) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("cells", cells, 2, std::min<int64_t>(anchors.rows(), kMaxCells)));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("cells", cells, 2, std::min<int64_t>(anchors.rows(), kMaxCells)));
   CellPartition partition{.cells = cells, .cell_of_anchor = {}};
   const std::vector<int64_t> nearest = NearestCentroids(anchors, KMeans(anchors, cells, {}));
   partition.cell_of_anchor.assign(nearest.begin(), nearest.end());

@@ -121,6 +121,17 @@ bool IsConsistent(EVP_PKEY* key) {
   return checked == 1 || checked == kUnknownForItsKind;
 }
 
+// Clients that know the authority refuse a certificate that was issued for something else.
+absl::Status CheckPurpose(absl::string_view what, X509* certificate) {
+  const bool serves = X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, /*ca=*/0) == 1;
+  ERR_clear_error();
+  if (serves) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      what,
+      " is not a server's certificate: where it has an extended key usage, that must contain "
+      "serverAuth, and its key usage must allow signatures"));
+}
+
 absl::Status CheckPair(absl::string_view certificate, absl::string_view key,
                        const std::vector<Certificate>& chain, EVP_PKEY* private_key) {
   if (X509_check_private_key(chain.front().get(), private_key) != 1) {
@@ -132,6 +143,7 @@ absl::Status CheckPair(absl::string_view certificate, absl::string_view key,
         absl::StrCat(key, " holds a damaged key: its private part is not that of its public one"));
   }
   PM_RETURN_IF_ERROR(CheckSignatures(certificate, chain));
+  PM_RETURN_IF_ERROR(CheckPurpose(certificate, chain.front().get()));
   const absl::Status tried = TryHandshake(chain, private_key);
   if (tried.ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(certificate, " ", tried.message()));

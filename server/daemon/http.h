@@ -20,10 +20,11 @@ namespace privatemail {
 absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
 
 // Answers GET, and HEAD with the same without a body, without TLS and without a key: /livez (200
-// while the process runs), /readyz (200, or 503 while it drains) and /metrics. Other paths are 404,
-// other methods 405, or 400 where HTTP knows no such method. Whoever has not sent a request within
-// a second is hung up on, so that a hundred who never do hold up the others for two seconds at
-// most. Thread-safe; stops on destruction.
+// while the process runs), /readyz (200, or 503 while it drains; while the store is away, too, 200:
+// searches are answered) and /metrics. Other paths are 404, other methods 405, or 400 where HTTP
+// knows no such method. Whoever has not sent a request within a second is hung up on, so that a
+// hundred who never do hold up the others for two seconds at most. Thread-safe; stops on
+// destruction.
 class HttpServer {
  public:
   struct Pages {

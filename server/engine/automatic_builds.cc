@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace privatemail {
 namespace {
@@ -67,7 +67,7 @@ void AutomaticBuilds::Run() {
 }
 
 std::string AutomaticBuilds::Next(const AutomaticBuildOptions& options) {
-  const absl::Time now = absl::Now();
+  const Clock::time_point now = Clock::now();
   std::map<std::string, Due> due;
   std::string next;
   for (const CollectionView& view : catalog_->List()) {
@@ -79,8 +79,8 @@ std::string AutomaticBuilds::Next(const AutomaticBuildOptions& options) {
       seen.latest_version = view.latest_version;
       seen.changed = now;
     }
-    const bool quiet = now - seen.changed >= options.quiet;
-    const bool waited = now - seen.since >= kLongestWait * options.quiet;
+    const bool quiet = absl::FromChrono(now - seen.changed) >= options.quiet;
+    const bool waited = absl::FromChrono(now - seen.since) >= kLongestWait * options.quiet;
     if (next.empty() && now >= seen.not_before && (quiet || waited)) next = view.published->name;
     due[uuid] = seen;
   }
@@ -103,7 +103,7 @@ void AutomaticBuilds::Build(const std::string& name, int64_t memory) {
   if (outcome.ok()) {
     due_.erase(uuid);  // what changed meanwhile waits its own time
   } else {
-    due_[uuid].not_before = absl::Now() + kAfterFailure;
+    due_[uuid].not_before = Clock::now() + absl::ToChronoNanoseconds(kAfterFailure);
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_AUTOMATIC_BUILDS_H_
 #define PRIVATEMAIL_SERVER_ENGINE_AUTOMATIC_BUILDS_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -48,12 +49,14 @@ class AutomaticBuilds {
   void SetOptions(const AutomaticBuildOptions& options);
 
  private:
+  using Clock = std::chrono::steady_clock;  // goes on when somebody sets the machine's time
+
   // What was seen of a collection since its changes crossed the share.
   struct Due {
     uint64_t latest_version = 0;
-    absl::Time since;       // when it became due
-    absl::Time changed;     // when latest_version was seen first
-    absl::Time not_before;  // after a build that failed
+    Clock::time_point since;       // when it became due
+    Clock::time_point changed;     // when latest_version was seen first
+    Clock::time_point not_before;  // after a build that failed
   };
 
   void Run();

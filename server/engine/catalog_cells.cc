@@ -89,10 +89,9 @@ void Catalog::MakeCells(Entry* entry, const std::atomic<bool>& stopped) {
   entry->view.cells_problem =
       outcome.ok() || stopped
           ? absl::OkStatus()
-          : absl::UnavailableError(
-                absl::StrCat("what answers for the cells of collection ",
-                             entry->view.published->name, " could not be made: ", outcome.message(),
-                             "; `privatemail build` tries it again"));
+          : absl::UnavailableError(absl::StrCat(
+                "what answers for the cells of collection ", entry->view.published->name,
+                " could not be made: ", outcome.message(), "; `privatemail build` tries it again"));
 }
 
 absl::Status Catalog::LoadCells(Entry* entry, const std::atomic<bool>& stopped) {

@@ -75,15 +75,16 @@ std::optional<int64_t> Retriever::RowOf(const std::string& id) const {
 absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query) const {
   PM_RETURN_IF_ERROR(Check(query));
   PM_RETURN_IF_ERROR(CheckNotCancelled(query));
-  Matrix release = query.release;
+  Matrix finished;
   if (query.post_processing_steps != 0) {
     const StepObserver watch = [&](double /*done*/, int /*steps*/) {
       return CheckNotCancelled(query);
     };
-    PM_ASSIGN_OR_RETURN(release,
+    PM_ASSIGN_OR_RETURN(finished,
                         PostProcess(query.release, release_label_graph_, settings_, watch));
   }
-  const Matrix anchors = release.bottomRows(anchor_coordinates_.rows());
+  const Matrix& release = query.post_processing_steps == 0 ? query.release : finished;
+  const MatrixView anchors = release.bottomRows(anchor_coordinates_.rows());
   RetrievalAnswer answer;
   PM_ASSIGN_OR_RETURN(answer.alignment,
                       KabschUmeyama(anchors, anchor_coordinates_, /*with_scale=*/true));

@@ -1,46 +1,30 @@
 #include "server/services/answer_bytes.h"
 
-#include <google/protobuf/io/coded_stream.h>
-
 #include <cstring>
 
 #include "privatemail/v1/retrieval.pb.h"
+#include "server/services/wire_fields.h"
 
 namespace privatemail {
 namespace {
 
-using Coded = google::protobuf::io::CodedOutputStream;
+using wire::BeginDelimited;
+using wire::Coded;
+using wire::Delimited;
+using wire::Tag;
 
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
-
-// One byte on the wire: all fields here have numbers below 16.
-constexpr uint32_t Tag(int field, WireType type) {
-  return static_cast<uint32_t>(field) << 3 | type;
-}
-constexpr uint32_t kSlots = Tag(v1::RetrieveResponse::kSlotsFieldNumber, kLengthDelimited);
-constexpr uint32_t kMatches = Tag(v1::SlotMatches::kMatchesFieldNumber, kLengthDelimited);
-constexpr uint32_t kId = Tag(v1::Match::kIdFieldNumber, kLengthDelimited);
-constexpr uint32_t kLabel = Tag(v1::Match::kLabelFieldNumber, kVarint);
-constexpr uint32_t kDistance = Tag(v1::Match::kSquaredDistanceFieldNumber, kFixed64);
-constexpr uint32_t kPayload = Tag(v1::Match::kPayloadFieldNumber, kLengthDelimited);
-
-size_t Delimited(size_t length) {
-  return 1 + Coded::VarintSize32(static_cast<uint32_t>(length)) + length;
-}
-
-uint8_t* BeginDelimited(uint32_t tag, size_t length, uint8_t* to) {
-  *to++ = static_cast<uint8_t>(tag);
-  return Coded::WriteVarint32ToArray(static_cast<uint32_t>(length), to);
-}
+constexpr uint32_t kSlots = Tag(v1::RetrieveResponse::kSlotsFieldNumber, wire::kLengthDelimited);
+constexpr uint32_t kMatches = Tag(v1::SlotMatches::kMatchesFieldNumber, wire::kLengthDelimited);
+constexpr uint32_t kId = Tag(v1::Match::kIdFieldNumber, wire::kLengthDelimited);
+constexpr uint32_t kLabel = Tag(v1::Match::kLabelFieldNumber, wire::kVarint);
+constexpr uint32_t kDistance = Tag(v1::Match::kSquaredDistanceFieldNumber, wire::kFixed64);
+constexpr uint32_t kPayload = Tag(v1::Match::kPayloadFieldNumber, wire::kLengthDelimited);
 
 // Fields that have their default value are left out, as proto3 wants it.
 size_t SizeOfText(const std::string& text) { return text.empty() ? 0 : Delimited(text.size()); }
 
 uint8_t* WriteText(uint32_t tag, const std::string& text, uint8_t* to) {
-  if (text.empty()) return to;
-  to = BeginDelimited(tag, text.size(), to);
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  return text.empty() ? to : wire::WriteDelimited(tag, text, to);
 }
 
 uint64_t BitsOf(double value) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "server/services/cell_bytes.h"
 #include "server/services/request.h"
 
 namespace privatemail {
@@ -55,49 +56,13 @@ absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest&
                     "max_request_memory");
 }
 
-absl::Status WriteTo(const v1::RetrieveCellsResponse& message, Call& call,
-                     MessageWriter<v1::RetrieveCellsResponse>& writer) {
-  call.AddRows(static_cast<uint64_t>(message.ids_size()));
-  if (writer.Write(message)) return absl::OkStatus();
+// The message of what was gathered.
+absl::Status Send(CellBytes& items, Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
+  call.AddRows(items.items());
+  if (writer.WriteBytes(items.Take())) return absl::OkStatus();
   PM_RETURN_IF_ERROR(call.StreamStatus());
   return absl::CancelledError("the caller stopped reading");
 }
-
-// Gathers items into messages that are worth sending.
-class ItemWriter {
- public:
-  ItemWriter(const CellIndex& index, bool with_payloads, Call& call,
-             MessageWriter<v1::RetrieveCellsResponse>& writer)
-      : index_(index), with_payloads_(with_payloads), call_(call), writer_(writer) {}
-
-  absl::Status Add(int64_t row) {
-    message_.add_ids(index_.IdOf(row));
-    message_.add_labels(index_.LabelOf(row));
-    absl::StrAppend(message_.mutable_codes(), index_.CodeOf(row));
-    bytes_ += index_.IdOf(row).size() + index_.CodeOf(row).size();
-    if (with_payloads_) {
-      message_.add_payloads(index_.PayloadOf(row));
-      bytes_ += index_.PayloadOf(row).size();
-    }
-    return bytes_ < kChunkBytes ? absl::OkStatus() : Send();
-  }
-
-  absl::Status Send() {
-    message_.set_items_version(index_.items_version());
-    PM_RETURN_IF_ERROR(WriteTo(message_, call_, writer_));
-    message_.Clear();
-    bytes_ = 0;
-    return absl::OkStatus();
-  }
-
- private:
-  const CellIndex& index_;
-  const bool with_payloads_;
-  Call& call_;
-  MessageWriter<v1::RetrieveCellsResponse>& writer_;
-  v1::RetrieveCellsResponse message_;
-  size_t bytes_ = 0;
-};
 
 bool IsHidden(const HiddenRows* hidden, int64_t row) {
   return hidden != nullptr && hidden->hidden[static_cast<size_t>(row)];
@@ -117,7 +82,7 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   PM_ASSIGN_OR_RETURN(const std::vector<KeptLists::List> lists,
                       index->ListsFor(request.partition(), request.cells(), request.epsilon(),
                                       length, [&call] { return call.Cancelled(); }));
-  ItemWriter items(*index, request.with_payloads(), call, writer);
+  CellBytes items(*index, request.with_payloads());
   std::vector<bool> taken(static_cast<size_t>(index->items()));
   for (const KeptLists::List& list : lists) {
     for (int64_t i = 0; i < length; ++i) {
@@ -125,11 +90,12 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
       if (taken[static_cast<size_t>(row)]) continue;
       taken[static_cast<size_t>(row)] = true;
       if (IsHidden(view.hidden_in_cells.get(), row)) continue;
-      PM_RETURN_IF_ERROR(items.Add(row));
+      items.Add(row);
+      if (items.size() >= kChunkBytes) PM_RETURN_IF_ERROR(Send(items, call, writer));
     }
   }
   // Also where no item is left: the caller sees that it has been answered.
-  return items.Send();
+  return Send(items, call, writer);
 }
 
 }  // namespace privatemail

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
 #include "server/services/request.h"
 
 namespace privatemail {

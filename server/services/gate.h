@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_GATE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_GATE_H_
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -118,9 +119,10 @@ class Gate {
   template <typename Answer>
   static absl::Status Fill(grpc::ByteBuffer* response,
                            absl::FunctionRef<absl::Status(Answer*)> handler) {
-    Answer answer;
-    PM_RETURN_IF_ERROR(handler(&answer));
-    *response = ToWire(answer.SerializeAsString());
+    google::protobuf::Arena arena;
+    auto* answer = google::protobuf::Arena::CreateMessage<Answer>(&arena);
+    PM_RETURN_IF_ERROR(handler(answer));
+    *response = ToWire(answer->SerializeAsString());
     return absl::OkStatus();
   }
 
@@ -129,13 +131,22 @@ class Gate {
   // at once, so that the logs can tell which collection a refused call was for.
   static constexpr size_t kParsedAtOnce = 65536;
 
+  // With all of its parts in one piece of memory, unless that could be large: as a long message is
+  // parsed, its fields grow, and an arena keeps what they have grown out of.
+  template <typename Message>
+  static std::shared_ptr<Message> NewMessage(size_t bytes) {
+    if (bytes > kParsedAtOnce) return std::make_shared<Message>();
+    const auto arena = std::make_shared<google::protobuf::Arena>();
+    return {arena, google::protobuf::Arena::CreateMessage<Message>(arena.get())};
+  }
+
   // Bytes that are no message are refused after everything that a key is refused for. `bytes` live
   // as long as the call.
   template <typename Message>
   void BeginWith(Call* call, const grpc::ByteBuffer* bytes,
                  absl::FunctionRef<Pace(const Message&)> pace,
                  std::function<absl::Status(Call&, const Message&)> handler) {
-    const auto message = std::make_shared<Message>();
+    const std::shared_ptr<Message> message = NewMessage<Message>(bytes->Length());
     const auto parse = [bytes, message, call] { return call->Parse(*bytes, message.get()); };
     if (bytes->Length() > kParsedAtOnce) {
       Begin(call, nullptr, Pace::kAny,

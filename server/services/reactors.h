@@ -32,7 +32,10 @@ class MessageWriter {
 
   // Waits until the caller has taken enough to be sent more. False: it takes no more;
   // Call::StreamStatus says why.
-  virtual bool Write(const Message& message) = 0;
+  bool Write(const Message& message) { return WriteBytes(message.SerializeAsString()); }
+
+  // The same for the bytes of one.
+  virtual bool WriteBytes(const std::string& bytes) = 0;
 };
 
 // What a worker waits for and a thread of gRPC's tells.
@@ -110,8 +113,8 @@ class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<grpc::Byte
  public:
   using ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>::ReactorCall;
 
-  bool Write(const Message& message) override {
-    bytes_ = ToWire(message.SerializeAsString());
+  bool WriteBytes(const std::string& bytes) override {
+    bytes_ = ToWire(bytes);
     return this->Await([&] {
       this->StartWrite(&bytes_);
       return written_.Wait();

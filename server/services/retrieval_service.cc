@@ -1,5 +1,7 @@
 #include "server/services/retrieval_service.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -141,7 +143,7 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindMatching(*catalog_, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
-  PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request.release()));
+  PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
   PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
   RetrievalQuery query;
@@ -160,7 +162,8 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
   call.AddRows(slots.matches());
   std::string bytes;
   slots.AppendTo(&bytes);
-  v1::RetrieveResponse rest;
+  google::protobuf::Arena arena;
+  auto& rest = *google::protobuf::Arena::CreateMessage<v1::RetrieveResponse>(&arena);
   EncodeAlignment(answer, *retriever, request.with_alignment(), rest.mutable_alignment());
   rest.set_embedding_version(retriever->version());
   rest.set_changes_since_embedding(view.changes_since_embedding());

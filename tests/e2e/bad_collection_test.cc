@@ -189,7 +189,7 @@ TEST_F(BadUpload, ATruncatedFile) {
 
 TEST_F(BadUpload, AFileThatIsNotThere) {
   std::filesystem::remove(Vectors("gallery"));
-  ExpectRefused(Upload(), "NOT_FOUND", {Vectors("gallery") + ": no such file"});
+  ExpectRefused(Upload(), "INVALID_ARGUMENT", {Vectors("gallery") + ": no such file"});
 }
 
 // A row of payloads over the limit; what a message may hold is named before it is sent.
@@ -239,7 +239,7 @@ TEST_F(Images, AreAskedForByTheirFiles) {
 TEST_F(Images, OneThatCannotBeReadIsRefusedAsAQuery) {
   const std::string path = folder_.Write("broken.png", "\x89PNG\r\n\x1a\nbut nothing follows");
   ExpectRefused(Query(path), "INVALID_ARGUMENT", {path, "expected an image"});
-  ExpectRefused(Query(folder_ / "none.png"), "NOT_FOUND", {"none.png: no such file"});
+  ExpectRefused(Query(folder_ / "none.png"), "INVALID_ARGUMENT", {"none.png: no such file"});
 }
 
 TEST_F(Images, OneThatCannotBeReadIsRejectedAloneInAFolder) {

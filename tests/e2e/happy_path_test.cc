@@ -108,6 +108,22 @@ TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
   EXPECT_EQ(answer["truncated"], false);
 }
 
+TEST_F(FilledService, ReadsClassesWhereNoListOfProcessesShowsThem) {
+  const std::vector<std::string> query = Query(
+      {"--rows", "2,4", "--label", "-", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"});
+  std::vector<std::string> piped{"/bin/sh", "-c", "printf '2\\n4\\n' | \"$@\"", "sh"};
+  for (const std::string& word : user_.CommandLine(query)) piped.push_back(word);
+  const Outcome outcome = Program(piped).Wait();
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(outcome.lines(), SizeIs(2));
+  for (int i : {0, 1}) {
+    EXPECT_EQ(outcome.lines()[i]["label"], 2 * (i + 1));
+    EXPECT_EQ(outcome.lines()[i]["label_guessed"], false);
+  }
+  // Nothing to be read is no wish to have it guessed.
+  ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be a number or the name of a class"});
+}
+
 TEST_F(FilledService, GuessesTheClassFromTheAnchorsWhenNoLabelIsGiven) {
   const Outcome outcome = Run(
       Query({"--rows", "0,1,2,3,4", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"}));

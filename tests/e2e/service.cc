@@ -7,6 +7,7 @@
 #include "client/privacy/ledger.h"
 #include "common/features/vector_file.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
 #include "common/protocol/public_parameters.h"
 #include "tests/testing/matchers.h"
 

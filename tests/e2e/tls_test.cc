@@ -140,6 +140,22 @@ TEST_F(MutualTls, RefusesHalfACertificateAndAKeyThatOthersMayRead) {
                 {"--cert-key", "mode 0644"});
 }
 
+TEST_F(MutualTls, RefusesAKeyThatIsNoneOrOfAnotherCertificate) {
+  const std::string other = folder_ / "other.key";
+  const Outcome made = Program({"/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
+                                "ec_paramgen_curve:P-256", "-out", other})
+                           .Wait();
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const std::string no_key = folder_.Write("no.key", "key");
+  for (const std::string& path : {other, no_key}) {
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+  }
+  ExpectRefused({"--cert", certificate_, "--cert-key", other}, "INVALID_ARGUMENT",
+                {"--cert-key", "other.key", "is not the key of --cert", certificate_});
+  ExpectRefused({"--cert", certificate_, "--cert-key", no_key}, "INVALID_ARGUMENT",
+                {"--cert-key", "no.key", "a private key that takes no passphrase"});
+}
+
 TEST_F(Tls, RefusesFlagsThatSayNothingOrContradictEachOther) {
   ExpectRefused({"--trust", "12ab"}, "INVALID_ARGUMENT", {"--trust", "64 hex digits", "12ab"});
   ExpectRefused({"--ca", folder_ / "none.pem"}, "INVALID_ARGUMENT", {"--ca", "none.pem"});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
 #include "common/protocol/item_text.h"
 #include "common/protocol/public_parameters.h"
 #include "privatemail/v1/collections.pb.h"

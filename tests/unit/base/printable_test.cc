@@ -14,8 +14,15 @@ TEST(Printable, EscapesWhatSteersATerminalOrBeginsALine) {
       << "U+009B is the escape sequence's one-character form";
 }
 
+TEST(Printable, EscapesWhatTurnsTheWritingAround) {
+  EXPECT_EQ(Printable("a\u202e\u2066\u200f\u061cb"),
+            R"(a\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8f\xd8\x9cb)");
+  EXPECT_EQ(Printable("a\u2028b\u2029"), R"(a\xe2\x80\xa8b\xe2\x80\xa9)");
+}
+
 TEST(Printable, LeavesTextAsItIs) {
-  for (const char* text : {"", "it's \"quoted\" \\ back", "h\xc3\xa9ron \xe9\xb7\xba \xc2\xa0"}) {
+  for (const char* text : {"", "it's \"quoted\" \\ back", "h\xc3\xa9ron \xe9\xb7\xba \xc2\xa0",
+                           "\u200d \u2027 \u202f \u2065 \u206a \u061b"}) {
     EXPECT_EQ(Printable(text), text);
   }
 }

@@ -269,7 +269,7 @@ TEST(Csv, LabelsAreOneIntegerALine) {
 TEST(VectorFile, MissingFilesFoldersAndUnknownNamesAreNamed) {
   const TemporaryFolder folder;
   const auto missing = ReadVectors(folder / "none.npy");
-  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.npy: no such file"));
   const auto a_folder = ReadLabels(folder.path());
   EXPECT_THAT(std::string(a_folder.status().message()), HasSubstr("but it is a folder"));

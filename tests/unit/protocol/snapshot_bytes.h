@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
 #include "common/protocol/snapshot.h"
 #include "tests/testing/matchers.h"
 

@@ -97,8 +97,9 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
     return rpc.name == std::string("ListCollections") ? kOk : kPermissionDenied;
   });
   // Nor does it learn what is there.
-  for (const char* rpc : {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
-                          "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
+  for (const char* rpc :
+       {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
+        "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
     const absl::Status there = Try(rpc, "birds", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());
     EXPECT_EQ(there.code(), absent.code());

@@ -244,6 +244,38 @@ TEST_F(KeptListsTest, ForgetsWhatWasAskedForLeastLately) {
   EXPECT_EQ(made_, 5);
 }
 
+TEST_F(KeptListsTest, WhoIsGoneDoesNotWaitForTheListOfAnother) {
+  std::atomic<bool> making = false, let_go = false;
+  std::thread slow([&] {
+    const auto list = kept_.Get(
+        {0, 1, 1}, 10, [] { return false; },
+        [&] {
+          making = true;
+          while (!let_go) std::this_thread::yield();
+          return Numbers(10);
+        });
+    EXPECT_THAT(list, IsOk());
+  });
+  while (!making) std::this_thread::yield();
+  std::atomic<int> asked = 0;
+  const auto unmade = [] { return std::vector<int32_t>(); };
+  EXPECT_THAT(kept_.Get(
+                  {0, 1, 2}, 10, [&] { return ++asked == 3; }, unmade),
+              FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
+  EXPECT_EQ(asked, 3) << "asked again while it waited";
+  let_go = true;
+  slow.join();
+  EXPECT_EQ(Ask(2, 10), 10);
+}
+
+TEST_F(KeptListsTest, IsOpenToOthersAfterAListThatCouldNotBeMade) {
+  const auto no_memory = []() -> std::vector<int32_t> { throw std::bad_alloc(); };
+  EXPECT_THROW((void)kept_.Get(
+                   {0, 1, 1}, 10, [] { return false; }, no_memory),
+               std::bad_alloc);
+  EXPECT_EQ(Ask(1, 10), 10);
+}
+
 // Also what ThreadSanitizer looks at.
 TEST_F(KeptListsTest, ManyAskAtOnceAndEachGetsWhatItAskedFor) {
   std::atomic<int> making = 0, wrong = 0;

@@ -202,6 +202,22 @@ TEST_F(ChainTest, IsRefusedWhereTlsWouldRefuseToServeIt) {
   EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"), FailsWith(kRefused, "no shared cipher"));
 }
 
+TEST_F(ChainTest, IsRefusedWhereItWasIssuedForSomethingElse) {
+  const auto make = [&](const std::string& purpose) {
+    OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                                         "-nodes -keyout k.key -out k.crt -subj /CN=k -days 2 "
+                                         "-addext extendedKeyUsage=",
+                                         purpose));
+  };
+  make("clientAuth");
+  EXPECT_THAT(Load(Text("k.crt"), "k.key"),
+              FailsWith(kRefused, "chain.pem is not a server's certificate"));
+  for (const std::string purpose : {"serverAuth", "clientAuth,serverAuth"}) {
+    make(purpose);
+    EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk()) << purpose;
+  }
+}
+
 TEST_F(ChainTest, IsTakenWithEveryKindOfKeyThatTlsKnows) {
   for (const std::string kind : {"rsa:2048", "rsa:3072", "ed25519", "ec:P-384"}) {
     const std::string type = kind == "ec:P-384" ? "ec -pkeyopt ec_paramgen_curve:P-384" : kind;

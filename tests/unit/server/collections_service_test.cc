@@ -66,6 +66,10 @@ TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
                   for (int i = 0; i < 3; ++i) r->add_class_names(std::string(255 + i, 'x'));
                 },
                 "class_names[2] must have at most 256 bytes, but has 257"},
+           Case{[](auto* r) {
+                  for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
+                },
+                "class_names[0] and class_names[2] are the same: \"heron\""},
        }) {
     v1::CreateCollectionRequest request = Birds();
     bad.spoil(&request);

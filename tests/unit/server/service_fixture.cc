@@ -1,6 +1,7 @@
 #include "tests/unit/server/service_fixture.h"
 
 #include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/snapshots.h"
 

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
+#include "server/cells/partition_anchors.h"
 #include "server/services/answer_bytes.h"
+#include "server/services/cell_bytes.h"
 #include "tests/unit/server/all_rpcs.h"
 #include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
@@ -179,6 +181,46 @@ TEST(SlotBytesTest, AreThoseOfTheMessage) {
     EXPECT_EQ(bytes, "before" + expected.SerializeAsString());
     EXPECT_EQ(slots.size(), bytes.size() - 6);
     EXPECT_EQ(slots.matches(), 7u);
+  }
+}
+
+// The same labels, ids and payloads of a few and of many bytes, and an empty one.
+TEST(CellBytesTest, AreThoseOfTheMessage) {
+  const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
+  Gallery gallery = GalleryOf(MakeItems(6, 1));
+  gallery.labels = labels;
+  for (size_t row = 0; row < labels.size(); ++row) {
+    gallery.ids[row] = std::string(1 + row * 100, static_cast<char>('a' + row));
+    gallery.payloads[row] = row == 3 ? "" : "\"" + std::string(row * 8000, 'x') + "\"";
+  }
+  for (const uint64_t version : {0, 300}) {
+    gallery.version = version;
+    const Anchors anchors = SmallAnchors();
+    ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
+    ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
+                         MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
+                                              partitions, CellCode::kScalar8));
+    const auto index = CellIndex::Make(parameters, anchors, gallery, {false});
+    for (const bool with_payloads : {false, true}) {
+      CellBytes bytes(*index, with_payloads);
+      // Nothing is left of one message in the next.
+      for (const std::vector<int64_t>& rows :
+           {std::vector<int64_t>{5, 0, 3}, {}, {1, 2, 3, 4, 5}, {0}}) {
+        v1::RetrieveCellsResponse expected;
+        for (const int64_t row : rows) {
+          bytes.Add(row);
+          expected.add_ids(index->IdOf(row));
+          expected.add_labels(index->LabelOf(row));
+          absl::StrAppend(expected.mutable_codes(), index->CodeOf(row));
+          if (with_payloads) expected.add_payloads(index->PayloadOf(row));
+        }
+        expected.set_items_version(version);
+        EXPECT_EQ(bytes.items(), rows.size());
+        EXPECT_LE(bytes.size(), expected.ByteSizeLong());
+        EXPECT_GE(bytes.size() + 24, expected.ByteSizeLong());
+        EXPECT_EQ(bytes.Take(), expected.SerializeAsString());
+      }
+    }
   }
 }
 

@@ -1,0 +1,88 @@
+#include "client/cli/collection_words.h"
+
+#include <iostream>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "common/base/printable.h"
+
+namespace privatemail::cli {
+namespace {
+
+std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
+  std::vector<uint32_t> counts;
+  for (const v1::CellPartition& partition : p.cell_partitions())
+    counts.push_back(partition.cells());
+  return counts;
+}
+
+// "float16"; empty where there are no cells.
+std::string CodeName(v1::CellCode code) {
+  for (const auto& [name, known] : kCellCodeNames) {
+    if (ToProto(*known) == code) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  return {
+      {"name", c.name()},
+      {"uuid", p.collection_uuid()},
+      {"digest", absl::BytesToHexString(c.fingerprint())},
+      {"items", c.items()},
+      {"embedded", c.embedded_items()},
+      {"version", c.embedding_version()},
+      {"changes_since_embedding", c.changes_since_embedding()},
+      {"index", c.index()},
+      {"classes", p.slot_labels_size()},
+      {"anchors", p.anchor_count()},
+      {"feature_dim", p.feature_dim()},
+      {"embedding_dim", p.settings().embedding_dim()},
+      {"kernel_bandwidth", p.settings().kernel_bandwidth()},
+      {"alpha", p.settings().alpha()},
+      {"kernel", v1::Kernel_Name(p.settings().kernel())},
+      {"label_graph", v1::LabelGraph_Name(p.settings().label_graph())},
+      {"steps", p.settings().steps()},
+      {"start_stddev", p.settings().start_stddev()},
+      {"normalise", p.settings().normalise()},
+      {"cells", CellCounts(p)},
+      {"cell_code", CodeName(p.cell_code())},
+      {"cells_state", c.cells()},
+      {"cells_ready", c.cells_ready()},
+      {"extractor", p.extractor()},
+      {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
+}
+
+void Print(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  const v1::EmbeddingSettings& s = p.settings();
+  std::cout << Printable(c.name()) << "  " << Counted(c.items(), "item") << ", "
+            << c.embedded_items() << " embedded (version " << c.embedding_version() << "), "
+            << p.slot_labels_size() << " classes, " << Counted(p.anchor_count(), "anchor") << ", "
+            << p.feature_dim() << " -> " << s.embedding_dim() << " dimensions\n";
+  if (c.has_changes() && c.changes_since_embedding() > 0) {
+    std::cout << "  not embedded yet: " << c.changes().inserted() << " inserted, "
+              << c.changes().updated() << " updated (found as they were), " << c.changes().deleted()
+              << " deleted (not found any more): privatemail build " << Printable(c.name()) << "\n";
+  }
+  if (!c.index().empty()) std::cout << "  index " << Printable(c.index()) << "\n";
+  std::cout << "  uuid " << Printable(p.collection_uuid()) << "\n  digest "
+            << absl::BytesToHexString(c.fingerprint()) << "\n  extractor "
+            << Printable(p.extractor()) << "\n  kernel " << v1::Kernel_Name(s.kernel())
+            << ", bandwidth " << s.kernel_bandwidth() << "; label graph "
+            << v1::LabelGraph_Name(s.label_graph()) << ", alpha " << s.alpha() << "; "
+            << Counted(s.steps(), "step") << ", start stddev " << s.start_stddev()
+            << (s.normalise() ? "" : ", not normalised") << "\n";
+  if (p.cell_partitions().empty()) return;
+  std::cout << "  cells " << absl::StrJoin(CellCounts(p), ", ") << ", items as "
+            << CodeName(p.cell_code()) << " for whoever may search"
+            << (c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells()))) << "\n";
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,26 @@
+// What `privatemail collection` says of one.
+#ifndef PRIVATEMAIL_CLIENT_CLI_COLLECTION_WORDS_H_
+#define PRIVATEMAIL_CLIENT_CLI_COLLECTION_WORDS_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "common/protocol/cell_code.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::cli {
+
+// Short names of codes; none: not given.
+inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
+    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}};
+
+nlohmann::json ToJson(const v1::GetCollectionResponse& c);
+
+// On standard output, for people.
+void Print(const v1::GetCollectionResponse& c);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_COLLECTION_WORDS_H_

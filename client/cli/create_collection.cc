@@ -1,0 +1,173 @@
+#include "client/cli/create_collection.h"
+
+#include <cmath>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/collection_words.h"
+#include "client/cli/inputs.h"
+#include "client/cli/names.h"
+#include "client/cli/numbers.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/features/vector_file.h"
+#include "common/numerics/usual_alpha.h"
+#include "common/protocol/cell_partition.h"
+#include "common/protocol/codec.h"
+#include "common/protocol/embedding_settings_proto.h"
+
+namespace privatemail::cli {
+namespace {
+
+struct CreateOptions {
+  std::string name;
+  std::string anchors_file;
+  std::string labels_file;
+  std::string anchor_images;
+  std::string extractor_name = "vectors";
+  ExtractorOptions extractor;
+  EmbeddingSettings settings;
+  bool alpha_given = false;
+  std::vector<int64_t> cells;
+  std::optional<CellCode> cell_code;
+};
+
+absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
+  if (options.anchor_images.empty()) {
+    PM_ASSIGN_OR_RETURN(const FloatMatrix anchors, ReadVectors(options.anchors_file));
+    PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
+    ToProto(anchors, request->mutable_anchors());
+    request->mutable_anchor_labels()->Assign(labels.begin(), labels.end());
+    request->set_extractor(options.extractor_name);
+    return absl::OkStatus();
+  }
+  PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.anchor_images));
+  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  PM_ASSIGN_OR_RETURN(const FolderFeatures anchors, DescribeFolder(folder, options.extractor));
+  ToProto(anchors.features, request->mutable_anchors());
+  request->mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  request->mutable_class_names()->Assign(folder.class_names.begin(), folder.class_names.end());
+  request->set_extractor(extractor->identity());
+  return absl::OkStatus();
+}
+
+std::string SettingsWarning(const EmbeddingSettings& settings, double span) {
+  if (settings.label_graph != LabelGraphKind::kDistance || !(settings.alpha * span < 40)) return "";
+  return absl::StrCat("alpha ", settings.alpha, " is too small to tell ", span,
+                      " classes apart with the distance graph, and a private query will hardly "
+                      "find its class: use --alpha ",
+                      std::ceil(600 / span) / 10, " or more");
+}
+
+absl::Status CheckOptions(const CreateOptions& options) {
+  const bool vectors = !options.anchors_file.empty();
+  const bool labels = !options.labels_file.empty();
+  const bool images = !options.anchor_images.empty();
+  if (images != vectors && vectors == labels) return absl::OkStatus();
+  const char* missing = images || vectors == labels ? ""
+                        : vectors                   ? "; --anchor-labels is missing"
+                                                    : "; --anchors is missing";
+  return absl::InvalidArgumentError(
+      absl::StrCat("give either --anchors with --anchor-labels, or --anchor-images", missing));
+}
+
+absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
+  for (int i = 0; i < request.anchor_labels_size(); ++i) {
+    if (request.anchor_labels(i) >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels must be 0 or more, but --anchor-labels has ", request.anchor_labels(i),
+                     " in row ", i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest* request) {
+  if (options.cells.empty() == options.cell_code.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("give --cells and --cell-code together, but --",
+                                                   options.cells.empty() ? "cells" : "cell-code",
+                                                   " is missing"));
+  }
+  for (const int64_t count : options.cells) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", count, 2, kMaxCells));
+    request->add_cells(static_cast<uint32_t>(count));
+  }
+  if (options.cell_code) request->set_cell_code(ToProto(*options.cell_code));
+  return absl::OkStatus();
+}
+
+absl::Status Create(const Context& context, CreateOptions options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
+  v1::CreateCollectionRequest request;
+  request.set_name(options.name);
+  PM_RETURN_IF_ERROR(FillAnchors(options, &request));
+  PM_RETURN_IF_ERROR(CheckLabels(request));
+  const double span = SpanOf(request.anchor_labels());
+  if (!options.alpha_given) {
+    options.settings.alpha = UsualAlpha(options.settings.label_graph, span);
+  }
+  ToProto(options.settings, request.mutable_settings());
+  PM_RETURN_IF_ERROR(FillCells(options, &request));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
+                      transport.CreateCollection(request));
+  nlohmann::json answer = ToJson(response.collection());
+  if (const std::string warning = SettingsWarning(options.settings, span); !warning.empty()) {
+    answer["warnings"] = {warning};
+    Warn(warning);
+  }
+  Answer(context, answer, [&] {
+    Print(response.collection());
+    if (!options.alpha_given) {
+      std::cout << "  alpha " << options.settings.alpha << " was chosen for the labels' span of "
+                << span << "; --alpha gives another\n";
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
+  auto options = std::make_shared<CreateOptions>();
+  CLI::App* create = AddCommand(collection, "create", "Make a collection out of public anchors");
+  create->add_option("NAME", options->name, "Name of the new collection")->required();
+  create->add_option("--anchors", options->anchors_file, "Public vectors (.npy .fvecs .csv)");
+  create->add_option("--anchor-labels", options->labels_file,
+                     "Their labels (.npy .ivecs .csv .txt)");
+  create
+      ->add_option("--extractor", options->extractor_name,
+                   "How your own vectors were made; searchers compare it")
+      ->capture_default_str();
+  create->add_option("--anchor-images", options->anchor_images,
+                     "Folder of public images, one sub-folder a class");
+  AddExtractorOptions(create, &options->extractor);
+  EmbeddingSettings& s = options->settings;
+  create->add_option("--bandwidth", s.kernel_bandwidth, "Kernel bandwidth over unit vectors")
+      ->capture_default_str();
+  CLI::Option* alpha = create->add_option(
+      "--alpha", s.alpha,
+      "Weight of the label graph; if absent 60 / (largest label - smallest + 1) for the distance "
+      "graph, .6 for the others");
+  create->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
+      ->capture_default_str();
+  create->add_option("--steps", s.steps, "Iterations on either side")->capture_default_str();
+  create->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
+      ->capture_default_str();
+  AddChoice(create, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
+  AddChoice(create, "--kernel", &s.kernel, kKernelNames, "Denominator of the feature kernel");
+  create->add_flag_callback(
+      "--no-normalise", [&s] { s.normalise = false; },
+      "Do not scale the iterates to Frobenius norm sqrt(n)");
+  AddNumbers(create, "--cells", &options->cells,
+             "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
+             "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
+             "exact as --cell-code says: the items of any cells it asks for");
+  AddChoice(create, "--cell-code", &options->cell_code, kCellCodeNames,
+            "With --cells: how vectors leave (2 bytes a dimension, or 1 and 4 more)");
+  create->callback([&context, options, alpha] {
+    options->alpha_given = alpha->count() > 0;
+    context.run = [&context, options] { return Create(context, *options); };
+  });
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,13 @@
+// `privatemail collection create`.
+#ifndef PRIVATEMAIL_CLIENT_CLI_CREATE_COLLECTION_H_
+#define PRIVATEMAIL_CLIENT_CLI_CREATE_COLLECTION_H_
+
+#include "client/cli/command.h"
+
+namespace privatemail::cli {
+
+void AddCreateCollectionCommand(CLI::App& collection, Context& context);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_CREATE_COLLECTION_H_

@@ -1,0 +1,43 @@
+// Fields of messages, written as protobuf writes them.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_
+#define PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/strings/string_view.h"
+
+namespace privatemail::wire {
+
+using Coded = google::protobuf::io::CodedOutputStream;
+
+enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
+
+// One byte on the wire: of a field with a number below 16.
+constexpr uint32_t Tag(int field, WireType type) {
+  return static_cast<uint32_t>(field) << 3 | type;
+}
+
+// Bytes of a text, a message or packed values of this length, with tag and length.
+inline size_t Delimited(size_t length) {
+  return 1 + Coded::VarintSize32(static_cast<uint32_t>(length)) + length;
+}
+
+// Each writes to `to`, where there is room, and returns what lies behind it.
+inline uint8_t* BeginDelimited(uint32_t tag, size_t length, uint8_t* to) {
+  *to++ = static_cast<uint8_t>(tag);
+  return Coded::WriteVarint32ToArray(static_cast<uint32_t>(length), to);
+}
+
+inline uint8_t* WriteDelimited(uint32_t tag, absl::string_view content, uint8_t* to) {
+  to = BeginDelimited(tag, content.size(), to);
+  std::memcpy(to, content.data(), content.size());
+  return to + content.size();
+}
+
+}  // namespace privatemail::wire
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_
