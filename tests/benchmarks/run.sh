@@ -12,6 +12,7 @@ build="${1:-$here/../../build/dev}"
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 2
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 16
 "$build/tests/benchmarks/serving_benchmark" 1000000
+"$build/tests/benchmarks/cells_serving_benchmark" 1000000
 "$build/tests/benchmarks/cells_benchmark"
 # Where the build has privatemaild-embed (-DPRIVATEMAIL_MPI=ON).
 if [ -x "$build/tests/benchmarks/embed_ranks_benchmark" ]; then "$build/tests/benchmarks/embed_ranks_benchmark" 100000 128; fi

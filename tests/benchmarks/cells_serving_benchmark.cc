@@ -1,0 +1,147 @@
+// What it costs the daemon to answer for a cell beside sending the same bytes from memory:
+// cells_serving_benchmark ITEMS. A hundredth of the items comes back, in codes of 32 bytes; 16
+// callers over TLS, each with a connection of its own, and the two servers in turns.
+//
+// The program runs itself as the other server: cells_serving_benchmark echo CERTIFICATE KEY BYTES.
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "tests/benchmarks/serving_load.h"
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+constexpr int kClassesOfRows = 20;
+constexpr int kAnchors = 1000;
+constexpr int kFeaturesOfRows = 16;  // in half precision: 32 bytes
+constexpr uint32_t kCells = 30;
+constexpr size_t kChunkBytes = 1 << 16;  // as the daemon's
+
+// Sends one piece of memory again and again, until it is as many bytes.
+class Memory final : public v1::RetrievalService::WithRawCallbackMethod_RetrieveCells<
+                         v1::RetrievalService::Service> {
+ public:
+  explicit Memory(size_t bytes) : bytes_(bytes) {}
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrieveCells(
+      grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* /*request*/) override {
+    return new Sender(*this);
+  }
+
+ private:
+  class Sender final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+   public:
+    explicit Sender(const Memory& memory) : memory_(memory), left_(memory.bytes_) { Next(); }
+
+   private:
+    void Next() {
+      if (left_ == 0) return Finish(grpc::Status::OK);
+      const bool whole = left_ >= kChunkBytes;
+      bytes_ = whole ? memory_.chunk_ : Piece(left_);
+      left_ -= whole ? kChunkBytes : left_;
+      StartWrite(&bytes_);
+    }
+    void OnWriteDone(bool ok) override {
+      if (!ok) return Finish(grpc::Status::CANCELLED);
+      Next();
+    }
+    void OnDone() override { delete this; }
+
+    const Memory& memory_;
+    size_t left_;
+    grpc::ByteBuffer bytes_;
+  };
+
+  static grpc::ByteBuffer Piece(size_t bytes) {
+    const grpc::Slice slice(std::string(bytes, 'x'));
+    return grpc::ByteBuffer(&slice, 1);
+  }
+
+  const size_t bytes_;
+  const grpc::ByteBuffer chunk_ = Piece(kChunkBytes);
+};
+
+void Fill(const Transport& admin, int items) {
+  const Labelled anchors = SeparatedClasses(kAnchors, 1, kFeaturesOfRows);
+  v1::CreateCollectionRequest create = NewThings();
+  create.mutable_anchors()->set_rows(kAnchors);
+  create.mutable_anchors()->set_cols(kFeaturesOfRows);
+  create.mutable_anchors()->mutable_values()->Assign(
+      anchors.vectors.data(), anchors.vectors.data() + anchors.vectors.size());
+  create.mutable_anchor_labels()->Clear();
+  for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % kClassesOfRows);
+  create.add_cells(kCells);
+  create.set_cell_code(v1::CELL_CODE_FLOAT16);
+  if (!admin.CreateCollection(create).ok()) std::abort();
+  Upload(admin, "things", SeparatedClasses(items, 2, kFeaturesOfRows).vectors, kClassesOfRows);
+  Build(admin, "things");
+}
+
+// Seconds until the cells answer.
+double AwaitCells(const Transport& admin) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!admin.GetCollection("things")->cells_ready()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int Measure(const char* self, int items) {
+  const TemporaryFolder folder;
+  const Certificates certificates = *Certificates::Make(folder.path());
+  const auto daemon = StartDaemon(folder, certificates);
+  const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+  Fill(admin, items);
+  std::printf("cells of %d items: ready %.0f s after the embedding\n", items, AwaitCells(admin));
+
+  v1::RetrieveCellsRequest request;
+  request.set_collection("things");
+  request.set_fingerprint(admin.GetCollection("things")->fingerprint());
+  request.add_cells(3);
+  request.set_epsilon(2);
+  request.set_items(static_cast<uint32_t>(std::max(1, items / 100)));
+  const grpc::ByteBuffer bytes = BytesOf(request);
+  const auto ask = [&, key = AdminKey(folder)](Caller& caller) {
+    return caller.Stream("/privatemail.v1.RetrievalService/RetrieveCells", key, bytes);
+  };
+  const std::string authority = Text(certificates.authority());
+  const Served ours{daemon->address(), daemon->program().pid(), authority};
+  size_t answer_bytes = 0;
+  Caller(ours.address, authority)
+      .Stream("/privatemail.v1.RetrievalService/RetrieveCells", AdminKey(folder), bytes,
+              &answer_bytes);
+  Program memory({self, "echo", certificates.served(), certificates.served_key(),
+                  std::to_string(answer_bytes)});
+  const Served theirs{AddressOf(&memory), memory.pid(), authority};
+  const auto [cells, sent] = LoadInTurns(ours, theirs, ask);
+  std::printf(
+      "answering for a cell, TLS, %d callers, n %d, %u items of 32 bytes, %zu bytes: %.0f a "
+      "second, p50 %.1f ms, p99 %.1f ms; the same bytes from memory: %.0f a second\n",
+      kCallers, items, request.items(), answer_bytes, cells.rate, 1e3 * cells.p50, 1e3 * cells.p99,
+      sent.rate);
+  std::printf("processor time of a call: %.0f us, from memory %.0f us: %.2f times (target 1.5)\n",
+              1e6 * cells.processor, 1e6 * sent.processor, cells.processor / sent.processor);
+  return 0;
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
+
+int main(int argc, char** argv) {
+  using namespace privatemail::e2e;
+  if (argc == 5 && std::strcmp(argv[1], "echo") == 0) {
+    Memory memory(std::strtoul(argv[4], nullptr, 10));
+    return RunServer(&memory, argv[2], argv[3]);
+  }
+  if (argc != 2) return 2;
+  return Measure(argv[0], std::atoi(argv[1]));
+}
