@@ -39,17 +39,6 @@ absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
   return absl::OkStatus();
 }
 
-// The feature vectors of one message, one an item.
-absl::StatusOr<FloatMatrix> Decode(const PublicParameters& parameters, bool with_payloads,
-                                   const v1::RetrieveCellsResponse& message) {
-  PM_RETURN_IF_ERROR(CheckItems(parameters, with_payloads, message));
-  PM_ASSIGN_OR_RETURN(FloatMatrix rows,
-                      DecodeCodes(*parameters.cell_code, parameters.feature_dim, message.codes()));
-  if (rows.rows() == message.ids_size()) return rows;
-  return absl::DataLossError(absl::StrCat("it must have a code for each of its ",
-                                          message.ids_size(), " items, but has ", rows.rows()));
-}
-
 absl::Status CheckDifferent(const Response& response) {
   size_t items = 0;
   for (const v1::RetrieveCellsResponse& message : response) {
@@ -71,7 +60,8 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
   std::vector<FloatMatrix> rows;
   for (size_t i = 0; i < response.size(); ++i) {
     PM_RETURN_IF_ERROR(limit.Add(response[i]));
-    absl::StatusOr<FloatMatrix> some = Decode(parameters, request.with_payloads(), response[i]);
+    absl::StatusOr<FloatMatrix> some =
+        DecodeItems(parameters, request.with_payloads(), response[i]);
     if (!some.ok()) {
       return absl::DataLossError(
           absl::StrCat("answer, message ", i, ": ", some.status().message()));
@@ -83,6 +73,16 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
 }
 
 }  // namespace
+
+absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
+                                        const v1::RetrieveCellsResponse& message) {
+  PM_RETURN_IF_ERROR(CheckItems(parameters, with_payloads, message));
+  PM_ASSIGN_OR_RETURN(FloatMatrix rows,
+                      DecodeCodes(*parameters.cell_code, parameters.feature_dim, message.codes()));
+  if (rows.rows() == message.ids_size()) return rows;
+  return absl::DataLossError(absl::StrCat("it must have a code for each of its ",
+                                          message.ids_size(), " items, but has ", rows.rows()));
+}
 
 int64_t MostItems(const v1::RetrieveCellsRequest& request) {
   const int64_t cells = std::max(request.cells_size(), 1);

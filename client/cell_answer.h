@@ -33,6 +33,11 @@ class CellAnswerLimit {
   int64_t empty_messages_left_ = 1;
 };
 
+// The feature vectors of one message, one an item. DATA_LOSS: labels, payloads or codes are not
+// those of as many items, a class is not the collection's, or a text is none.
+absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
+                                        const v1::RetrieveCellsResponse& message);
+
 // Private: the target, and how many of its nearest are wanted.
 struct CellTarget {
   RowVector unit_features;

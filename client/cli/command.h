@@ -44,6 +44,7 @@ void AddRestoreCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);
+void AddRankCommand(CLI::App& app, Context& context);
 void AddResendCommand(CLI::App& app, Context& context);
 void AddCalibrateCommand(CLI::App& app, Context& context);
 void AddAuditCommand(CLI::App& app, Context& context);

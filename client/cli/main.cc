@@ -75,6 +75,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddHealthCommand(app, context);
   AddExplainCommand(app, context);
   AddResendCommand(app, context);
+  AddRankCommand(app, context);
   AddCalibrateCommand(app, context);
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/attempt.h"
+#include "client/cli/kept_items.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_outcome.h"
 #include "client/privacy/bit_source.h"
@@ -200,6 +201,8 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
     Finish(client, &outcome);
     if (!outcome.status.ok()) continue;
     Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, client.parameters()); });
+    const absl::Status kept = KeepItems(context.state_folder, collection, outcome.response);
+    if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
   }
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"

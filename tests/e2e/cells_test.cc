@@ -1,5 +1,7 @@
 // The cells scheme as a user meets it, through both programs.
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -92,6 +94,15 @@ TEST_F(Cells, GoFromAnchorsToTheTargetsOwnCopyAndForgetWhatIsDeleted) {
   EXPECT_EQ(again["cells"], answer["cells"]);
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
 
+  // What came back is kept, and ranked without a server.
+  daemon_->program().Signal(SIGSTOP);
+  const json ranked =
+      Answer({"rank", "things", "--vectors", Vectors("gallery"), "--row", "17", "-k", "5"});
+  daemon_->program().Signal(SIGCONT);
+  EXPECT_EQ(ranked["matches"], answer["matches"]);
+  EXPECT_EQ(ranked["candidates"], 80);
+  EXPECT_EQ(Budget()["left"]["epsilon"], 960);
+
   Answer({"items", "delete", "things", "17"});
   EXPECT_EQ(Info()["cells_state"], "ready: 199 items");
   EXPECT_THAT(Ids(Answer({"resend", "--vectors", Vectors("gallery"), "--row", "17"})),
@@ -153,6 +164,34 @@ TEST_F(Cells, RefuseByNameWhatIsOfNoUseOrOutOfRange) {
                 {"--items must be given with --scheme cells"});
   ExpectRefused(Query({"--row", "0", "--epsilon", "nan", "--items", "9"}), "INVALID_ARGUMENT",
                 {"epsilon"});
+}
+
+TEST_F(Cells, RankFindsTheNearestOfAllThatCameAndSaysWhereNothingDid) {
+  ExpectRefused({"rank", "things", "--vectors", Vectors("gallery"), "--row", "0"}, "NOT_FOUND",
+                {"nothing was received for cells of collection things yet"});
+  for (const char* row : {"0", "1"}) {
+    Answer(Query({"--row", row, "--epsilon", kLarge, "--items", "60"}));
+  }
+  const json ranked = Answer({"rank", "things", "--vectors", Vectors("gallery"), "--row", "1"});
+  EXPECT_GT(ranked["candidates"], 60) << "rows 0 and 1 lie in different cells";
+  EXPECT_EQ(ranked["matches"][0]["id"], "1");
+  EXPECT_EQ(ranked["spent"]["epsilon"], 0);
+
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
+    const std::string path = file.path();
+    if (path.find("received-") == std::string::npos) continue;
+    ++files;
+    EXPECT_EQ(file.status().permissions(), std::filesystem::perms(0600));
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  }
+  EXPECT_EQ(files, 1);
+  ExpectRefused({"rank", "things", "--vectors", Vectors("gallery"), "--row", "0"}, "DATA_LOSS",
+                {"received-", "is damaged"});
+  // What is damaged is replaced by what comes.
+  Answer(Query({"--row", "0", "--epsilon", "1", "--items", "20"}));
+  EXPECT_EQ(Answer({"rank", "things", "--vectors", Vectors("gallery"), "--row", "0"})["candidates"],
+            20);
 }
 
 TEST_F(Cells, ResendSaysWhatItNeeds) {

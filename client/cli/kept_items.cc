@@ -1,0 +1,84 @@
+#include "client/cli/kept_items.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/util/delimited_message_util.h>
+
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/checked_file.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/sha256.h"
+
+namespace privatemail::cli {
+namespace {
+
+using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
+using google::protobuf::util::SerializeDelimitedToOstream;
+
+// Whatever a server calls a collection, it names no other file.
+std::string PathOf(const std::string& state_folder, const std::string& collection) {
+  return absl::StrCat(state_folder, "/received-", ToHex(Sha256::Of(collection)).substr(0, 32),
+                      ".pb");
+}
+
+// The collection, then the messages, each behind its length.
+absl::StatusOr<KeptItems> Parse(const std::string& path, absl::string_view bytes) {
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  v1::PublicParameters proto;
+  if (!ParseDelimitedFromZeroCopyStream(&proto, &stream, nullptr)) return DamagedFile(path);
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(proto));
+  PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
+  KeptItems kept{.parameters = parameters, .items = ReceivedItems(std::move(parameters))};
+  bool at_end = false;
+  for (v1::RetrieveCellsResponse message;
+       ParseDelimitedFromZeroCopyStream(&message, &stream, &at_end); message.Clear()) {
+    PM_RETURN_IF_ERROR(kept.items.Add(message));
+  }
+  if (!at_end) return DamagedFile(path);
+  return kept;
+}
+
+absl::Status Save(const std::string& path, const KeptItems& kept) {
+  v1::PublicParameters proto;
+  ToProto(kept.parameters, &proto);
+  std::ostringstream messages;
+  bool written = SerializeDelimitedToOstream(proto, &messages);
+  for (const v1::RetrieveCellsResponse& message : kept.items.ToMessages()) {
+    written = written && SerializeDelimitedToOstream(message, &messages);
+  }
+  if (!written) return absl::UnavailableError("received items: are too many to be kept");
+  return SaveChecked("received items", path, messages.str());
+}
+
+}  // namespace
+
+absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
+                       const std::vector<v1::RetrieveCellsResponse>& answers) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
+  absl::StatusOr<KeptItems> kept = LoadKeptItems(state_folder, collection.name());
+  // What cannot be read any more is of no use; what was received is, and is had again by asking.
+  if (!kept.ok() || Fingerprint(kept->parameters) != collection.fingerprint()) {
+    kept = KeptItems{.parameters = parameters, .items = ReceivedItems(parameters)};
+  }
+  for (const v1::RetrieveCellsResponse& answer : answers) {
+    PM_RETURN_IF_ERROR(kept->items.Add(answer));
+  }
+  return Save(PathOf(state_folder, collection.name()), *kept);
+}
+
+absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
+                                        const std::string& collection) {
+  const std::string path = PathOf(state_folder, collection);
+  const absl::StatusOr<std::string> bytes = LoadChecked(path);
+  if (absl::IsNotFound(bytes.status())) {
+    return absl::NotFoundError(absl::StrCat("nothing was received for cells of collection ",
+                                            collection, " yet: `privatemail query ", collection,
+                                            " --scheme cells` asks for some"));
+  }
+  PM_RETURN_IF_ERROR(bytes.status());
+  return Parse(path, *bytes);
+}
+
+}  // namespace privatemail::cli

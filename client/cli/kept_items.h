@@ -1,0 +1,33 @@
+// What came back for cells, kept for `privatemail rank`.
+#ifndef PRIVATEMAIL_CLIENT_CLI_KEPT_ITEMS_H_
+#define PRIVATEMAIL_CLIENT_CLI_KEPT_ITEMS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/received_items.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::cli {
+
+struct KeptItems {
+  PublicParameters parameters;
+  ReceivedItems items;
+};
+
+// Adds answers to what is kept of the collection in the state folder, one file a collection's name,
+// for its owner alone; what another collection of that name has left there goes. Of processes that
+// do so at once, one may undo what another has added. Errors: those of ReceivedItems::Add;
+// UNAVAILABLE: it cannot be written.
+absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
+                       const std::vector<v1::RetrieveCellsResponse>& answers);
+
+// NOT_FOUND: nothing was received yet. DATA_LOSS: the file is damaged.
+absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
+                                        const std::string& collection);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_KEPT_ITEMS_H_

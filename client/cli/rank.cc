@@ -1,0 +1,67 @@
+// privatemail rank: the nearest of what came back for cells, at no cost.
+#include <iomanip>
+#include <iostream>
+#include <memory>
+
+#include "client/cli/command.h"
+#include "client/cli/kept_items.h"
+#include "client/cli/query_cells.h"
+#include "client/cli/query_outcome.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/protocol/codec.h"
+
+namespace privatemail::cli {
+namespace {
+
+struct RankOptions {
+  std::string name;
+  TargetOptions targets;
+  int64_t k = 8;
+};
+
+absl::Status Rank(const Context& context, const RankOptions& options) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  PM_ASSIGN_OR_RETURN(const KeptItems kept, LoadKeptItems(context.state_folder, options.name));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadFeatures(options.targets, kept.parameters));
+  for (const NamedTarget& target : targets) {
+    const CellQueryResult result = kept.items.Nearest(
+        {.unit_features = target.target.features.cast<double>().normalized(), .k = options.k});
+    Answer(context,
+           {{"query", target.name},
+            {"matches", ToJson(result.matches)},
+            {"candidates", result.candidates},
+            {"spent", ToJson(Budget{})},
+            {"items_version", result.items_version}},
+           [&] {
+             std::cout << "query " << Printable(target.name) << "\n";
+             PrintMatches(result, kept.parameters);
+             std::cout << "  the nearest of " << Counted(result.candidates, "item")
+                       << " that came back so far; nothing was sent or spent\n";
+           });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRankCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RankOptions>();
+  CLI::App* rank = AddCommand(
+      app, "rank",
+      "The nearest of all items that came back for cells so far, without a network and at no cost");
+  rank->add_option("NAME", options->name, "The collection, as it was called then")->required();
+  AddFeatureOptions(rank, &options->targets);
+  rank->add_option("-k", options->k, "Matches wanted")->capture_default_str();
+  rank->footer(
+      "Whether you ask the server after a look at this is seen by the server: to hide what you "
+      "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "
+      "comes back in the folder of --state, 64 MiB a collection at most.");
+  rank->callback([&context, options] {
+    context.run = [&context, options] { return Rank(context, *options); };
+  });
+}
+
+}  // namespace privatemail::cli

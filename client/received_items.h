@@ -1,0 +1,67 @@
+// Items that came back for cells, to be searched again for nothing.
+#ifndef PRIVATEMAIL_CLIENT_RECEIVED_ITEMS_H_
+#define PRIVATEMAIL_CLIENT_RECEIVED_ITEMS_H_
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cell_answer.h"
+#include "common/protocol/public_parameters.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+
+// What one collection has answered so far, each item once. To rank it is post-processing of
+// releases that are paid for. Whether its owner asks the server after looking here is seen by the
+// server, and is not covered by any guarantee: who decides by what was found tells something about
+// the target. Not thread-safe.
+class ReceivedItems {
+ public:
+  static constexpr int64_t kUsualBytes = int64_t{64} << 20;
+
+  // parameters: of a collection with a code. max_bytes: of ids, codes and payloads together.
+  explicit ReceivedItems(PublicParameters parameters, int64_t max_bytes = kUsualBytes);
+
+  // Takes the items of an answer's message, in place of those of the same ids unless these are of a
+  // later version. Where there are too many bytes, those go that came first. DATA_LOSS: malformed,
+  // of which nothing is taken.
+  absl::Status Add(const v1::RetrieveCellsResponse& message);
+
+  int64_t items() const { return static_cast<int64_t>(items_.size()); }
+
+  // The k nearest of them all; items_version: of the newest.
+  CellQueryResult Nearest(const CellTarget& target) const;
+
+  // All of them, those that came first first: what another object can Add.
+  std::vector<v1::RetrieveCellsResponse> ToMessages() const;
+
+ private:
+  struct Item {
+    std::string id;
+    int32_t label = 0;
+    std::string code;
+    std::optional<std::string> payload;  // nothing: none was asked for
+    uint64_t version = 0;                // of the collection
+
+    int64_t bytes() const;
+  };
+  using Items = std::list<Item>;
+
+  void Take(Item item);
+  void Forget(Items::iterator item);
+
+  PublicParameters parameters_;
+  int64_t max_bytes_;
+  Items items_;  // first come, first
+  std::unordered_map<std::string, Items::iterator> by_id_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_RECEIVED_ITEMS_H_
