@@ -25,6 +25,7 @@ absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
     Item item{.id = message.ids(i),
               .label = message.labels(i),
               .code = message.codes().substr(static_cast<size_t>(i) * code_bytes, code_bytes),
+              .payload = std::nullopt,
               .version = message.items_version()};
     if (with_payloads) item.payload = message.payloads(i);
     Take(std::move(item));
@@ -50,7 +51,8 @@ void ReceivedItems::Forget(Items::iterator item) {
 }
 
 CellQueryResult ReceivedItems::Nearest(const CellTarget& target) const {
-  CellQueryResult result{.candidates = items()};
+  CellQueryResult result;
+  result.candidates = items();
   NearestSoFar nearest(target.k, nullptr);
   std::vector<const Item*> candidates;
   for (const Item& item : items_) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/transport.h"
+#include "common/base/matrix.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
