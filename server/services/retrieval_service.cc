@@ -103,6 +103,7 @@ grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerCo
              v1::GetCollectionResponse* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         ToProto(view, answer);
+        answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
         // Whoever searches is told how many, above; to tell them apart takes a look at every item.
         if (!message.with_changes() || !call.Has(kWriteScope | kAdminScope))
           return absl::OkStatus();

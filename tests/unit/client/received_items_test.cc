@@ -29,7 +29,7 @@ PublicParameters Parameters() {
                                CellCode::kFloat16);
 }
 
-// Item i lies in direction `turn` + i of a quarter circle of ten steps.
+// Item i lies in direction i + `turn` of a quarter circle of ten steps.
 Eigen::RowVectorXf Direction(int step) {
   Eigen::RowVectorXf row = Eigen::RowVectorXf::Zero(kDim);
   const float angle = static_cast<float>(step) * .157F;
@@ -66,7 +66,7 @@ TEST(ReceivedItems, FindsTheNearestOfAllAnswersTogether) {
   ASSERT_THAT(items.Add(Message(1, {0, 4, 8})), IsOk());
   ASSERT_THAT(items.Add(Message(1, {2, 6}, 0, true)), IsOk());
   EXPECT_EQ(items.items(), 5);
-  EXPECT_THAT(NearestTo(items, 5, 2), ElementsAre("item 4", "item 6"));
+  EXPECT_THAT(NearestTo(items, 9, 2), ElementsAre("item 8", "item 6"));
   EXPECT_THAT(NearestTo(items, 0, 9),
               ElementsAre("item 0", "item 2", "item 4", "item 6", "item 8"));
   const CellQueryResult result =
