@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/private_file.h"
@@ -19,7 +20,8 @@ namespace {
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
 using google::protobuf::util::SerializeDelimitedToOstream;
 
-// The file: the SHA-256 of what follows, then the messages, each behind its length.
+// The file: the SHA-256 of what follows, then the messages, each behind its length: both of a joint
+// release, a third for cells, which is never empty but where the rows are of the anchored scheme.
 constexpr size_t kDigestBytes = 32;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
@@ -31,9 +33,11 @@ bool Parse(absl::string_view messages, LastRelease* last) {
     return false;
   }
   bool at_end = false;
-  if (ParseDelimitedFromZeroCopyStream(&last->cells.emplace(), &bytes, &at_end)) return true;
-  last->cells.reset();
-  return at_end;
+  v1::RetrieveCellsRequest cells;
+  if (!ParseDelimitedFromZeroCopyStream(&cells, &bytes, &at_end)) return at_end;
+  last->anchored = cells.ByteSizeLong() == 0;
+  if (!last->anchored) last->cells = std::move(cells);
+  return true;
 }
 
 }  // namespace
@@ -44,7 +48,8 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
   std::ostringstream messages;
   if (!SerializeDelimitedToOstream(last.request, &messages) ||
       !SerializeDelimitedToOstream(last.collection, &messages) ||
-      (last.cells && !SerializeDelimitedToOstream(*last.cells, &messages))) {
+      (last.cells && !SerializeDelimitedToOstream(*last.cells, &messages)) ||
+      (last.anchored && !SerializeDelimitedToOstream(v1::RetrieveCellsRequest(), &messages))) {
     return absl::UnavailableError("last release: is too large to be kept");
   }
   return file->Commit(Sha256::Of(messages.str()) + messages.str());

@@ -11,8 +11,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/numerics/smlq.h"
-#include "common/protocol/codec.h"
 
 namespace privatemail::cli {
 namespace {
@@ -137,7 +135,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const RetrievalClient& client) {
+                                                     const SlotClient& client) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
   if (options.labels.size() > 1 && options.labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
@@ -150,22 +148,13 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
       PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
     } else if (options.labels_file.empty()) {
       targets[i].guessed = true;
-      PM_ASSIGN_OR_RETURN(targets[i].target.label,
-                          client.scheme().GuessLabel(targets[i].target.features));
+      PM_ASSIGN_OR_RETURN(targets[i].target.label, client.GuessLabel(targets[i].target.features));
     } else if (const auto slot = client.parameters().SlotOf(targets[i].target.label); !slot.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(targets[i].name, ": ", slot.status().message()));
     }
   }
   return targets;
-}
-
-absl::StatusOr<Matrix> ReleasedCoordinates(const RetrievalClient& client,
-                                           const v1::RetrieveRequest& request) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
-  if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
-  return PostProcess(sent.cast<double>(), client.scheme().label_graph(),
-                     client.parameters().settings);
 }
 
 }  // namespace privatemail::cli
