@@ -41,9 +41,9 @@ absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
   PM_ASSIGN_OR_RETURN(const Matrix embedded,
                       SmlqIterate(start, joint.anchors->affinity(), graph, settings.alpha,
                                   settings.steps, settings.normalise));
-  const Matrix coordinates = embedded.cast<float>().cast<double>();
-  PM_RETURN_IF_ERROR(KabschUmeyama(coordinates, coordinates, /*with_scale=*/true).status());
-  return coordinates;
+  // Before they are rounded, which would make a line look like more.
+  PM_RETURN_IF_ERROR(KabschUmeyama(embedded, embedded, /*with_scale=*/true).status());
+  return Matrix(embedded.cast<float>().cast<double>());
 }
 
 // alpha L_Y X_0 at the slots.

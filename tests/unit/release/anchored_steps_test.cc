@@ -71,8 +71,10 @@ TEST(AnchoredSetting, CoordinatesAreTheIterationOverTheAnchorsAlone) {
   const Matrix l = LabelLaplacian(AnchorLabels());
   Matrix x = DeterministicStart(Fingerprint(Parameters()), kAnchors, 2, 1e-8);
   for (int step = 0; step < 5; ++step) {
-    const Matrix degrees = w.rowwise().sum().asDiagonal();
-    const Matrix updated = .5 * degrees.inverse().eval() * (kAlpha * l * x - (degrees - w) * x) + x;
+    const Vector degrees = w.rowwise().sum();
+    const Matrix feature_part = degrees.asDiagonal() * x - w * x;
+    const Matrix updated =
+        .5 * (degrees.cwiseInverse().asDiagonal() * (kAlpha * l * x - feature_part)) + x;
     x = updated * std::sqrt(kAnchors) / updated.norm();
   }
   EXPECT_LE((MakeSetting().coordinates - x).cwiseAbs().maxCoeff(), 1e-6);
@@ -124,7 +126,7 @@ TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
     }
   }
   EXPECT_GT(beyond, 0);
-  EXPECT_LT(beyond, 20 * kClasses / 2);
+  EXPECT_LT(beyond, 20 * kClasses);
 }
 
 // What a mechanism is told that neighbours can move, and what they do.
@@ -154,7 +156,12 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
         farthest = std::max(farthest, in_l1 ? move.cwiseAbs().sum() : move.norm());
       }
       EXPECT_LE(farthest, noise.sensitivity) << radius;
-      EXPECT_GE(farthest, (radius == .02 && !hides_class ? .3 : .6) * noise.sensitivity) << radius;
+      // A ball's diameter counts sqrt(k) times in L1, and rows hardly leave one direction.
+      EXPECT_GE(farthest, (radius == .02 && !hides_class ? .3
+                           : in_l1                       ? .4
+                                                         : .6) *
+                              noise.sensitivity)
+          << radius;
     }
   }
 }
@@ -250,7 +257,7 @@ TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
   ASSERT_OK_AND_ASSIGN(JointSetting joint,
                        MakeJointSetting(parameters, MakeAnchors(), std::nullopt));
   EXPECT_THAT(MakeAnchoredSetting(std::move(joint)),
-              FailsWith(absl::StatusCode::kFailedPrecondition, ""));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "span"));
 }
 
 TEST(AnchoredSetting, RefusesAKernelThatNoBoundHoldsFor) {
