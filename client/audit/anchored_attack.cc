@@ -19,7 +19,8 @@ using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
 constexpr int kDim = 2;
-constexpr int kOfClass = 12;
+constexpr int kCommon = 40;
+constexpr int kRare = 4;  // of either of two classes
 constexpr int64_t kMostReleases = 200'000;
 
 RowVector AtAngle(double angle) {
@@ -36,17 +37,20 @@ EmbeddingSettings OneColumn() {
   return settings;
 }
 
-// Anchors of three classes, each within a quarter of the half circle between the poles; one dummy a
-// class, at a pole: that of class 1 where `first` says, the others' at the pole at angle 0.
-absl::StatusOr<AnchoredSetting> BetweenPoles(double first) {
-  Anchors anchors{FloatMatrix(3 * kOfClass, kDim), {}};
-  for (int i = 0; i < 3 * kOfClass; ++i) {
-    const double angle = std::numbers::pi * (.375 + .25 * i / (3 * kOfClass - 1));
-    anchors.features.row(i) = AtAngle(angle).cast<float>();
-    anchors.labels.push_back(i % 3);
+// Most anchors, those of class 0, at the pole at the angle 0, so that it decides how far a row is
+// from them all; a few of classes 1 and 2 around the equator, so that their slots' balls lie around
+// what an item there would tell. One dummy a class: that of class 1 at the other pole.
+absl::StatusOr<AnchoredSetting> BetweenPoles() {
+  Anchors anchors{FloatMatrix(kCommon + 2 * kRare, kDim), {}};
+  for (int i = 0; i < anchors.features.rows(); ++i) {
+    const bool common = i < kCommon;
+    const int nth = (i - kCommon) / 2;  // of its class
+    const double angle = std::numbers::pi * (.4 + .2 * nth / (kRare - 1));
+    anchors.features.row(i) = AtAngle(common ? 0 : angle).cast<float>();
+    anchors.labels.push_back(common ? 0 : 1 + (i - kCommon) % 2);
   }
   Anchors dummies{FloatMatrix(3, kDim), {0, 1, 2}};
-  dummies.features << AtAngle(0).cast<float>(), AtAngle(first).cast<float>(),
+  dummies.features << AtAngle(0).cast<float>(), AtAngle(std::numbers::pi).cast<float>(),
       AtAngle(0).cast<float>();
   PM_ASSIGN_OR_RETURN(PublicParameters parameters,
                       MakePublicParameters("audit", OneColumn(), anchors, {}, "vectors"));
@@ -98,28 +102,30 @@ struct Game {
     }
     const auto tenth = scores.begin() + kReleases / 10;
     std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
-    // Laplace scores pile up at the greatest: below it, and above what lies in the middle.
-    return std::nextafter(*tenth - 1e-6, -1);
+    return *tenth - 1e-6;  // Laplace scores pile up at the greatest, but for a rounding to float
   }
 };
 
 absl::StatusOr<Game> GameOf(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  const bool hides_class = traits.protects == Protects::kValue;
-  Game game{.law = traits.law, .release = release};
-  PM_ASSIGN_OR_RETURN(game.setting, BetweenPoles(std::numbers::pi));
-  PM_ASSIGN_OR_RETURN(game.noise, AnchoredNoiseOf(game.setting, cost));
-  if (hides_class) {
-    game.what = "of two classes, both slots' rows cross their balls";
-    game.one = {.slot = 1, .row = AtAngle(0)};
-    game.other = {.slot = 2, .row = AtAngle(std::numbers::pi)};
-  } else {
+  PM_ASSIGN_OR_RETURN(AnchoredSetting setting, BetweenPoles());
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
+  std::string what = "of two classes, both slots' rows cross their balls";
+  PlacedTarget one{.slot = 1, .row = AtAngle(0)};
+  PlacedTarget other{.slot = 2, .row = AtAngle(std::numbers::pi)};
+  if (traits.protects != Protects::kValue) {
+    what = absl::StrCat("of one class, ", cost.radius, " apart");
     const double half = std::asin(cost.radius / 2);
-    game.what = absl::StrCat("of one class, ", cost.radius, " apart");
-    game.one = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 - half)};
-    game.other = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 + half)};
+    one.row = AtAngle(std::numbers::pi / 2 - half);
+    other = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 + half)};
   }
-  return game;
+  return Game{.what = std::move(what),
+              .setting = std::move(setting),
+              .noise = std::move(noise),
+              .one = std::move(one),
+              .other = std::move(other),
+              .law = traits.law,
+              .release = release};
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
                                                  const PlacedTarget& target, BitSource& bits);
 
 // The production path of AnchoredScheme::Release without its ledger, on a pair that moves by all of
-// the sensitivity but rounding: anchors between two poles of the sphere, targets and dummies at the
-// poles, so that rows fall on opposite ends of their slots' balls. Where the class is hidden, both
-// targets are of two classes, and both slots' rows cross; else they are of one class, cost.radius
-// apart. The score is the logarithm of the likelihood ratio, the event as in joint_attack.h.
-// Everything that is sent follows from what is attacked and public values. Errors as
-// AnchoredScheme::Release of such a cost.
+// the sensitivity but rounding: anchors at a pole of the sphere and around its equator, targets and
+// dummies at the poles, so that rows fall on opposite ends of their slots' balls. Where the class
+// is hidden, both targets are of two classes, and both slots' rows cross; else they are of one
+// class, cost.radius apart. The score is the logarithm of the likelihood ratio, the event as in
+// joint_attack.h. Everything that is sent follows from what is attacked and public values. Errors
+// as AnchoredScheme::Release of such a cost.
 absl::StatusOr<Subject> AttackAnchoredRelease(
     const PrivacyCost& cost, const AnchoredReleaseFn& release = &ReleaseAnchoredSlots);
 

@@ -58,10 +58,13 @@ absl::Status AddAnchorRows(AnchoredSetting* setting) {
   const JointSetting& joint = setting->joint;
   PM_ASSIGN_OR_RETURN(const AffinityOperator::Product w,
                       joint.anchors->affinity().MultiplyWithDegrees(setting->coordinates));
+  const auto count = static_cast<double>(w.product.rows());
   setting->anchor_rows.resize(w.product.rows(), w.product.cols());
   for (Eigen::Index j = 0; j < w.product.rows(); ++j) {
     const int64_t slot = joint.slot_of_anchor[static_cast<size_t>(j)];
-    setting->anchor_rows.row(j) = .5 * (setting->pull.row(slot) + w.product.row(j)) / w.degrees[j];
+    // Without itself an anchor has one neighbour less than a target: both sums are taken up to P.
+    const RowVector sum = setting->pull.row(slot) * (count - 1) / count + w.product.row(j);
+    setting->anchor_rows.row(j) = .5 * sum / w.degrees[j];
   }
   if (setting->anchor_rows.allFinite()) return absl::OkStatus();
   return absl::FailedPreconditionError(

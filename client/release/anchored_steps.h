@@ -25,7 +25,8 @@ struct AnchoredSetting {
   // C x k: alpha L_Y X_0 at the slots, X_0 zero for the slots and Z_P after them.
   Matrix pull = {};
   AnchoredBounds bounds = {};
-  // P x k: the row that each anchor would have in its class's slot, the anchor itself left out.
+  // P x k: the row that each anchor would have in its class's slot, were it a target: the anchor
+  // itself left out, and the sums over the others P / (P - 1) times as large.
   Matrix anchor_rows = {};
   // Rows of slots are drawn into a ball each, before noise: where the rows of the class's anchors
   // lie. What lies beyond is told as the ball's nearest point.

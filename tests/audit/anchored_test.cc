@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kEpsilon = 2;
 constexpr double kDelta = 1e-5;
-constexpr int64_t kReleases = 100'000;
+constexpr int64_t kReleases = 40'000;
 const PrivacyCost kGaussian{.epsilon = kEpsilon, .delta = kDelta};
 
 TEST(AuditedAnchored, CostsWhatItClaimsAndHardlyLessByEveryMechanism) {
