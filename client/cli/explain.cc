@@ -24,8 +24,7 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
 
 std::string FormOf(const LastRelease& last) {
   if (last.anchored) {
-    return "anchored: where each class's noisy row points to, then the anchors' public "
-           "coordinates, "
+    return "anchored: where each class's noisy row points to, then the anchors' coordinates, "
            "which no target enters";
   }
   return last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";

@@ -151,7 +151,7 @@ TEST_F(Anchored, TakesItsMechanismsAndRefusesTheRestByName) {
   EXPECT_EQ(Answer(AnchoredQuery({"--row", "0", "--delta", "1e-5"}))["label_guessed"], true);
 }
 
-TEST_F(Anchored, AsksInBatchesWithFiltersPayloadsDummiesAndAReport) {
+TEST_F(Anchored, AsksInBatchesWithPayloadsDummiesAndAReport) {
   Write("dummies", SeparatedClasses(kClasses, 9));
   const std::string report = folder_ / "report.html";
   const Outcome outcome = Run(AnchoredQuery(
