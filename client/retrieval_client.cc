@@ -32,8 +32,28 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
   return RetrievalClient(collection.name(), collection.embedding_version(), std::move(scheme));
 }
 
-absl::Status RetrievalClient::CheckExtractor(absl::string_view identity) const {
+absl::Status SlotClient::CheckExtractor(absl::string_view identity) const {
   return privatemail::CheckExtractor(parameters(), identity);
+}
+
+absl::Status CheckQueryOptions(const QueryOptions& options) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  if (!options.filter) return absl::OkStatus();
+  return PayloadFilter::FromProto("filter", *options.filter).status();
+}
+
+v1::RetrieveRequest RequestWithoutRows(const std::string& collection, uint64_t embedding_version,
+                                       const PublicParameters& parameters,
+                                       const QueryOptions& options) {
+  v1::RetrieveRequest request;
+  request.set_collection(collection);
+  request.set_embedding_version(embedding_version);
+  request.set_fingerprint(Fingerprint(parameters));
+  request.set_k(static_cast<uint32_t>(options.k));
+  request.set_with_payloads(options.with_payloads);
+  request.set_with_alignment(options.with_alignment);
+  if (options.filter) *request.mutable_filter() = *options.filter;
+  return request;
 }
 
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
@@ -42,14 +62,8 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
                                                 const FloatMatrix& release,
                                                 const QueryOptions& options) {
   const EmbeddingSettings& settings = scheme.parameters().settings;
-  v1::RetrieveRequest request;
-  request.set_collection(collection);
-  request.set_embedding_version(embedding_version);
-  request.set_fingerprint(Fingerprint(scheme.parameters()));
-  request.set_k(static_cast<uint32_t>(options.k));
-  request.set_with_payloads(options.with_payloads);
-  request.set_with_alignment(options.with_alignment);
-  if (options.filter) *request.mutable_filter() = *options.filter;
+  v1::RetrieveRequest request =
+      RequestWithoutRows(collection, embedding_version, scheme.parameters(), options);
   if (options.post_processing == PostProcessing::kServer) {
     request.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
     ToProto(release, request.mutable_release());
@@ -64,10 +78,7 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
 absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
                                                        const QueryOptions& options, Ledger& ledger,
                                                        BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
-  if (options.filter) {
-    PM_RETURN_IF_ERROR(PayloadFilter::FromProto("filter", *options.filter).status());
-  }
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
@@ -81,8 +92,14 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
   return prepared;
 }
 
-absl::StatusOr<QueryResult> RetrievalClient::Finish(const QueryState& state,
-                                                    const v1::RetrieveResponse& response) const {
+absl::StatusOr<Matrix> RetrievalClient::Coordinates(const v1::RetrieveRequest& request) const {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
+  if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
+  return PostProcess(sent.cast<double>(), scheme_.label_graph(), parameters().settings);
+}
+
+absl::StatusOr<QueryResult> SlotClient::Finish(const QueryState& state,
+                                               const v1::RetrieveResponse& response) const {
   return ReadAnswer(parameters(), state.slot, state.asked, response);
 }
 

@@ -69,9 +69,43 @@ struct QueryResult {
   uint64_t changes_since_embedding = 0;  // of items, which the answer does not show yet
 };
 
-// One collection, ready for private queries. Lives on the client; immutable and thread-safe. Sees
-// targets only while Prepare runs.
-class RetrievalClient {
+// One collection, ready for private queries by a scheme with a slot for every class. Lives on the
+// client; immutable and thread-safe. Sees targets only while Prepare runs.
+class SlotClient {
+ public:
+  virtual ~SlotClient() = default;
+
+  virtual const PublicParameters& parameters() const = 0;
+
+  // As JointScheme's.
+  virtual absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const = 0;
+
+  // What a radius means on this collection: how many pairs of anchors are within it.
+  virtual RadiusMeaning MeaningOf(double radius) const = 0;
+
+  // Charges the ledger, releases, and packs what the server shall see. INVALID_ARGUMENT for k < 1
+  // or above kMaxNeighbors, for a filter that the server would refuse, and for an option of no use
+  // to the scheme. Otherwise errors of the scheme's Release. Nothing is charged when a check fails
+  // first.
+  virtual absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
+                                                Ledger& ledger, BitSource& bits) const = 0;
+
+  // Coordinates of a request's rows as the server aligns them: as sent, or post-processed where the
+  // server is to do it. INVALID_ARGUMENT: a request without a matrix.
+  virtual absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const = 0;
+
+  // FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
+  // with.
+  absl::Status CheckExtractor(absl::string_view identity) const;
+
+  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request
+  // (CheckAnswer): the same for whichever slot it is asked.
+  absl::StatusOr<QueryResult> Finish(const QueryState& state,
+                                     const v1::RetrieveResponse& response) const;
+};
+
+// The same by the joint scheme (joint_scheme.h).
+class RetrievalClient : public SlotClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together (JointScheme::Create). FAILED_PRECONDITION: the collection
@@ -82,23 +116,16 @@ class RetrievalClient {
       const std::optional<Anchors>& dummies = std::nullopt);
 
   const JointScheme& scheme() const { return scheme_; }
-  const PublicParameters& parameters() const { return scheme_.parameters(); }
+  const PublicParameters& parameters() const override { return scheme_.parameters(); }
+  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
+    return scheme_.GuessLabel(features);
+  }
+  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
 
-  // FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
-  // with.
-  absl::Status CheckExtractor(absl::string_view identity) const;
-
-  // Charges the ledger, releases, and packs what the server shall see: JointScheme::Release, then
-  // the post-processing if it runs here. Errors: those of JointScheme::Release and PostProcess;
-  // INVALID_ARGUMENT for k < 1 or above kMaxNeighbors and for a filter that the server would
-  // refuse. Nothing is charged when a check fails first.
+  // JointScheme::Release, then the post-processing if it runs here, with the errors of PostProcess.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
-                                        Ledger& ledger, BitSource& bits) const;
-
-  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request
-  // (CheckAnswer): the same for whichever slot it is asked.
-  absl::StatusOr<QueryResult> Finish(const QueryState& state,
-                                     const v1::RetrieveResponse& response) const;
+                                        Ledger& ledger, BitSource& bits) const override;
+  absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
   RetrievalClient(std::string name, uint64_t embedding_version, JointScheme scheme)
@@ -113,6 +140,12 @@ class RetrievalClient {
 // and knows its slot. slot < C. Errors as there.
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
                                        const Asked& asked, const v1::RetrieveResponse& response);
+
+// What a request of either scheme says beside its rows. INVALID_ARGUMENT: k, or the filter.
+absl::Status CheckQueryOptions(const QueryOptions& options);
+v1::RetrieveRequest RequestWithoutRows(const std::string& collection, uint64_t embedding_version,
+                                       const PublicParameters& parameters,
+                                       const QueryOptions& options);
 
 // The message that carries a release: a function of the release and public values alone. Errors:
 // those of PostProcess.

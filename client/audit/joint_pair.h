@@ -11,11 +11,6 @@
 
 namespace privatemail::audit {
 
-struct PlacedTarget {
-  int64_t slot = 0;
-  RowVector row;  // of length 1
-};
-
 struct JointPair {
   std::string what;  // for people
   JointSetting setting;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/audit/anchored_attack.h"
 #include "client/audit/baseline_attacks.h"
 #include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
@@ -73,6 +74,9 @@ absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
   for (const PrivacyCost& cost : audit::AuditedJointCosts(options.epsilon, delta)) {
     subjects.push_back([cost] { return audit::AttackJointRelease(cost); });
   }
+  for (const PrivacyCost& cost : audit::AuditedAnchoredCosts(options.epsilon, delta)) {
+    subjects.push_back([cost] { return audit::AttackAnchoredRelease(cost); });
+  }
   subjects.push_back([=] { return audit::AttackCells(options.epsilon); });
   for (const audit::BaselineStep& step : audit::BaselineSteps()) {
     subjects.push_back([=] { return step.attack({.epsilon = options.epsilon, .delta = delta}); });
@@ -136,8 +140,8 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                 BaselineNames()));
   what->add_flag(
       "--all", options->all,
-      "Every mechanism, by itself and in the joint release, the choice of cells, and every "
-      "baseline's noise");
+      "Every mechanism, by itself, in the joint and in the anchored release, the choice of cells, "
+      "and every baseline's noise");
   what->require_option(1);
   command
       ->add_option("--epsilon", options->epsilon,

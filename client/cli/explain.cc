@@ -22,10 +22,17 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
                      : absl::StrCat("anchor ", row - slots);
 }
 
-void Print(const v1::RetrieveRequest& request, const PublicParameters& parameters,
+std::string FormOf(const LastRelease& last) {
+  if (last.anchored) {
+    return "anchored: where each class's noisy row points to, then the anchors' coordinates, "
+           "which no target enters";
+  }
+  return last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
+}
+
+void Print(const LastRelease& last, const PublicParameters& parameters,
            const FloatMatrix& release) {
-  const std::string form =
-      request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
+  const v1::RetrieveRequest& request = last.request;
   std::cout << "Prepared for the server, " << request.ByteSizeLong()
             << " bytes and nothing else (kept before sending; whether they arrived is not known "
                "here):\n"
@@ -34,8 +41,8 @@ void Print(const v1::RetrieveRequest& request, const PublicParameters& parameter
             << " for every slot\n  payloads     "
             << (request.with_payloads() ? "for every slot" : "for none") << "\n  filter       "
             << (request.has_filter() ? Line(FilterToJson(request.filter())) + ", in clear" : "none")
-            << "\n  release      " << release.rows() << " x " << release.cols() << ", " << form
-            << ":\n";
+            << "\n  release      " << release.rows() << " x " << release.cols() << ", "
+            << FormOf(last) << ":\n";
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
     std::cout << "    " << std::left << std::setw(36) << Printable(RowName(parameters, i))
               << release.row(i) << "\n";
@@ -89,13 +96,14 @@ absl::Status Explain(const Context& context) {
   Answer(context,
          {{"collection", last.request.collection()},
           {"digest", absl::BytesToHexString(last.request.fingerprint())},
+          {"scheme", last.anchored ? "anchored" : "joint"},
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},
           {"filter", last.request.has_filter() ? FilterToJson(last.request.filter()) : nullptr},
           {"bytes", last.request.ByteSizeLong()},
           {"rows", rows}},
-         [&] { Print(last.request, parameters, release); });
+         [&] { Print(last, parameters, release); });
   return absl::OkStatus();
 }
 

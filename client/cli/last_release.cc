@@ -4,6 +4,7 @@
 #include <google/protobuf/util/delimited_message_util.h>
 
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/checked_file.h"
@@ -17,7 +18,8 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
-// The messages, each behind its length.
+// The messages, each behind its length: both of a joint release, a third for cells, which is never
+// empty but where the rows are of the anchored scheme.
 bool Parse(absl::string_view messages, LastRelease* last) {
   google::protobuf::io::ArrayInputStream bytes(messages.data(), static_cast<int>(messages.size()));
   if (!ParseDelimitedFromZeroCopyStream(&last->request, &bytes, nullptr) ||
@@ -25,9 +27,11 @@ bool Parse(absl::string_view messages, LastRelease* last) {
     return false;
   }
   bool at_end = false;
-  if (ParseDelimitedFromZeroCopyStream(&last->cells.emplace(), &bytes, &at_end)) return true;
-  last->cells.reset();
-  return at_end;
+  v1::RetrieveCellsRequest cells;
+  if (!ParseDelimitedFromZeroCopyStream(&cells, &bytes, &at_end)) return at_end;
+  last->anchored = cells.ByteSizeLong() == 0;
+  if (!last->anchored) last->cells = std::move(cells);
+  return true;
 }
 
 }  // namespace
@@ -36,7 +40,8 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
   std::ostringstream messages;
   if (!SerializeDelimitedToOstream(last.request, &messages) ||
       !SerializeDelimitedToOstream(last.collection, &messages) ||
-      (last.cells && !SerializeDelimitedToOstream(*last.cells, &messages))) {
+      (last.cells && !SerializeDelimitedToOstream(*last.cells, &messages)) ||
+      (last.anchored && !SerializeDelimitedToOstream(v1::RetrieveCellsRequest(), &messages))) {
     return absl::UnavailableError("last release: is too large to be kept");
   }
   return SaveChecked("last release", PathIn(state_folder), messages.str());

@@ -18,6 +18,7 @@ struct LastRelease {
   v1::RetrieveRequest request;  // empty where it was one for cells
   v1::GetCollectionResponse collection;
   std::optional<v1::RetrieveCellsRequest> cells = std::nullopt;
+  bool anchored = false;  // the rows of `request` are of the anchored scheme
 };
 
 // One file in the state folder, for its owner alone, replaced atomically: of processes that save at

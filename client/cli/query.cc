@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/anchored_client.h"
 #include "client/cli/attempt.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
@@ -29,15 +31,18 @@ constexpr char kFilterHelp[] =
     "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
     "epsilon; use only what does not depend on what you hold: ";
 
-enum class Scheme { kJoint, kCells };
-const std::map<std::string, Scheme> kSchemeNames = {{"joint", Scheme::kJoint},
-                                                    {"cells", Scheme::kCells}};
+enum class Scheme { kAnchored, kCells, kJoint };
+const std::map<std::string, Scheme> kSchemeNames = {
+    {"anchored", Scheme::kAnchored}, {"cells", Scheme::kCells}, {"joint", Scheme::kJoint}};
 
-// What the joint scheme alone has: slots, labels, noise, coordinates.
-constexpr const char* kJointFlags[] = {"--label",        "--labels",         "--delta",
-                                       "--mechanism",    "--radius",         "--private-iterations",
-                                       "--post-process", "--filter",         "--dummies",
-                                       "--dummy-labels", "--compare-images", "--report"};
+// What the joint scheme has and the anchored one has not: iterations.
+constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
+
+// What the cells scheme has not: slots, labels, noise, coordinates.
+constexpr const char* kSlotFlags[] = {"--label",        "--labels",         "--delta",
+                                      "--mechanism",    "--radius",         "--private-iterations",
+                                      "--post-process", "--filter",         "--dummies",
+                                      "--dummy-labels", "--compare-images", "--report"};
 
 struct QueryCommandOptions {
   std::string name;
@@ -57,9 +62,17 @@ struct QueryCommandOptions {
   std::string report_file;
 };
 
-absl::StatusOr<RetrievalClient> MakeClient(const Transport& transport,
-                                           const QueryCommandOptions& options,
-                                           v1::GetCollectionResponse* collection) {
+template <typename Client>
+absl::StatusOr<std::unique_ptr<const SlotClient>> Make(
+    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
+    const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
+  return std::make_unique<const Client>(std::move(client));
+}
+
+absl::StatusOr<std::unique_ptr<const SlotClient>> MakeClient(
+    const Transport& transport, const QueryCommandOptions& options,
+    v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.name));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(options.name, collection->fingerprint()));
@@ -69,7 +82,8 @@ absl::StatusOr<RetrievalClient> MakeClient(const Transport& transport,
     PM_ASSIGN_OR_RETURN(dummies->features, ReadVectors(options.dummies_file));
     PM_ASSIGN_OR_RETURN(dummies->labels, ReadLabels(options.dummy_labels_file));
   }
-  return RetrievalClient::Create(*collection, anchors, dummies);
+  return options.scheme == Scheme::kAnchored ? Make<AnchoredClient>(*collection, anchors, dummies)
+                                             : Make<RetrievalClient>(*collection, anchors, dummies);
 }
 
 absl::Status CheckOptions(const QueryCommandOptions& options) {
@@ -136,7 +150,7 @@ std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
   return warnings;
 }
 
-absl::Status Tell(const Context& context, const RetrievalClient& client,
+absl::Status Tell(const Context& context, const SlotClient& client,
                   const std::optional<LocalGallery>& gallery,
                   const std::vector<std::string>& warnings,
                   const std::vector<QueryOutcome>& outcomes,
@@ -156,14 +170,19 @@ absl::Status Tell(const Context& context, const RetrievalClient& client,
   return absl::OkStatus();
 }
 
-absl::Status CheckScheme(const QueryCommandOptions& options) {
-  if (options.foreign.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      options.foreign, " is of no use with --scheme ",
-      options.scheme == Scheme::kCells ? "cells: expected none" : "joint: expected none"));
+std::string NameOf(Scheme scheme) {
+  return std::find_if(kSchemeNames.begin(), kSchemeNames.end(),
+                      [&](const auto& named) { return named.second == scheme; })
+      ->first;
 }
 
-absl::Status QueryJoint(const Context& context, QueryCommandOptions options) {
+absl::Status CheckScheme(const QueryCommandOptions& options) {
+  if (options.foreign.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(options.foreign, " is of no use with --scheme ",
+                                                 NameOf(options.scheme), ": expected none"));
+}
+
+absl::Status QuerySlots(const Context& context, QueryCommandOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   PrivacyCost& cost = options.query.cost;
   PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options.mechanism));
@@ -176,12 +195,14 @@ absl::Status QueryJoint(const Context& context, QueryCommandOptions options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
-  PM_ASSIGN_OR_RETURN(const RetrievalClient client, MakeClient(transport, options, &collection));
-  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets, ReadTargets(options.targets, client));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotClient> client,
+                      MakeClient(transport, options, &collection));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadTargets(options.targets, *client));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client->parameters().collection_uuid));
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
   PM_RETURN_IF_ERROR(CheckAffordable(options.name, entry, targets.size(), {cost.epsilon, delta}));
   const std::vector<std::string> warnings = WarningsAbout(options, collection);
@@ -190,20 +211,28 @@ absl::Status QueryJoint(const Context& context, QueryCommandOptions options) {
   // What is about to leave is kept first, so that `explain` shows it even when the answer never
   // comes.
   const KeepFn keep = [&](const v1::RetrieveRequest& request) {
-    return SaveLastRelease(context.state_folder, {request, collection});
+    return SaveLastRelease(context.state_folder, {.request = request,
+                                                  .collection = collection,
+                                                  .anchored = options.scheme == Scheme::kAnchored});
   };
   const SendFn send = [&](const v1::RetrieveRequest& request) {
     return transport.Retrieve(request);
   };
-  std::vector<QueryOutcome> outcomes = SendAll(client, keep, send, *ledger, targets, options.query);
-  for (QueryOutcome& outcome : outcomes) Finish(client, &outcome);
-  PM_RETURN_IF_ERROR(Tell(context, client, gallery, warnings, outcomes, report_file));
+  std::vector<QueryOutcome> outcomes =
+      SendAll(*client, keep, send, *ledger, targets, options.query);
+  std::optional<RadiusMeaning> meaning;
+  if (!std::isnan(cost.radius)) meaning = client->MeaningOf(cost.radius);
+  for (QueryOutcome& outcome : outcomes) {
+    Finish(*client, &outcome);
+    outcome.radius_meaning = meaning;
+  }
+  PM_RETURN_IF_ERROR(Tell(context, *client, gallery, warnings, outcomes, report_file));
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
 }
 
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   PM_RETURN_IF_ERROR(CheckScheme(options));
-  if (options.scheme == Scheme::kJoint) return QueryJoint(context, options);
+  if (options.scheme != Scheme::kCells) return QuerySlots(context, options);
   return QueryCells(context, {.collection = options.name,
                               .targets = options.targets,
                               .cells = options.cells,
@@ -229,8 +258,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_option("NAME", options->name, "The collection")->required();
   AddChoice(
       query, "--scheme", &options->scheme, kSchemeNames,
-      "How it is hidden. joint: noise on an embedding, finds the class. cells: a noisy choice "
-      "of cells, whose items are ranked here; needs a collection with cells");
+      "How it is hidden. joint: noise on an embedding, finds the class. anchored: noise on one row "
+      "for each class only, beside the anchors' public coordinates; finds the class. cells: a "
+      "noisy choice of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &options->targets);
   query->add_option("-k", options->query.k, "Matches wanted")->capture_default_str();
   query->add_option("--epsilon", options->query.cost.epsilon, "Spent by each query")->required();
@@ -238,18 +268,21 @@ void AddQueryCommand(CLI::App& app, Context& context) {
                     "Spent by each query, where the mechanism has one: the Gaussian ones");
   query
       ->add_option("--mechanism", options->mechanism,
-                   MechanismNames() + "; published-... is no proven guarantee")
+                   MechanismNames() +
+                       "; published-... is no proven guarantee. Anchored: gaussian, laplace, "
+                       "bounded-gaussian, lap-output or gauss-output")
       ->capture_default_str();
   query->add_option("--radius", options->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class");
+                    "among all within this distance, not the class. The answer says how many "
+                    "pairs of anchors are as near to each other");
   query
       ->add_option("--private-iterations", options->query.cost.private_iterations,
-                   "Iterations that see the target, with noise after each")
+                   "Joint: iterations that see the target, with noise after each")
       ->capture_default_str();
   query
       ->add_option("--post-process", options->post_process,
-                   "Where the iterations after the noise run: client or server")
+                   "Joint: where the iterations after the noise run, client or server")
       ->capture_default_str();
   query->add_flag("--payloads", options->query.with_payloads,
                   "Fetch payloads, for every slot or item");
@@ -264,8 +297,12 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_option("--report", options->report_file,
                     "Write an HTML report with pictures and plots");
   query->callback([&context, options, query] {
-    options->foreign = options->scheme == Scheme::kCells ? GivenOf(*query, kJointFlags)
-                                                         : GivenOf(*query, kCellsFlags);
+    options->foreign =
+        GivenOf(*query, options->scheme == Scheme::kCells ? absl::MakeConstSpan(kSlotFlags)
+                                                          : absl::MakeConstSpan(kCellsFlags));
+    if (options->foreign.empty() && options->scheme == Scheme::kAnchored) {
+      options->foreign = GivenOf(*query, kIterationFlags);
+    }
     context.run = [&context, options] { return Query(context, *options); };
   });
 }

@@ -16,7 +16,7 @@
 namespace privatemail::cli {
 namespace {
 
-absl::Status Release(const RetrievalClient& client, Ledger& ledger, const QueryOptions& options,
+absl::Status Release(const SlotClient& client, Ledger& ledger, const QueryOptions& options,
                      QueryOutcome* outcome) {
   SecureBits bits;
   const auto start = std::chrono::steady_clock::now();
@@ -45,7 +45,7 @@ nlohmann::json PayloadOf(const QueryMatch& match) {
 
 std::vector<std::string> Facts(const QueryOutcome& outcome) {
   const QueryState& state = outcome.prepared.state;
-  return {
+  std::vector<std::string> facts = {
       absl::StrFormat("spent epsilon %g, delta %g (%s); left %s", state.guarantee.epsilon,
                       state.guarantee.delta,
                       state.guarantee.proven ? "proven" : "as published, NOT a proven guarantee",
@@ -61,10 +61,24 @@ std::vector<std::string> Facts(const QueryOutcome& outcome) {
                       outcome.server_ms()),
       absl::StrFormat("alignment residual %.3g (0 is a perfect fit, 1 none)",
                       outcome.result.relative_residual)};
+  if (outcome.radius_meaning.has_value()) {
+    facts.insert(facts.begin() + 2,
+                 absl::StrCat("of the anchors ", outcome.radius_meaning->InWords()));
+  }
+  return facts;
 }
 
-void AddClouds(const QueryOutcome& outcome, const RetrievalClient& client, ReportQuery* report) {
-  const auto coordinates = ReleasedCoordinates(client, outcome.prepared.request);
+nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning) {
+  if (!meaning.has_value()) return nullptr;
+  return {{"radius", meaning->radius},
+          {"pairs_of_one_class", meaning->pairs_of_one_class},
+          {"closer_of_one_class", meaning->close_of_one_class},
+          {"pairs_of_two_classes", meaning->pairs_of_two_classes},
+          {"closer_of_two_classes", meaning->close_of_two_classes}};
+}
+
+void AddClouds(const QueryOutcome& outcome, const SlotClient& client, ReportQuery* report) {
+  const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
   if (!coordinates.ok() || !server.ok()) return;
   const auto slots = static_cast<Eigen::Index>(client.parameters().slot_labels.size());
@@ -86,9 +100,8 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
 
 double QueryOutcome::network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
 
-std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const KeepFn& keep,
-                                  const SendFn& send, Ledger& ledger,
-                                  const std::vector<NamedTarget>& targets,
+std::vector<QueryOutcome> SendAll(const SlotClient& client, const KeepFn& keep, const SendFn& send,
+                                  Ledger& ledger, const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options) {
   return SendAll<QueryOutcome>(
       targets,
@@ -101,7 +114,7 @@ std::vector<QueryOutcome> SendAll(const RetrievalClient& client, const KeepFn& k
       [&](QueryOutcome* outcome) { return Send(keep, send, outcome); });
 }
 
-void Finish(const RetrievalClient& client, QueryOutcome* outcome) {
+void Finish(const SlotClient& client, QueryOutcome* outcome) {
   if (!outcome->status.ok()) return;
   absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
   outcome->status = result.status();
@@ -135,6 +148,7 @@ nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string
           {"truncated", outcome.result.truncated},
           {"warnings", warnings},
           {"guarantee", ToJson(state.guarantee)},
+          {"radius_meaning", ToJson(outcome.radius_meaning)},
           {"sensitivity", state.sensitivity},
           {"noise_stddev", state.noise_stddev},
           {"ledger",
@@ -154,7 +168,7 @@ nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string
           {"changes_since_embedding", outcome.result.changes_since_embedding}};
 }
 
-ReportQuery Describe(const QueryOutcome& outcome, const RetrievalClient& client,
+ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
                      const std::optional<LocalGallery>& gallery) {
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};

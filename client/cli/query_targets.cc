@@ -12,8 +12,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/numerics/smlq.h"
-#include "common/protocol/codec.h"
 
 namespace privatemail::cli {
 namespace {
@@ -147,7 +145,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const RetrievalClient& client) {
+                                                     const SlotClient& client) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
   const std::vector<std::string> labels = LabelTexts(options.labels);
   if (labels.size() > 1 && labels.size() != targets.size()) {
@@ -161,22 +159,13 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
       PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
     } else if (options.labels_file.empty()) {
       targets[i].guessed = true;
-      PM_ASSIGN_OR_RETURN(targets[i].target.label,
-                          client.scheme().GuessLabel(targets[i].target.features));
+      PM_ASSIGN_OR_RETURN(targets[i].target.label, client.GuessLabel(targets[i].target.features));
     } else if (const auto slot = client.parameters().SlotOf(targets[i].target.label); !slot.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(targets[i].name, ": ", slot.status().message()));
     }
   }
   return targets;
-}
-
-absl::StatusOr<Matrix> ReleasedCoordinates(const RetrievalClient& client,
-                                           const v1::RetrieveRequest& request) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
-  if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
-  return PostProcess(sent.cast<double>(), client.scheme().label_graph(),
-                     client.parameters().settings);
 }
 
 }  // namespace privatemail::cli

@@ -48,11 +48,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 // INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the
 // collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const RetrievalClient& client);
-
-// Coordinates of a request's rows: as sent, or post-processed here where the server was to do it.
-absl::StatusOr<Matrix> ReleasedCoordinates(const RetrievalClient& client,
-                                           const v1::RetrieveRequest& request);
+                                                     const SlotClient& client);
 
 }  // namespace privatemail::cli
 

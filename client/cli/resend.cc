@@ -1,6 +1,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_cells.h"
@@ -28,7 +29,7 @@ bool NamesATarget(const TargetOptions& target) {
 
 // The same bytes tell the server nothing new, so nothing is charged. Which slot is read is decided
 // here, and the answer is checked for every slot alike.
-absl::Status ResendJoint(const Context& context, const LastRelease& last,
+absl::Status ResendSlots(const Context& context, const LastRelease& last,
                          const std::string& label_text) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const int32_t label, LabelFrom(LabelTexts({label_text}).front(), parameters));
@@ -39,6 +40,7 @@ absl::Status ResendJoint(const Context& context, const LastRelease& last,
   PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, asked, response));
   Answer(context,
          {{"collection", last.request.collection()},
+          {"scheme", last.anchored ? "anchored" : "joint"},
           {"label", label},
           {"class", parameters.ClassName(slot)},
           {"matches", ToJson(result.matches)},
@@ -99,12 +101,12 @@ absl::Status Resend(const Context& context, const ResendOptions& options) {
         "and --row or with --image");
   }
   if (!NamesATarget(options.target)) {
-    if (!options.label.empty()) return ResendJoint(context, last, options.label);
+    if (!options.label.empty()) return ResendSlots(context, last, options.label);
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
   return absl::InvalidArgumentError(
-      "--vectors, --row and --image are of no use: the last release was of the joint scheme; give "
-      "--label");
+      absl::StrCat("--vectors, --row and --image are of no use: the last release was of the ",
+                   last.anchored ? "anchored" : "joint", " scheme; give --label"));
 }
 
 }  // namespace
@@ -114,10 +116,9 @@ void AddResendCommand(CLI::App& app, Context& context) {
   CLI::App* resend = AddCommand(app, "resend",
                                 "Send the last release again, at no cost, and read one class of "
                                 "the answer or, of one for cells, the nearest to its target");
-  resend->add_option(
-      "--label", options->label,
-      "Joint scheme: the class whose matches to read, - from standard input; the server is "
-      "not told");
+  resend->add_option("--label", options->label,
+                     "Joint and anchored: the class whose matches to read, - from standard input; "
+                     "the server is not told");
   AddFeatureOptions(resend, &options->target);
   resend->add_option("-k", options->k, "Cells: matches wanted")->capture_default_str();
   resend->callback([&context, options] {

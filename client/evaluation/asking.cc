@@ -58,19 +58,39 @@ struct Found {
 };
 
 // Nothing where the server would refuse the release.
-absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retriever& retriever,
-                                         const Asking& asking, int64_t k, int64_t slot,
-                                         const RowVector& features, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const Released release, ReleaseOf(joint, asking.cost, slot, features, bits));
+absl::StatusOr<std::optional<Found>> Search(const Retriever& retriever, const FloatMatrix& release,
+                                            int steps, int64_t k, int64_t slot) {
   const absl::StatusOr<RetrievalAnswer> answer =
-      retriever.Retrieve({.release = release.rows.cast<double>(),
-                          .post_processing_steps = joint.parameters.settings.steps,
+      retriever.Retrieve({.release = release.cast<double>(),
+                          .post_processing_steps = steps,
                           .k = k,
                           .cancelled = nullptr});
   if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
   PM_RETURN_IF_ERROR(answer.status());
   return Found{.rows = RowsOf(answer->slots[static_cast<size_t>(slot)]),
                .residual = answer->relative_residual};
+}
+
+absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retriever& retriever,
+                                         const Asking& asking, int64_t k, int64_t slot,
+                                         const RowVector& features, BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Released release, ReleaseOf(joint, asking.cost, slot, features, bits));
+  return Search(retriever, release.rows, joint.parameters.settings.steps, k, slot);
+}
+
+// As AnchoredScheme::Release makes it, but for ledger and bits.
+absl::StatusOr<std::optional<Found>> AskAnchored(const Scene& scene, const PrivacyCost& cost,
+                                                 const PlacedTarget& target, BitSource& bits) {
+  PM_RETURN_IF_ERROR(scene.anchored.status());
+  const AnchoredSetting& setting = *scene.anchored;
+  PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
+  PM_ASSIGN_OR_RETURN(
+      const FloatMatrix noisy,
+      noise.mechanism->Release(ScaledSlotRows(setting, noise, dummies, target), bits));
+  return Search(*scene.retriever,
+                FinishedCoordinates(setting, noise, TraitsOf(cost.mechanism).law, noisy),
+                /*steps=*/0, scene.trial->k, target.slot);
 }
 
 absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& asking,
@@ -90,6 +110,10 @@ absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& as
           ? RowVector(trial.split.targets.features.row(row))
           : RandomDirection(trial.split.targets.features.cols(), seed_of("feature"));
   SeededBits bits(seed_of("release"));
+  if (asking.scheme == Asking::Scheme::kAnchored) {
+    return AskAnchored(scene, asking.cost.value_or(PrivacyCost{}), {.slot = slot, .row = features},
+                       bits);
+  }
   if (asking.slots) {
     return Ask(scene.joint, *scene.retriever, asking, trial.k, slot, features, bits);
   }

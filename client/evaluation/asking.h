@@ -20,8 +20,9 @@ namespace privatemail {
 
 // How a target asks.
 struct Asking {
-  enum class Feature { kOwn, kRandom };  // kRandom: a direction drawn uniformly for every target
-  enum class Label { kOwn, kWrong };     // kWrong: another class, drawn uniformly for every target
+  enum class Scheme { kJoint, kAnchored };  // kAnchored: with a cost and with slots only
+  enum class Feature { kOwn, kRandom };     // kRandom: a direction drawn uniformly for every target
+  enum class Label { kOwn, kWrong };  // kWrong: another class, drawn uniformly for every target
 
   std::optional<PrivacyCost> cost = std::nullopt;  // none: the iteration goes out without noise
   Feature feature = Feature::kOwn;
@@ -30,6 +31,7 @@ struct Asking {
   // authors' code. The label graph is then the target's: its class is not hidden, whatever the
   // noise.
   bool slots = true;
+  Scheme scheme = Scheme::kJoint;
 };
 
 // One value for every target. What the service would refuse, since a release cannot be aligned or

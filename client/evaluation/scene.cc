@@ -95,6 +95,7 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
                       AnchorGraph(*trial, settings.KernelDenominator()));
   PM_ASSIGN_OR_RETURN(JointSetting joint,
                       MakeJointSetting(parameters, anchors, std::nullopt, std::move(fixed)));
+  absl::StatusOr<AnchoredSetting> anchored = MakeAnchoredSetting(joint);
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph,
                       ServersGraph(*trial, parameters));
   Gallery gallery = GalleryOf(trial->split.gallery);
@@ -106,6 +107,7 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
   auto retriever = std::make_shared<const Retriever>(parameters, anchors.labels, embedding);
   return std::make_shared<const Scene>(Scene{.trial = std::move(trial),
                                              .joint = std::move(joint),
+                                             .anchored = std::move(anchored),
                                              .embedding = std::move(embedding),
                                              .retriever = std::move(retriever)});
 }

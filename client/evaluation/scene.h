@@ -1,9 +1,9 @@
 // One collection with its three parties, set up as the service would, in one process.
 //
 // Holds the features of targets: private data under client/, as in every searcher. Releases of an
-// evaluation are made by the production steps (joint_steps.h) with seeded bits and without a
-// ledger: their noise can be computed again by whoever knows the seed, so they hide nothing, charge
-// nothing, and never leave the process, which has no network channel.
+// evaluation are made by the production steps (joint_steps.h, anchored_steps.h) with seeded bits
+// and without a ledger: their noise can be computed again by whoever knows the seed, so they hide
+// nothing, charge nothing, and never leave the process, which has no network channel.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 
@@ -17,6 +17,7 @@
 #include "client/evaluation/dataset.h"
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
+#include "client/release/anchored_steps.h"
 #include "client/release/joint_steps.h"
 #include "common/numerics/affinity_operator.h"
 #include "common/numerics/bordered_affinity.h"
@@ -66,8 +67,9 @@ absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint6
 // A collection on it. Immutable and thread-safe.
 struct Scene {
   std::shared_ptr<const Trial> trial;
-  JointSetting joint;   // the searcher's side
-  Embedding embedding;  // the server's; its rows are the gallery's
+  JointSetting joint;                        // the searcher's side
+  absl::StatusOr<AnchoredSetting> anchored;  // by the anchored scheme; or why there is none
+  Embedding embedding;                       // the server's; its rows are the gallery's
   std::shared_ptr<const Retriever> retriever;
 
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }

@@ -29,18 +29,35 @@ absl::Status CheckInputs(const IterationInputs& in) {
   return CheckBetween("largest value of the start", in.start.cwiseAbs().maxCoeff(), 1e-100, 1e100);
 }
 
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
-  const double m = std::exp(-4 / in.kernel_denominator);
+absl::StatusOr<double> SmallestAffinity(double kernel_denominator) {
+  const double m = std::exp(-4 / kernel_denominator);
   if (!(m >= kSmallestAffinity)) {
     return absl::FailedPreconditionError(
         absl::StrCat("kernel_bandwidth is too small: opposite unit vectors have affinity exp(-4 / ",
-                     in.kernel_denominator, ") = ", m, ", expected at least ", kSmallestAffinity,
+                     kernel_denominator, ") = ", m, ", expected at least ", kSmallestAffinity,
                      ", so no sensitivity can be proven"));
   }
   return m;
 }
 
-double AffinitySpan(const IterationInputs& in) { return -std::expm1(-4 / in.kernel_denominator); }
+absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
+  return SmallestAffinity(in.kernel_denominator);
+}
+
+double AffinitySpan(double kernel_denominator) { return -std::expm1(-4 / kernel_denominator); }
+
+double AffinitySpan(const IterationInputs& in) { return AffinitySpan(in.kernel_denominator); }
+
+absl::Status CheckAnchorLengths(const Matrix& anchors) {
+  for (Eigen::Index i = 0; i < anchors.rows(); ++i) {
+    const double length = anchors.row(i).norm();
+    if (!(std::abs(length - 1) <= 1e-12)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("anchors row ", i, " must have length 1, but has ", length));
+    }
+  }
+  return absl::OkStatus();
+}
 
 double OperatorNorm(const Matrix& matrix) {
   const Eigen::BDCSVD<Matrix> decomposition(matrix);

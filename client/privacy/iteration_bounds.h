@@ -16,10 +16,15 @@ absl::Status CheckInputs(const IterationInputs& in);
 inline constexpr double kSmallestAffinity = 1e-150;
 
 // m = exp(-4/c), or why the kernel cannot be bounded.
+absl::StatusOr<double> SmallestAffinity(double kernel_denominator);
 absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 
 // 1 - m, which cancels in a wide kernel when it is taken from m.
+double AffinitySpan(double kernel_denominator);
 double AffinitySpan(const IterationInputs& in);
+
+// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than 1e-12.
+absl::Status CheckAnchorLengths(const Matrix& anchors);
 
 // |A|_op of a matrix with at least one entry.
 double OperatorNorm(const Matrix& matrix);

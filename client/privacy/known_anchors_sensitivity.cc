@@ -27,14 +27,7 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
         absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
                      expected, ", got ", anchors.rows()));
   }
-  for (Eigen::Index i = 0; i < anchors.rows(); ++i) {
-    const double length = anchors.row(i).norm();
-    if (!(std::abs(length - 1) <= 1e-12)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("anchors row ", i, " must have length 1, but has ", length));
-    }
-  }
-  return absl::OkStatus();
+  return iteration_bounds::CheckAnchorLengths(anchors);
 }
 
 // The names are those of the header's proof.

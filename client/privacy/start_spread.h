@@ -6,6 +6,22 @@
 
 namespace privatemail {
 
+// What averages of N rows can be when each weight w lies within [m, 1], 0 < m <= 1, before the
+// weights are scaled to the sum 1: every p = w / sum w lies between 1/N - below and 1/N + above.
+struct WeightRange {
+  double most = 1;  // 1 / (1 + (N - 1) m)
+  double above = 0;
+  double below = 0;
+
+  // p - 1/N sums to zero, so its mean square is a variance of values within [-below, above], at
+  // most above * below (Bhatia and Davis): the length of p - 1/N is at most this.
+  double Unevenness(double rows) const;
+};
+
+// rows: N >= 1; affinity_span: 1 - smallest_affinity, which a wide kernel would lose in the
+// subtraction.
+WeightRange WeightsWithin(double rows, double smallest_affinity, double affinity_span);
+
 // Public quantities of the start Q (n x k, n >= 2) under weights p = w / sum w over the n - 1 rows
 // other than one's own, each w within [m, 1], 0 < m <= 1: the kernel's range on unit rows. Every p
 // then lies between p_min = m / (m + n - 2) and p_max = 1 / (1 + (n - 2) m).
@@ -23,7 +39,7 @@ struct StartSpread {
 // 1/N) (1/N - p_min)) |Qc|_op; the plain average over the other rows is |q_i - mean Q| / N from
 // mean Q. The average of points within the radius is itself within it.
 //
-// affinity_span: 1 - smallest_affinity, which a wide kernel would lose in the subtraction.
+// affinity_span: as above.
 StartSpread SpreadOf(const Matrix& start, double smallest_affinity, double affinity_span);
 
 }  // namespace privatemail

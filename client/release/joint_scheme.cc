@@ -75,6 +75,8 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   PM_ASSIGN_OR_RETURN(
       std::vector<std::vector<int64_t>> of_slot,
       RowsBySlot(parameters, dummies.has_value() ? dummies->labels : anchors.labels));
+  std::vector<int64_t> slot_of_anchor;
+  for (const int32_t label : anchors.labels) slot_of_anchor.push_back(*parameters.SlotOf(label));
   std::vector<int32_t> labels = parameters.slot_labels;
   labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
   LabelGraph label_graph(labels, parameters.settings.label_graph,
@@ -84,8 +86,9 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
     fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
                                               parameters.settings.KernelDenominator());
   }
-  return JointSetting{std::move(parameters), std::move(fixed),       std::move(pool),
-                      std::move(of_slot),    std::move(label_graph), std::move(class_means)};
+  return JointSetting{std::move(parameters),    std::move(fixed),       std::move(pool),
+                      std::move(of_slot),       std::move(label_graph), std::move(class_means),
+                      std::move(slot_of_anchor)};
 }
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
@@ -99,25 +102,38 @@ const PublicParameters& JointScheme::parameters() const { return setting_->param
 
 const LabelGraph& JointScheme::label_graph() const { return setting_->label_graph; }
 
-absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
-  PM_RETURN_IF_ERROR(CheckColumns("query", parameters().feature_dim, features.size()));
+absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
+                                     const Eigen::RowVectorXf& features) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   Eigen::Index nearest = 0;
-  (setting_->class_means * unit.transpose()).col(0).maxCoeff(&nearest);
-  return parameters().slot_labels[static_cast<size_t>(nearest)];
+  (setting.class_means * unit.transpose()).col(0).maxCoeff(&nearest);
+  return setting.parameters.slot_labels[static_cast<size_t>(nearest)];
+}
+
+absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
+  const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
+  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
+  return PlacedTarget{.slot = *slot, .row = unit.row(0)};
+}
+
+absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
+  return NearestClass(*setting_, features);
+}
+
+RadiusMeaning JointScheme::MeaningOf(double radius) const {
+  return MeaningOfRadius(setting_->anchors->points(), setting_->slot_of_anchor, radius);
 }
 
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   Ledger& ledger, BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckColumns("query", parameters().feature_dim, target.features.size()));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
-  const absl::StatusOr<int64_t> slot = parameters().SlotOf(target.label);
-  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
-
+  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, Place(*setting_, target));
   PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
   absl::StatusOr<std::vector<FloatMatrix>> released =
-      ReleaseIterations(*setting_, part, cost, *slot, unit.row(0), bits);
+      ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);
   if (!released.ok()) {
     return absl::Status(released.status().code(),
                         absl::StrCat(released.status().message(),

@@ -14,6 +14,7 @@
 #include "client/privacy/guarantee.h"
 #include "client/privacy/ledger.h"
 #include "client/privacy/mechanism_kind.h"
+#include "client/release/radius_meaning.h"
 #include "common/base/matrix.h"
 #include "common/protocol/public_parameters.h"
 
@@ -73,6 +74,9 @@ class JointScheme {
   // Label of the class whose anchors' mean direction is nearest to the features, computed here and
   // told to nobody. INVALID_ARGUMENT: wrong dimension, zero or not finite.
   absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const;
+
+  // What a radius means here: how many pairs of anchors are within it.
+  RadiusMeaning MeaningOf(double radius) const;
 
   // One release, in this order: start and one dummy for every slot, drawn without regard to the
   // target; the bound; the charge, durable before anything is sampled that hides the target; the

@@ -11,6 +11,16 @@
 namespace privatemail {
 namespace {
 
+// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
+absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
+                                      BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("noisy target", noisy));
+  return RowVector(unit.row(0));
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits) {
   std::vector<uint64_t> choices;
   for (const std::vector<int64_t>& candidates : setting.of_slot)
@@ -22,16 +32,6 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   }
   return dummies;
 }
-
-// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
-absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
-                                      BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("noisy target", noisy));
-  return RowVector(unit.row(0));
-}
-
-}  // namespace
 
 absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(Matrix start,

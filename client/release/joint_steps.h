@@ -27,6 +27,7 @@ struct JointSetting {
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool that belong to each slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
   Matrix class_means;  // slots x d: sum of each class's unit anchors, scaled to length 1
+  std::vector<int64_t> slot_of_anchor = {};  // one for each anchor
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
@@ -38,6 +39,18 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
                                               const std::optional<Anchors>& dummies,
                                               std::shared_ptr<const FixedRows> fixed = nullptr);
 
+// JointScheme::GuessLabel.
+absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
+                                     const Eigen::RowVectorXf& features);
+
+// A target as releases take it. Private.
+struct PlacedTarget {
+  int64_t slot = 0;
+  RowVector row;  // of length 1
+};
+// INVALID_ARGUMENT: features or label as JointScheme::Release says.
+absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target);
+
 // All of a release that does not depend on the target. Drawn before the target is looked at.
 struct TargetFreePart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
@@ -46,6 +59,8 @@ struct TargetFreePart {
   IterationNoise noise;  // of the first iteration
   Guarantee guarantee;
 };
+// The dummies alone.
+absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits);
 // Without noise and guarantee, for an iteration that goes nowhere.
 absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
 // All of it.

@@ -12,7 +12,7 @@
 #include "client/privacy/make_mechanism.h"
 #include "client/privacy/published_release_sensitivity.h"
 #include "client/privacy/rounding.h"
-#include "common/base/exactly.h"
+#include "client/release/release_neighbours.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -65,24 +65,6 @@ absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
   return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
 }
 
-// Features lie on the unit sphere: no two of them are more than 2 apart.
-absl::Status CheckRadius(const PrivacyCost& cost, const MechanismTraits& traits) {
-  if (traits.protects == Protects::kValue) {
-    if (std::isnan(cost.radius)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("radius is of no use to ", traits.name, ": expected none"));
-  }
-  if (std::isnan(cost.radius)) {
-    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
-  }
-  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", cost.radius));
-  if (cost.radius <= 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
-                   "on, but is ",
-                   cost.radius));
-}
-
 // What one iteration gets of the cost of all.
 struct Share {
   double epsilon = 0;
@@ -110,16 +92,9 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
   return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
-// With the radius, so that a ledger does not take two radii for one kind of neighbours.
 std::string Neighbours(const MechanismTraits& traits, double radius) {
-  if (traits.protects != Protects::kValue) {
-    return absl::StrCat(
-        "the target's features, scaled to length 1, replaced by any others at most ",
-        Exactly(radius), " away; the class is not hidden");
-  }
   return SensitivityIsPrinted(traits) ? "as published: a row added"
-                                      : "the target, feature and class, replaced by any other "
-                                        "target";
+                                      : NeighboursOfRelease(traits, radius);
 }
 
 // Where the proof is of how far the values under the noise can move; empty where none is needed, or
@@ -142,7 +117,7 @@ absl::string_view ProofOfDistance(const MechanismTraits& traits) {
 absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  PM_RETURN_IF_ERROR(CheckRadius(cost, traits));
+  PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
   PM_ASSIGN_OR_RETURN(const Share share, ShareOf(cost, traits));
   PM_ASSIGN_OR_RETURN(const double largest_value, LargestIterateValue(inputs));
   ReleaseShape shape{.values = inputs.start.size(), .largest_value = largest_value};

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
+#include "common/numerics/deterministic_start.h"
 #include "common/numerics/plan_affinity.h"
 #include "common/numerics/point_source.h"
 #include "common/numerics/row_share.h"
@@ -18,14 +18,6 @@
 #include "server/store/types.h"
 
 namespace privatemail {
-
-// n x k draws of N(0, stddev^2), the same for the same fingerprint on every run: mt19937_64 seeded
-// with the fingerprint, Box-Muller over 53-bit uniforms, row after row from row `first` on. The
-// server's start of the iteration hides nothing and protects nobody: it is a public value and no
-// noise, which is why an ordinary generator may make it. Equal data therefore get equal
-// coordinates.
-Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
-                          double stddev, Eigen::Index first = 0);
 
 // Relative error of an affinity that the server allows itself: a part in a million moves no
 // neighbour, and lets a million rows be embedded in linear time. What is small is exact anyway.

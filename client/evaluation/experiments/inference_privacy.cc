@@ -18,15 +18,21 @@ constexpr double kRadius = .5;
 Sweep SweepOver(const std::shared_ptr<Stage>& stage, const std::string& name,
                 const std::vector<double>& xs, const std::function<PrivacyCost(double x)>& cost) {
   std::vector<Condition> conditions;
-  for (const MechanismTraits& traits : AllMechanisms()) {
-    if (traits.protects == MechanismTraits::Protects::kValue || traits.published) continue;
-    const auto asking = [&traits, cost, delta = stage->study().delta](double x) {
+  const auto add = [&](const MechanismTraits& traits, Asking::Scheme scheme, const char* prefix) {
+    const auto asking = [&traits, scheme, cost, delta = stage->study().delta](double x) {
       PrivacyCost at = cost(x);
       at.mechanism = traits.kind;
       if (traits.TakesDelta()) at.delta = delta;
-      return Asking{.cost = at};
+      return Asking{.cost = at, .scheme = scheme};
     };
-    conditions.push_back(AskingCondition(traits.name, stage, asking));
+    conditions.push_back(AskingCondition(absl::StrCat(prefix, traits.name), stage, asking));
+  };
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.protects == MechanismTraits::Protects::kValue || traits.published) continue;
+    add(traits, Asking::Scheme::kJoint, "");
+  }
+  for (const MechanismKind kind : {MechanismKind::kLapOutput, MechanismKind::kGaussOutput}) {
+    add(TraitsOf(kind), Asking::Scheme::kAnchored, "anchored, ");
   }
   conditions.push_back(AskingCondition(
       "without noise", stage, [](double) { return Asking{}; }, /*fixed=*/true));

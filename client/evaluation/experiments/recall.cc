@@ -16,6 +16,7 @@ namespace privatemail {
 namespace {
 
 constexpr char kProven[] = "PrivateMail, gaussian";
+constexpr char kAnchored[] = "PrivateMail anchored, gaussian";
 constexpr char kNoNoise[] = "PrivateMail without noise";
 constexpr char kFeatures[] = "features, not private";
 constexpr char kChance[] = "chance";
@@ -46,6 +47,16 @@ std::vector<Condition> JointConditions(const std::shared_ptr<Stage>& stage) {
     conditions.push_back(AskingCondition(
         absl::StrCat("PrivateMail, ", TraitsOf(kind).name, ", 2 private iterations"), stage,
         asking));
+  }
+  // The same promise with noise on the slots' rows only.
+  for (const MechanismKind kind : {MechanismKind::kGaussian, MechanismKind::kLaplace}) {
+    const auto asking = [kind, delta = stage->study().delta](double epsilon) {
+      PrivacyCost cost{.epsilon = epsilon, .mechanism = kind};
+      if (TraitsOf(kind).TakesDelta()) cost.delta = delta;
+      return Asking{.cost = cost, .scheme = Asking::Scheme::kAnchored};
+    };
+    conditions.push_back(AskingCondition(
+        absl::StrCat("PrivateMail anchored, ", TraitsOf(kind).name), stage, asking));
   }
   conditions.push_back(AskingCondition(
       kNoNoise, stage, [](double) { return Asking{}; }, /*fixed=*/true));
@@ -123,8 +134,9 @@ std::string NoiseInWords(const Sweep& sweep, const std::vector<JobResult>& resul
       "With proven Gaussian noise at epsilon ", Short(study.epsilons.front()), " ", metric.name,
       " is ", WithBand(at(kProven, 0)), ", at epsilon ", Short(study.epsilons[last]), " ",
       WithBand(at(kProven, last)), ", without noise ", WithBand(at(kNoNoise, 0)),
-      "; a search over the features that hides nothing has ", Short(at(kFeatures, 0).mean),
-      ", a blind draw ", Short(at(kChance, 0).mean), ".");
+      "; by the anchored scheme ", WithBand(at(kAnchored, 0)), " and ",
+      WithBand(at(kAnchored, last)), "; a search over the features that hides nothing has ",
+      Short(at(kFeatures, 0).mean), ", a blind draw ", Short(at(kChance, 0).mean), ".");
 }
 
 std::string CeilingInWords(const Study& study, int64_t classes, const Metric& metric) {

@@ -37,7 +37,8 @@ struct Baseline {
 
 // Lines: the joint release with each proven mechanism and as published, with Laplace noise after
 // each of two iterations, as the first paper has it (proven and published, with slots and the
-// study's label graph), and the private baselines. References: a search over the features, the
+// study's label graph), the anchored release with Gaussian and with Laplace noise, and the private
+// baselines. References: a search over the features, the
 // supervised embedding of targets and gallery together without noise (it is told the targets'
 // labels), the joint release without noise, the baselines that are not private, chance, and the
 // ceiling of answers that are computed from one private release alone, with the names of the lines

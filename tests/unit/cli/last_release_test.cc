@@ -54,6 +54,7 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
   EXPECT_EQ(BytesOf(last), BytesOf(saved));
   ASSERT_TRUE(last.cells.has_value());
+  EXPECT_FALSE(last.anchored);
   EXPECT_EQ(last.cells->SerializeAsString(), saved.cells->SerializeAsString());
   const auto size = std::filesystem::file_size(folder / "last_release.pb");
   std::filesystem::resize_file(folder / "last_release.pb", size - 1);
@@ -63,6 +64,19 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
   EXPECT_FALSE(joint.cells.has_value());
+}
+
+TEST(LastRelease, KnowsTheAnchoredSchemeFromTheOthers) {
+  const TemporaryFolder folder;
+  for (const bool anchored : {true, false}) {
+    LastRelease saved = ReleaseOf(1);
+    saved.anchored = anchored;
+    ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
+    ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
+    EXPECT_EQ(last.anchored, anchored);
+    EXPECT_FALSE(last.cells.has_value());
+    EXPECT_EQ(BytesOf(last), BytesOf(saved));
+  }
 }
 
 TEST(LastRelease, ShowsEveryFlippedBit) {

@@ -347,13 +347,14 @@ TEST(Alignment, CallsClassesByTheirNames) {
   EXPECT_EQ(figures.at(0).class_names.size(), 10u);
 }
 
-TEST(InferencePrivacy, HasThreeMechanismsTwoQuantitiesAndAFamilyOfRadii) {
+TEST(InferencePrivacy, HasEveryMechanismTwoQuantitiesAndAFamilyOfRadii) {
   const std::vector<Figure> figures =
       FiguresOf(MakeInferencePrivacyExperiment(SmallStage()), SmallStudy());
   ASSERT_EQ(figures.size(), 3u);
   for (const Figure& figure : figures) {
     ExpectSound(figure);
-    std::vector<std::string> lines = {"lap-output", "gauss-output", "gauss-input"};
+    std::vector<std::string> lines = {"lap-output", "gauss-output", "gauss-input",
+                                      "anchored, lap-output", "anchored, gauss-output"};
     if (figure.id == "inference-privacy-radii") {
       lines = {"gauss-output, radius 0.1", "gauss-output, radius 0.2", "gauss-output, radius 0.5",
                "gauss-output, radius 1"};

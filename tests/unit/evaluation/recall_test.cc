@@ -57,6 +57,7 @@ TEST_F(Recall, HasEveryLineItPromises) {
         IsSupersetOf(
             {"PrivateMail, gaussian", "PrivateMail, laplace", "PrivateMail, bounded-gaussian",
              "PrivateMail, published-gaussian", "PrivateMail, published-laplace",
+             "PrivateMail anchored, gaussian", "PrivateMail anchored, laplace",
              "PrivateMail without noise", "PrivateMail, laplace, 2 private iterations",
              "PrivateMail, published-laplace, 2 private iterations", "features, not private",
              "supervised embedding, not private, given the targets' labels", "everything", "labels",

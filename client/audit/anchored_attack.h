@@ -1,0 +1,42 @@
+// Attacks on the anchored release (PRIVACY.md section 5).
+#ifndef PRIVATEMAIL_CLIENT_AUDIT_ANCHORED_ATTACK_H_
+#define PRIVATEMAIL_CLIENT_AUDIT_ANCHORED_ATTACK_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/audit/audit.h"
+#include "client/privacy/bit_source.h"
+#include "client/release/anchored_steps.h"
+
+namespace privatemail::audit {
+
+// The noisy slots of a release, or a fault in their place.
+using AnchoredReleaseFn = std::function<absl::StatusOr<FloatMatrix>(
+    const AnchoredSetting& setting, const AnchoredNoise& noise, const std::vector<int64_t>& dummies,
+    const PlacedTarget& target, BitSource& bits)>;
+
+// As AnchoredScheme::Release does it: exact rows, then the mechanism.
+absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
+                                                 const AnchoredNoise& noise,
+                                                 const std::vector<int64_t>& dummies,
+                                                 const PlacedTarget& target, BitSource& bits);
+
+// The production path of AnchoredScheme::Release without its ledger, on a pair that moves by all of
+// the sensitivity but rounding: anchors at a pole of the sphere and around its equator, targets and
+// dummies at the poles, so that rows fall on opposite ends of their slots' balls. Where the class
+// is hidden, both targets are of two classes, and both slots' rows cross; else they are of one
+// class, cost.radius apart. The score is the logarithm of the likelihood ratio, the event as in
+// joint_attack.h. Everything that is sent follows from what is attacked and public values. Errors
+// as AnchoredScheme::Release of such a cost.
+absl::StatusOr<Subject> AttackAnchoredRelease(
+    const PrivacyCost& cost, const AnchoredReleaseFn& release = &ReleaseAnchoredSlots);
+
+// What `audit --all` attacks: every mechanism that the scheme takes, with the largest radius where
+// it takes one.
+std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta);
+
+}  // namespace privatemail::audit
+
+#endif  // PRIVATEMAIL_CLIENT_AUDIT_ANCHORED_ATTACK_H_
