@@ -14,13 +14,13 @@ absl::StatusOr<AnchoredClient> AnchoredClient::Create(
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(AnchoredScheme scheme,
                       AnchoredScheme::Create(std::move(parameters), joined, dummies));
-  return AnchoredClient(collection.name(), collection.embedding_version(), std::move(scheme));
+  return AnchoredClient(ServedCollection::From(collection), std::move(scheme));
 }
 
 absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,
                                                       const QueryOptions& options, Ledger& ledger,
                                                       BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckQueryOptions(options));
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served_));
   if (options.post_processing == PostProcessing::kServer) {
     return absl::InvalidArgumentError(
         "post-processing by the server is of no use to the anchored scheme, whose rows are "
@@ -29,7 +29,7 @@ absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,
   PM_ASSIGN_OR_RETURN(const AnchoredRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
-  prepared.request = RequestWithoutRows(name_, embedding_version_, parameters(), options);
+  prepared.request = RequestWithoutRows(served_, parameters(), options);
   ToProto(release.rows, prepared.request.mutable_release());
   prepared.state = {.slot = *parameters().SlotOf(target.label),
                     .asked = {options.k, options.with_payloads, options.with_alignment},

@@ -43,11 +43,10 @@ class AnchoredClient : public SlotClient {
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  AnchoredClient(std::string name, uint64_t embedding_version, AnchoredScheme scheme)
-      : name_(std::move(name)), embedding_version_(embedding_version), scheme_(std::move(scheme)) {}
+  AnchoredClient(ServedCollection served, AnchoredScheme scheme)
+      : served_(std::move(served)), scheme_(std::move(scheme)) {}
 
-  std::string name_;
-  uint64_t embedding_version_;  // that GetCollection told of: this one or a later one answers
+  ServedCollection served_;
   AnchoredScheme scheme_;
 };
 

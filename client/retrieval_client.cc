@@ -1,5 +1,6 @@
 #include "client/retrieval_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -29,25 +30,33 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, dummies));
-  return RetrievalClient(collection.name(), collection.embedding_version(), std::move(scheme));
+  return RetrievalClient(ServedCollection::From(collection), std::move(scheme));
 }
 
 absl::Status SlotClient::CheckExtractor(absl::string_view identity) const {
   return privatemail::CheckExtractor(parameters(), identity);
 }
 
-absl::Status CheckQueryOptions(const QueryOptions& options) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collection) {
+  ServedCollection served{.name = collection.name(),
+                          .embedding_version = collection.embedding_version()};
+  // A daemon from before there was the field says nothing.
+  if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
+  return served;
+}
+
+absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, served.max_k));
   if (!options.filter) return absl::OkStatus();
   return PayloadFilter::FromProto("filter", *options.filter).status();
 }
 
-v1::RetrieveRequest RequestWithoutRows(const std::string& collection, uint64_t embedding_version,
+v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
                                        const PublicParameters& parameters,
                                        const QueryOptions& options) {
   v1::RetrieveRequest request;
-  request.set_collection(collection);
-  request.set_embedding_version(embedding_version);
+  request.set_collection(served.name);
+  request.set_embedding_version(served.embedding_version);
   request.set_fingerprint(Fingerprint(parameters));
   request.set_k(static_cast<uint32_t>(options.k));
   request.set_with_payloads(options.with_payloads);
@@ -56,14 +65,12 @@ v1::RetrieveRequest RequestWithoutRows(const std::string& collection, uint64_t e
   return request;
 }
 
-absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
-                                                uint64_t embedding_version,
+absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
                                                 const JointScheme& scheme,
                                                 const FloatMatrix& release,
                                                 const QueryOptions& options) {
   const EmbeddingSettings& settings = scheme.parameters().settings;
-  v1::RetrieveRequest request =
-      RequestWithoutRows(collection, embedding_version, scheme.parameters(), options);
+  v1::RetrieveRequest request = RequestWithoutRows(served, scheme.parameters(), options);
   if (options.post_processing == PostProcessing::kServer) {
     request.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
     ToProto(release, request.mutable_release());
@@ -78,12 +85,11 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
 absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
                                                        const QueryOptions& options, Ledger& ledger,
                                                        BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckQueryOptions(options));
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served_));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme_.Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
-  PM_ASSIGN_OR_RETURN(prepared.request,
-                      PackRequest(name_, embedding_version_, scheme_, release.rows, options));
+  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served_, scheme_, release.rows, options));
   prepared.state.slot = *parameters().SlotOf(target.label);
   prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;

@@ -15,6 +15,7 @@
 #include "client/release/joint_scheme.h"
 #include "common/base/matrix.h"
 #include "common/numerics/alignment.h"
+#include "common/protocol/codec.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
@@ -69,6 +70,15 @@ struct QueryResult {
   uint64_t changes_since_embedding = 0;  // of items, which the answer does not show yet
 };
 
+// What GetCollection told of a collection beside its parameters.
+struct ServedCollection {
+  std::string name;
+  uint64_t embedding_version = 0;  // this one or a later one answers
+  int64_t max_k = kMaxNeighbors;   // kMaxNeighbors at most: what the daemon refuses costs nothing
+
+  static ServedCollection From(const v1::GetCollectionResponse& collection);
+};
+
 // One collection, ready for private queries by a scheme with a slot for every class. Lives on the
 // client; immutable and thread-safe. Sees targets only while Prepare runs.
 class SlotClient {
@@ -84,9 +94,9 @@ class SlotClient {
   virtual RadiusMeaning MeaningOf(double radius) const = 0;
 
   // Charges the ledger, releases, and packs what the server shall see. INVALID_ARGUMENT for k < 1
-  // or above kMaxNeighbors, for a filter that the server would refuse, and for an option of no use
-  // to the scheme. Otherwise errors of the scheme's Release. Nothing is charged when a check fails
-  // first.
+  // or above what the daemon answers, for a filter that the server would refuse, and for an option
+  // of no use to the scheme. Otherwise errors of the scheme's Release. Nothing is charged when a
+  // check fails first.
   virtual absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                                 Ledger& ledger, BitSource& bits) const = 0;
 
@@ -128,11 +138,10 @@ class RetrievalClient : public SlotClient {
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  RetrievalClient(std::string name, uint64_t embedding_version, JointScheme scheme)
-      : name_(std::move(name)), embedding_version_(embedding_version), scheme_(std::move(scheme)) {}
+  RetrievalClient(ServedCollection served, JointScheme scheme)
+      : served_(std::move(served)), scheme_(std::move(scheme)) {}
 
-  std::string name_;
-  uint64_t embedding_version_;  // that GetCollection told of: this one or a later one answers
+  ServedCollection served_;
   JointScheme scheme_;
 };
 
@@ -142,15 +151,14 @@ absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64
                                        const Asked& asked, const v1::RetrieveResponse& response);
 
 // What a request of either scheme says beside its rows. INVALID_ARGUMENT: k, or the filter.
-absl::Status CheckQueryOptions(const QueryOptions& options);
-v1::RetrieveRequest RequestWithoutRows(const std::string& collection, uint64_t embedding_version,
+absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served);
+v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
                                        const PublicParameters& parameters,
                                        const QueryOptions& options);
 
 // The message that carries a release: a function of the release and public values alone. Errors:
 // those of PostProcess.
-absl::StatusOr<v1::RetrieveRequest> PackRequest(const std::string& collection,
-                                                uint64_t embedding_version,
+absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
                                                 const JointScheme& scheme,
                                                 const FloatMatrix& release,
                                                 const QueryOptions& options);

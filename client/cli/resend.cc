@@ -1,5 +1,6 @@
 #include <iomanip>
 #include <iostream>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -17,26 +18,34 @@
 namespace privatemail::cli {
 namespace {
 
+constexpr int64_t kUsualMatches = 8;
+
 struct ResendOptions {
   std::string label;
   TargetOptions target;
-  int64_t k = 8;
+  std::optional<int64_t> k;
 };
 
 bool NamesATarget(const TargetOptions& target) {
   return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty();
 }
 
-// The same bytes tell the server nothing new, so nothing is charged. Which slot is read is decided
+// The same rows tell the server nothing new, so nothing is charged. Which slot is read is decided
 // here, and the answer is checked for every slot alike.
 absl::Status ResendSlots(const Context& context, const LastRelease& last,
-                         const std::string& label_text) {
+                         const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
-  PM_ASSIGN_OR_RETURN(const int32_t label, LabelFrom(LabelTexts({label_text}).front(), parameters));
+  PM_ASSIGN_OR_RETURN(const int32_t label,
+                      LabelFrom(LabelTexts({options.label}).front(), parameters));
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(label));
+  v1::RetrieveRequest request = last.request;
+  if (options.k.has_value()) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("k", *options.k, 1, kMaxNeighbors));
+    request.set_k(static_cast<uint32_t>(*options.k));
+  }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(last.request));
-  const Asked asked{last.request.k(), last.request.with_payloads(), last.request.with_alignment()};
+  PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
+  const Asked asked{request.k(), request.with_payloads(), request.with_alignment()};
   PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, asked, response));
   Answer(context,
          {{"collection", last.request.collection()},
@@ -54,7 +63,7 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
            for (size_t i = 0; i < result.matches.size(); ++i) {
              std::cout << std::setw(4) << i + 1 << "  " << Printable(result.matches[i].id) << "\n";
            }
-           std::cout << "  spent nothing: the bytes are those of the last release\n";
+           std::cout << "  spent nothing: the rows are those of the last release\n";
          });
   return absl::OkStatus();
 }
@@ -64,7 +73,8 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
                          const ResendOptions& options) {
   const v1::RetrieveCellsRequest& request = *last.cells;
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  const int64_t k = options.k.value_or(kUsualMatches);
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadFeatures(options.target, parameters));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("number of targets", std::ssize(targets), 1, 1));
@@ -74,8 +84,7 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
   PM_ASSIGN_OR_RETURN(
       const CellQueryResult result,
       ReadCellAnswer(parameters, request,
-                     {.unit_features = features.cast<double>().normalized(), .k = options.k},
-                     response));
+                     {.unit_features = features.cast<double>().normalized(), .k = k}, response));
   Answer(context,
          {{"collection", request.collection()},
           {"scheme", "cells"},
@@ -101,7 +110,7 @@ absl::Status Resend(const Context& context, const ResendOptions& options) {
         "and --row or with --image");
   }
   if (!NamesATarget(options.target)) {
-    if (!options.label.empty()) return ResendSlots(context, last, options.label);
+    if (!options.label.empty()) return ResendSlots(context, last, options);
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
   return absl::InvalidArgumentError(
@@ -120,7 +129,9 @@ void AddResendCommand(CLI::App& app, Context& context) {
                      "Joint and anchored: the class whose matches to read, - from standard input; "
                      "the server is not told");
   AddFeatureOptions(resend, &options->target);
-  resend->add_option("-k", options->k, "Cells: matches wanted")->capture_default_str();
+  resend->add_option(
+      "-k", options->k,
+      absl::StrCat("Matches wanted; if absent as many as before, for cells ", kUsualMatches));
   resend->callback([&context, options] {
     context.run = [&context, options] { return Resend(context, *options); };
   });

@@ -133,6 +133,11 @@ absl::Status Catalog::RunBuild(const std::shared_ptr<Entry>& entry, const StepOb
   if (absl::IsNotFound(version.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(version.status());
   embedding->version = *version;
+  // It is stored: should the rest fail, it is taken over as another daemon's would be.
+  absl::Cleanup take_over = [&] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    entry->outdated = true;
+  };
   auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
   if (absl::IsNotFound(deleted.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
@@ -146,6 +151,7 @@ absl::Status Catalog::RunBuild(const std::shared_ptr<Entry>& entry, const StepOb
   if (entry->deleted) return DeletedMeanwhile(published.name);
   Install(retriever, {told, deleted->value_or(std::vector<std::string>())}, gone, entry.get());
   MakeLater(entry);
+  std::move(take_over).Cancel();
   return absl::OkStatus();
 }
 

@@ -108,6 +108,17 @@ TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
   EXPECT_EQ(answer["truncated"], false);
 }
 
+TEST_F(FilledService, ResendsTheSameRowsForAnyNumberOfMatches) {
+  const json answer = Answer(
+      Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
+  const json fewer = Answer({"resend", "--label", "3", "-k", "5"});
+  ASSERT_THAT(fewer["matches"], SizeIs(5));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(fewer["matches"][i]["id"], answer["matches"][i]["id"]);
+  EXPECT_THAT(Answer({"resend", "--label", "3"})["matches"], SizeIs(8));
+  ExpectRefused({"resend", "--label", "3", "-k", "0"}, "INVALID_ARGUMENT", {"k must be between"});
+  EXPECT_EQ(Budget()["left"]["epsilon"], 80);
+}
+
 TEST_F(FilledService, ReadsClassesWhereNoListOfProcessesShowsThem) {
   const std::vector<std::string> query = Query(
       {"--rows", "2,4", "--label", "-", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"});

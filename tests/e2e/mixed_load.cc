@@ -32,6 +32,7 @@ namespace {
 
 constexpr int kSearchers = 16;
 constexpr double kMostGrowth = .05;
+constexpr double kLeastRefused = .01;  // of the calls that are answered
 // In less time a process is still filling its pools and caches.
 constexpr int kSecondsToJudgeMemory = 60;
 
@@ -92,8 +93,11 @@ void JudgeMemory(const ResidentMemory& memory, int seconds, Outcomes* outcomes) 
 
 // A load that left something out says nothing about it.
 void CheckComplete(const Achievements& achieved, Outcomes* outcomes) {
+  // A daemon that always has a place is not at its limit.
+  if (outcomes->refused_as_busy() < kLeastRefused * static_cast<double>(outcomes->answered())) {
+    outcomes->AddFault("too few calls were refused as busy");
+  }
   const std::pair<const char*, int64_t> done[] = {
-      {"refusal of a call when busy", outcomes->refused_as_busy()},
       {"build", achieved.builds},
       {"refusal of a second build", achieved.second_builds},
       {"revocation of a key", achieved.revoked_keys},

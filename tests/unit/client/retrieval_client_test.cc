@@ -42,6 +42,7 @@ RetrievalClient MakeClient() {
 
 Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
 
+const ServedCollection kServed{.name = "things", .embedding_version = 1};
 const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 
 // The message is put together by a function that is given the release and public values and nothing
@@ -63,7 +64,7 @@ TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
       ASSERT_OK_AND_ASSIGN(const PreparedQuery prepared,
                            client.Prepare(target, options, *funded.ledger, bits));
       ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest packed,
-                           PackRequest("things", 1, client.scheme(), release.rows, options));
+                           PackRequest(kServed, client.scheme(), release.rows, options));
       EXPECT_EQ(prepared.request.SerializeAsString(), packed.SerializeAsString());
     }
   }
@@ -110,7 +111,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
   QueryOptions at_server = kOptions;
   at_server.post_processing = PostProcessing::kServer;
   ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest request,
-                       PackRequest("things", 1, client.scheme(), release.rows, at_server));
+                       PackRequest(kServed, client.scheme(), release.rows, at_server));
   EXPECT_EQ(request.post_processing_steps(), 5u);
 
   // The server's side: it has the wire's bytes and the public labels.
@@ -127,7 +128,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
   EXPECT_LE((server - own).norm(), 1e-9 * own.norm());
 
   ASSERT_OK_AND_ASSIGN(const v1::RetrieveRequest finished,
-                       PackRequest("things", 1, client.scheme(), release.rows, kOptions));
+                       PackRequest(kServed, client.scheme(), release.rows, kOptions));
   ASSERT_OK_AND_ASSIGN(const FloatMatrix sent, FromProto("release", finished.release()));
   EXPECT_EQ(finished.post_processing_steps(), 0u);
   EXPECT_LE((sent.cast<double>() - server).norm(), 1e-6 * server.norm())
@@ -242,7 +243,17 @@ TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
     EXPECT_THAT(MakeClient().Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
                 FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1"));
   }
+  // Nor is more asked for than the daemon says that it answers.
+  Published published;
+  published.collection.set_max_k(10);
+  ASSERT_OK_AND_ASSIGN(const RetrievalClient client,
+                       RetrievalClient::Create(published.collection, published.chunks));
+  options.k = 11;
+  EXPECT_THAT(client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10"));
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+  options.k = 10;
+  EXPECT_THAT(client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits), IsOk());
 }
 
 }  // namespace

@@ -53,9 +53,12 @@ TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsRes
   ReopenWith(&hooks);
   CreateBirds(5);
   // The store has been asked already, and the new embedding does not answer yet.
-  hooks.told_of_deletions = [&] { DeleteItems({"item-001"}); };
+  hooks.told_of_deletions = [&] {
+    DeleteItems({"item-001"});
+    return absl::OkStatus();
+  };
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  hooks.told_of_deletions = [] {};
+  hooks.told_of_deletions = [] { return absl::OkStatus(); };
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003", "item-004"));
 }
 

@@ -105,6 +105,21 @@ TEST_F(CatalogTest, ADamagedEmbeddingLeavesItsCollectionUnbuiltAndTheOthersServi
   catalog_.reset();  // before the hooks
 }
 
+TEST_F(CatalogTest, WhatWasSavedAnswersThoughTheStoreFailedRightAfter) {
+  StoreHooks hooks;
+  ReopenWith(&hooks);
+  CreateBirds(6);
+  int asked = 0;
+  hooks.told_of_deletions = [&] {
+    return asked++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
+  };
+  EXPECT_THAT(catalog_->Build("birds", nullptr),
+              FailsWith(absl::StatusCode::kUnavailable, "not now"));
+  EXPECT_EQ(catalog_->Find("birds")->embedded_items(), 6u);
+  EXPECT_THAT(Findable(), ::testing::SizeIs(6));
+  catalog_.reset();  // before the hooks
+}
+
 TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());

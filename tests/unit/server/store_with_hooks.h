@@ -17,8 +17,10 @@ namespace privatemail::testing {
 struct StoreHooks {
   std::function<absl::Status(const PublicParameters&)> read_embedding =
       [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding; an error is its
-  std::function<void()> told_of_deletions = [] {};               // DeletedSince
-  std::function<void()> read_gallery = [] {};                    // ReadGallery
+  std::function<absl::Status()> told_of_deletions = [] {
+    return absl::OkStatus();
+  };                                           // DeletedSince; an error is its
+  std::function<void()> read_gallery = [] {};  // ReadGallery
 };
 
 class StoreWithHooks final : public Store {
@@ -31,7 +33,7 @@ class StoreWithHooks final : public Store {
                                                                        uint64_t version,
                                                                        uint64_t after) override {
     auto deleted = store_->DeletedSince(p, version, after);
-    hooks_->told_of_deletions();
+    if (absl::Status status = hooks_->told_of_deletions(); !status.ok()) return status;
     return deleted;
   }
 
