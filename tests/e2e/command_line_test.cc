@@ -70,7 +70,7 @@ TEST(Evaluation, IsHandedToItsOwnProgram) {
   EXPECT_THAT(no_data.err, HasSubstr("--vectors with --labels"));
   const Outcome no_vectors =
       run({"tune", "--vectors", "/nowhere.npy", "--labels", "/nowhere.txt", "--out", "/nowhere"});
-  EXPECT_EQ(no_vectors.exit_code, 1);
+  EXPECT_EQ(no_vectors.exit_code, 2);
   EXPECT_THAT(no_vectors.err, HasSubstr("/nowhere.npy"));
 }
 
