@@ -118,11 +118,24 @@ absl::StatusOr<Subject> AttackPublishedPpca(const Cost& cost) {
     constexpr double kDegrees = M_PI / 180;
     return std::abs(axis(1, 0)) > std::cos(15 * kDegrees);
   };
+  // Two columns of three take the Gibbs sampler. What they leave out is an axis: at one of two
+  // empty ones it stands as often as at the other, at one with a row less often.
+  const EventFn of_two = [cost](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+    Matrix rows = Matrix::Zero(4, 3);
+    rows.leftCols(2) = FourRows(neighbour == Neighbour::kOne ? Neighbour::kOther : Neighbour::kOne);
+    PM_ASSIGN_OR_RETURN(const Matrix plane,
+                        baselines::DrawPublishedSubspace(rows, {.dimension = 2}, cost, bits));
+    constexpr double kSine = .2588190451;  // of 15 degrees
+    return plane.row(1).norm() < kSine;
+  };
   return Subject{
       .mechanism = "published-ppca",
       .claim = baselines::PublishedPpcaGuarantee(cost),
       .attacks = {OnEvent("one row of four along the other axis, that axis within 15 degrees",
-                          kManyReleases, event)}};
+                          kManyReleases, event),
+                  OnEvent("two columns of three by the Gibbs sampler, the axis that they leave out "
+                          "within 15 degrees",
+                          kFewReleases, of_two)}};
 }
 
 absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {

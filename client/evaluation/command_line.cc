@@ -29,8 +29,10 @@ void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--images", options->images, "Instead of vectors: images in a folder by class");
   app.add_option("--preset", options->preset,
                  "cars196, cub200 or cifar100: the second paper's parameters (table 2)");
-  app.add_option("--data", options->data,
-                 "Folder of the preset's image set as it is distributed; cifar100: also test.bin");
+  app.add_option(
+      "--data", options->data,
+      "Folder of the preset's image set as it is distributed, of cars196 sorted into one "
+      "folder a class; cifar100: also test.bin");
   app.add_option("--onnx", options->onnx, "Model for images; the built-in descriptor if absent");
   app.add_option("--input-size", options->input_size, "The input of --onnx, WIDTHxHEIGHT")
       ->capture_default_str();

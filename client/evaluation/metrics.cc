@@ -102,6 +102,20 @@ std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix&
   return rows;
 }
 
+namespace {
+
+// As it would be had one target come out otherwise: where no two scores differ there is no width.
+Band BandOfEqualScores(std::vector<std::vector<double>> values_by_split, double score,
+                       uint64_t seed) {
+  values_by_split.front().front() = 1 - score;
+  Band band = BandOfScores(values_by_split, seed);
+  band.mean = score;
+  (score == 0 ? band.low : band.high) = score;
+  return band;
+}
+
+}  // namespace
+
 Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed) {
   std::vector<double> means;
   std::vector<double> all;
@@ -109,10 +123,10 @@ Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint6
     means.push_back(MeanOf(values));
     all.insert(all.end(), values.begin(), values.end());
   }
-  const auto answers = static_cast<int64_t>(all.size());
   for (const double same : {0.0, 1.0}) {
-    if (std::count(all.begin(), all.end(), same) != answers) continue;
-    return BandOfShare(same == 0 ? 0 : answers, answers, kCertainty);
+    if (std::count(all.begin(), all.end(), same) < std::ssize(all)) continue;
+    if (all.size() == 1) return {.mean = same, .low = 0, .high = 1};  // one target says nothing
+    return BandOfEqualScores(values_by_split, same, seed);
   }
   const bool differ = std::any_of(means.begin(), means.end(), [&](double mean) {
     return std::abs(mean - means.front()) > kRounding;

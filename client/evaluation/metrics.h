@@ -57,9 +57,12 @@ struct Band {
 // - One split, or several whose means happen to be equal and have no width for t: 95 of 100
 //   bootstrap samples of all targets (percentiles 2.5 and 97.5 of 1,000, the same for the same
 //   seed). That of one split knows nothing of others.
-// - Every score is 0, or every score is 1: neither has a width then. Clopper and Pearson's interval
-//   for that many answers, none of which differs; a mean of values in [0, 1] is within it as well.
-// All splits share one data set, so that nothing is said of other data.
+// - Every score is 0, or every score is 1: neither has a width then. The band that there would be
+//   had one target come out otherwise, with this end at 0 or 1, so that it is never narrower than
+//   that of a score that is nearly the same. Of a single target: all of [0, 1].
+// All splits deal the rows of one data set anew and so are not independent: nothing is said of
+// other data. The bootstrap over targets and seeds is not used for several splits, since
+// of five it covers about eight times in ten, and t as often as it says.
 Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed);
 
 // Clopper and Pearson's: of the chance of an event that was seen `hits` times in `answers`.

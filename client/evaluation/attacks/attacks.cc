@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "client/evaluation/baselines/label_ceiling.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/metrics.h"
+#include "client/evaluation/split.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
@@ -45,8 +48,38 @@ struct Findings {
   Count without_noise;
 };
 
+// The share of its largest class among the targets of a split: equal shares, unless a class ran out
+// of rows. While none has, which classes have one more than others is drawn anew for each split,
+// and no attacker knows it.
+double LargestShare(const std::vector<int32_t>& labels, int64_t classes) {
+  std::map<int32_t, int64_t> counts;
+  for (const int32_t label : labels) ++counts[label];
+  const auto by_count = [](const auto& one, const auto& other) {
+    return one.second < other.second;
+  };
+  const int64_t most = std::max_element(counts.begin(), counts.end(), by_count)->second;
+  const int64_t least = std::ssize(counts) < classes
+                            ? 0
+                            : std::min_element(counts.begin(), counts.end(), by_count)->second;
+  if (most - least <= 1) return 1 / static_cast<double>(classes);
+  return static_cast<double>(most) / static_cast<double>(labels.size());
+}
+
+// Of all splits the largest.
+absl::StatusOr<double> LargestShareIn(const Study& study) {
+  const int64_t classes = CountClasses(study.data);
+  double largest = 0;
+  for (int64_t seed = 1; seed <= study.seeds; ++seed) {
+    PM_ASSIGN_OR_RETURN(const DataSplit split,
+                        MakeSplit(study.data, study.sizes, static_cast<uint64_t>(seed)));
+    largest = std::max(largest, LargestShare(split.targets.labels, classes));
+  }
+  return largest;
+}
+
 double Allowed(const LeakageAttack& attack, double epsilon, double delta) {
-  return ScoreCeilings(epsilon, delta, attack.choices, 1).class_share;
+  return baselines::LabelHidingCeilingOverTargets({epsilon, delta}, attack.choices, attack.guess)
+      .value();
 }
 
 FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
@@ -55,8 +88,6 @@ FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
   for (const double x : xs) series.points.push_back({.x = x, .y = y});
   return series;
 }
-
-double Guess(const LeakageAttack& attack) { return 1 / static_cast<double>(attack.choices); }
 
 // The smallest, the one nearest to the study's own, and the largest.
 std::set<size_t> ToldEpsilons(const Study& study) {
@@ -78,7 +109,7 @@ std::string BesideGuess(const Band& band, double guess) {
 std::string InWords(const LeakageAttack& attack, double epsilon, const Count& count, double delta) {
   const Band band = count.With(kDrawn);
   return absl::StrCat("At epsilon ", Short(epsilon), " it is right in ", WithBand(band),
-                      " of the cases", BesideGuess(band, Guess(attack)), "; ",
+                      " of the cases", BesideGuess(band, attack.guess), "; ",
                       attack.bounded ? absl::StrCat("the guarantee allows ",
                                                     Short(Allowed(attack, epsilon, delta)), ".")
                                      : std::string("no guarantee bounds it."));
@@ -106,15 +137,15 @@ std::string Verdict(const LeakageAttack& attack, const Findings& found, const St
 
 std::vector<std::string> Words(const LeakageAttack& attack, const Findings& found,
                                const Study& study, size_t looks) {
-  std::vector<std::string> words = {
-      attack.given, absl::StrCat("A guess is right in ", Short(Guess(attack)), ".")};
+  std::vector<std::string> words = {attack.given,
+                                    absl::StrCat("A guess is right in ", Short(attack.guess), ".")};
   for (const size_t e : ToldEpsilons(study)) {
     words.push_back(InWords(attack, study.epsilons[e], found.at[e], study.delta));
   }
   const Band without_noise = found.without_noise.With(kDrawn);
   words.push_back(absl::StrCat("On releases without noise it is right in ", WithBand(without_noise),
-                               " of the cases", BesideGuess(without_noise, Guess(attack)),
-                               without_noise.low > Guess(attack)
+                               " of the cases", BesideGuess(without_noise, attack.guess),
+                               without_noise.low > attack.guess
                                    ? "."
                                    : ": such an attack says little about what the noise hides."));
   if (attack.bounded) words.push_back(Verdict(attack, found, study, looks));
@@ -167,7 +198,7 @@ Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& stu
                 .words = Words(attack, found, study, looks)};
   figure.panels[0].series = {
       right, Level("without noise", study.epsilons, found.without_noise.With(kDrawn).mean),
-      Level("a guess", study.epsilons, Guess(attack))};
+      Level("a guess", study.epsilons, attack.guess)};
   if (attack.bounded) figure.panels[0].series.push_back(allowed);
   return figure;
 }
@@ -205,8 +236,15 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
   for (const LeakageAttack& attack : attacks) {
     for (Job& job : JobsOf(stage, attack)) experiment.jobs.push_back(std::move(job));
   }
-  experiment.draw = [stage, attacks](const std::vector<JobResult>& results) {
+  experiment.draw =
+      [stage, given = attacks](
+          const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
+    std::vector<LeakageAttack> attacks = given;
     const Study& study = stage->study();
+    PM_ASSIGN_OR_RETURN(const double largest, LargestShareIn(study));
+    for (LeakageAttack& attack : attacks) {
+      attack.guess = attack.bounded ? largest : 1 / static_cast<double>(attack.choices);
+    }
     const size_t each = results.size() / attacks.size();
     const auto bounded = static_cast<size_t>(
         std::count_if(attacks.begin(), attacks.end(),

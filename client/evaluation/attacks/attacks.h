@@ -20,12 +20,13 @@ struct LeakageAttack {
   std::string id;     // letters, digits and '-'
   std::string title;  // who does what
   std::string given;  // a sentence: what the attacker knows
-  int64_t choices;    // a guess is right once in so many
+  int64_t choices;    // among so many
   bool bounded;       // the guarantee bounds it
   // Of every target of a scene, 1 where the attacker was right and 0 where not.
   std::function<absl::StatusOr<std::vector<double>>(
       const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part)>
       attack;
+  double guess = 0;  // right in this share of the cases without a look; set where it is drawn
 };
 
 // Knows every candidate dummy and the start, which stays with the searcher. For every slot it takes

@@ -10,14 +10,36 @@
 
 namespace privatemail::baselines {
 
-absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k) {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+absl::Status Check(const Cost& cost, int64_t classes) {
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", cost.epsilon));
   if (!(cost.delta >= 0) || !(cost.delta < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("delta must be at least 0 and below 1, but is ", cost.delta));
   }
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 2, kMost));
+  return CheckIntegerBetween("classes", classes, 2, kMost);
+}
+
+}  // namespace
+
+absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t classes,
+                                                     double largest) {
+  PM_RETURN_IF_ERROR(Check(cost, classes));
+  const auto all = static_cast<double>(classes);
+  if (!(largest >= (1 - 1e-12) / all) || !(largest < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "largest must be at least 1 / classes = ", 1 / all, " and below 1, but is ", largest));
+  }
+  const double other = std::exp(-cost.epsilon);
+  return std::min(1.0,
+                  (1 + (all - 1) * cost.delta * other) / (1 + (1 - largest) / largest * other));
+}
+
+absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k) {
+  PM_RETURN_IF_ERROR(Check(cost, classes));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMost));
   if (k >= classes) return 1;
   // Both sides of the fraction over e^epsilon, which overflows where the ceiling is 1.

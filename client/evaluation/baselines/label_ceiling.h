@@ -30,10 +30,25 @@ namespace privatemail::baselines {
 // hits with the chance at k = 1 for every k that the class has rows for; so does, on average, the
 // share of right rows among k answers, each of which is an answer with k = 1. Use k = 1 for both.
 //
-// Classes of unequal size: the bound holds for recall averaged over classes, not over targets.
-// INVALID_ARGUMENT naming the field: epsilon not finite or negative, delta outside [0, 1), fewer
-// than 2 classes, k below 1.
+// Classes of unequal size: the bound holds for recall averaged over classes, not over targets: see
+// below. INVALID_ARGUMENT naming the field: epsilon not finite or negative, delta outside [0, 1),
+// fewer than 2 classes, k below 1.
 absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k);
+
+// The same over targets of which class c has the share p_c, none above `largest`, for one answer:
+//   min(1, (e^epsilon + (C - 1) delta) / (e^epsilon + (1 - largest) / largest)),
+// which for equal shares is the ceiling above, and without a release (epsilon = delta = 0) the
+// largest share: the guess at the largest class.
+//
+// Proof. Let q_c be the chance that the answer is c for a target of class c, A = sum p_c q_c. For c
+// != c' the answer is c for a target of class c' with at least e^-epsilon (q_c - delta), so that
+// wrong answers have 1 - A >= sum_c (1 - p_c) e^-epsilon (q_c - delta). As (1 - p_c) >= p_c (1 -
+// largest) / largest, and the 1 - p_c add up to C - 1, 1 - A >= e^-epsilon (A (1 - largest) /
+// largest - (C - 1) delta). Solve for A.
+//
+// INVALID_ARGUMENT as above, and for a share outside [1 / C, 1).
+absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t classes,
+                                                     double largest);
 
 }  // namespace privatemail::baselines
 

@@ -89,7 +89,7 @@ std::vector<Tried> Ranked(const Sweep& sweep, const std::vector<JobResult>& resu
   return tried;
 }
 
-// The best settings on splits that had no part in choosing them.
+// The best settings on other splits than those that chose them, of the same rows.
 absl::StatusOr<std::string> ScoredAgain(const Condition& best, const Study& study) {
   std::vector<std::vector<double>> precision(static_cast<size_t>(study.seeds));
   std::vector<std::vector<double>> fidelity = precision;
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> ScoredAgain(const Condition& best, const Study& stud
     return absl::StrCat("On fresh splits it cannot be measured (", status.message(), ").");
   }
   PM_RETURN_IF_ERROR(status);
-  return absl::StrCat("On ", study.seeds, " fresh splits, which had no part in the choice, its ",
+  return absl::StrCat("On ", study.seeds, " fresh splits, which deal the same rows anew, its ",
                       "precision@", study.k, " is ", WithBand(BandOfScores(precision, 1)),
                       " and its fidelity@", study.k, " ", WithBand(BandOfScores(fidelity, 1)), ".");
 }

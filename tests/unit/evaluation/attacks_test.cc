@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "client/evaluation/asking.h"
@@ -78,6 +79,36 @@ TEST(Attacks, SayWhenAGuaranteeIsBroken) {
   EXPECT_THAT(WordsOf(Fake(1), study), HasSubstr("the guarantee is broken"));
   EXPECT_THAT(WordsOf(Fake(1), study), HasSubstr("right in 1 ("));
   EXPECT_THAT(WordsOf(Fake(0.), study), HasSubstr("Nowhere is it shown to do better"));
+}
+
+// Of 20 classes one has many rows, the others one more than anchors and gallery need: whoever
+// always names that one is right more often than once in 20, and no guarantee is broken by it.
+TEST(Attacks, WhoNamesALargeClassBreaksNoGuarantee) {
+  Study study = SmallStudy();
+  std::map<int32_t, int64_t> kept;
+  std::vector<int64_t> rows;
+  for (size_t row = 0; row < study.data.labels.size(); ++row) {
+    const int32_t label = study.data.labels[row];
+    const bool keep = label == 0 || kept[label] < study.sizes.anchors_per_class + 2;
+    kept[label] += keep ? 1 : 0;
+    if (keep) rows.push_back(static_cast<int64_t>(row));
+  }
+  study.data = RowsOf(study.data, rows);
+  const auto large = kept[0] - study.sizes.anchors_per_class - 1;
+  study.sizes.targets = 19 + large;
+  LeakageAttack names_it = Fake(0.);
+  names_it.attack = [](const Scene& scene, const std::optional<PrivacyCost>&,
+                       const std::string&) -> absl::StatusOr<std::vector<double>> {
+    std::vector<double> right;
+    for (const int32_t label : scene.trial->split.targets.labels) right.push_back(label == 0);
+    return right;
+  };
+  ASSERT_GT(large, 4);
+  const std::string words = WordsOf(names_it, study);
+  EXPECT_THAT(words, Not(HasSubstr("broken")));
+  const double share = static_cast<double>(large) / static_cast<double>(19 + large);
+  EXPECT_THAT(words, HasSubstr("A guess is right in " + Short(share)));
+  EXPECT_THAT(words, HasSubstr("not shown to be better than a guess"));
 }
 
 // As good as the guarantee allows at 400 epsilons: each of the drawn bands is above that with a

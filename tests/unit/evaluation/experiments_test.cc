@@ -229,7 +229,7 @@ TEST(Tune, RanksAGridOnAnchorsAlone) {
     EXPECT_LE(precision.points[i].y, precision.points[i - 1].y + .01);
   }
   EXPECT_THAT(figures[0].words[0], HasSubstr(figures[0].x.categories[0]));
-  EXPECT_THAT(figures[0].words[1], StartsWith("On 1 fresh splits, which had no part in the"));
+  EXPECT_THAT(figures[0].words[1], StartsWith("On 1 fresh splits, which deal the same rows"));
   EXPECT_THAT(figures[0].words[3], StartsWith("Of every class 8 rows were anchors here."));
 }
 
@@ -289,7 +289,7 @@ TEST(Tune, ScoresItsBestOnSplitsThatChoseNothing) {
     fresh.push_back(asked.at("class_share"));
   }
   EXPECT_THAT(figures[0].words[1],
-              StartsWith("On 2 fresh splits, which had no part in the choice, its precision@4 is " +
+              StartsWith("On 2 fresh splits, which deal the same rows anew, its precision@4 is " +
                          Short(BandOfScores(fresh, 1).mean) + " "));
   EXPECT_THAT(Joined(figures[0].words), HasSubstr("Not measured: \"" + flags(53)));
 }

@@ -65,5 +65,51 @@ TEST(LabelHidingCeiling, WhatIsWrongIsNamed) {
               FailsWith(absl::StatusCode::kInvalidArgument, "k"));
 }
 
+TEST(LabelHidingCeiling, OverTargetsOfEqualClassesIsTheSame) {
+  for (const double epsilon : {0., .5, 3., 800.}) {
+    for (const double delta : {0., 1e-5, .05}) {
+      EXPECT_NEAR(*LabelHidingCeilingOverTargets({epsilon, delta}, 10, .1),
+                  *LabelHidingCeiling({epsilon, delta}, 10, 1), 1e-12);
+    }
+  }
+  EXPECT_DOUBLE_EQ(*LabelHidingCeilingOverTargets({0, 0}, 10, .7), .7) << "the guess";
+}
+
+// All answers of two classes that a release of (epsilon, delta) allows, on a grid.
+TEST(LabelHidingCeiling, OverTargetsIsPassedByNoAnswerThatIsAllowed) {
+  constexpr int kSteps = 200;
+  for (const double epsilon : {0., .3, 1., 3.}) {
+    for (const double delta : {0., .1}) {
+      for (const double largest : {.5, .7, .9}) {
+        const double ceiling = *LabelHidingCeilingOverTargets({epsilon, delta}, 2, largest);
+        double best = 0;
+        for (int i = 0; i <= kSteps; ++i) {
+          for (int j = 0; j <= kSteps; ++j) {
+            // Of naming the larger class, for a target of it and for one of the other.
+            const double one = static_cast<double>(i) / kSteps;
+            const double other = static_cast<double>(j) / kSteps;
+            const double reach = std::exp(epsilon);
+            if (one > reach * other + delta || other > reach * one + delta ||
+                1 - one > reach * (1 - other) + delta || 1 - other > reach * (1 - one) + delta) {
+              continue;
+            }
+            best = std::max(best, largest * one + (1 - largest) * (1 - other));
+          }
+        }
+        EXPECT_LE(best, ceiling + 1e-12) << epsilon << " " << delta << " " << largest;
+        EXPECT_GE(best, largest);
+      }
+    }
+  }
+}
+
+TEST(LabelHidingCeiling, OverTargetsNeedsAShareThatCanBeTheLargest) {
+  EXPECT_THAT(
+      LabelHidingCeilingOverTargets({1, 0}, 10, .09),
+      FailsWith(absl::StatusCode::kInvalidArgument, "largest must be at least 1 / classes"));
+  EXPECT_FALSE(LabelHidingCeilingOverTargets({1, 0}, 10, 1).ok());
+  EXPECT_FALSE(LabelHidingCeilingOverTargets({1, 0}, 10, std::nan("")).ok());
+}
+
 }  // namespace
 }  // namespace privatemail::baselines

@@ -75,10 +75,12 @@ TEST(Bands, OfSeveralSplitsAreStudentsAndKeepWithinTheRange) {
   EXPECT_DOUBLE_EQ(wide.high, 1);
 }
 
-// 40 answers, none of which differs: Clopper and Pearson's ends are .025^(1/40) and its complement.
+// 40 answers, none of which differs. Of one split: as wide as with one that does, 39 of 40, whose
+// bootstrap samples miss 1 on average and up to 3. Of two: by Student's t for means of .95 and 1,
+// 12.7062 standard errors of .025 below .975.
 TEST(Bands, OfScoresThatAreAllAlikeAreNoPoints) {
-  const double end = std::pow(.025, 1 / 40.);
   for (const int64_t splits : {1, 2}) {
+    const double end = splits == 1 ? 37 / 40. : .975 - 12.70620474 * .025;
     const auto all = [&](double score) {
       return std::vector<std::vector<double>>(
           static_cast<size_t>(splits),
@@ -91,7 +93,14 @@ TEST(Bands, OfScoresThatAreAllAlikeAreNoPoints) {
     const Band zeros = BandOfScores(all(0), 1);
     EXPECT_DOUBLE_EQ(zeros.low, 0);
     EXPECT_NEAR(zeros.high, 1 - end, 1e-9);
+    // Never narrower than that of a score that is nearly the same.
+    auto nearly = all(1);
+    nearly.back().back() = 0;
+    EXPECT_LE(ones.low, BandOfScores(nearly, 1).low + 1e-9);
   }
+  const Band of_one_target = BandOfScores({{1}}, 1);
+  EXPECT_DOUBLE_EQ(of_one_target.low, 0);
+  EXPECT_DOUBLE_EQ(of_one_target.high, 1);
   // Splits whose means happen to be equal have targets that differ.
   const Band equal = BandOfScores({{0, 1, 1, 1}, {1, 1, 0, 1}}, 1);
   EXPECT_LT(equal.low, .75);
