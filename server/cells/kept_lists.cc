@@ -1,20 +1,14 @@
 #include "server/cells/kept_lists.h"
 
-#include <chrono>
+#include <optional>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 
 namespace privatemail {
-namespace {
-
-// How often a call that waits looks whether its caller is still there.
-constexpr std::chrono::milliseconds kLookAgain{50};
-
-}  // namespace
 
 KeptLists::List KeptLists::Find(const Key& key, int64_t length) {
+  const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || std::ssize(*found->second.list) < length) return nullptr;
   by_use_.splice(by_use_.end(), by_use_, found->second.place);
@@ -22,6 +16,7 @@ KeptLists::List KeptLists::Find(const Key& key, int64_t length) {
 }
 
 void KeptLists::Keep(const Key& key, List list) {
+  const std::lock_guard<std::mutex> guard(mutex_);
   const auto forget = [&](std::map<Key, Entry>::iterator entry) {
     rows_ -= std::ssize(*entry->second.list);
     by_use_.erase(entry->second.place);
@@ -36,27 +31,13 @@ void KeptLists::Keep(const Key& key, List list) {
 absl::StatusOr<KeptLists::List> KeptLists::Get(const Key& key, int64_t length,
                                                absl::FunctionRef<bool()> cancelled,
                                                absl::FunctionRef<std::vector<int32_t>()> make) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  List list = Find(key, length);
-  while (list == nullptr && making_) {
-    if (cancelled()) return absl::CancelledError("the caller is gone");
-    made_.wait_for(lock, kLookAgain);
-    list = Find(key, length);  // another may have made it meanwhile
-  }
-  if (list != nullptr) return list;
-  if (cancelled()) return absl::CancelledError("the caller is gone");
-
-  making_ = true;
-  lock.unlock();
-  const absl::Cleanup next = [&] {  // where it cannot be made, too
-    if (!lock.owns_lock()) lock.lock();
-    making_ = false;
-    made_.notify_all();
-  };
-  list = std::make_shared<const std::vector<int32_t>>(make());
-  lock.lock();
-  Keep(key, list);
-  return list;
+  if (List kept = Find(key, length)) return kept;
+  const std::optional<OneAtATime::Turn> turn = making_.Wait(cancelled);
+  if (!turn.has_value()) return absl::CancelledError("the caller is gone");
+  if (List kept = Find(key, length)) return kept;  // another has made it meanwhile
+  auto made = std::make_shared<const std::vector<int32_t>>(make());
+  Keep(key, made);
+  return made;
 }
 
 }  // namespace privatemail

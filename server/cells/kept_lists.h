@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_CELLS_KEPT_LISTS_H_
 #define PRIVATEMAIL_SERVER_CELLS_KEPT_LISTS_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "common/base/one_at_a_time.h"
 
 namespace privatemail {
 
@@ -49,14 +49,12 @@ class KeptLists {
     std::list<Key>::iterator place;
   };
 
-  // Both with mutex_ held.
   List Find(const Key& key, int64_t length);
   void Keep(const Key& key, List list);
 
   const int64_t most_rows_;
+  OneAtATime making_;
   std::mutex mutex_;  // guards what follows
-  std::condition_variable made_;
-  bool making_ = false;  // one call makes a list
   std::map<Key, Entry> entries_;
   std::list<Key> by_use_;  // latest last
   int64_t rows_ = 0;       // of all entries

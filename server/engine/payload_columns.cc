@@ -1,9 +1,9 @@
 #include "server/engine/payload_columns.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,9 +14,6 @@ namespace privatemail {
 namespace {
 
 constexpr size_t kRowsBetweenLooks = 4096;
-
-// While another call parses.
-constexpr std::chrono::milliseconds kBetweenLooks(50);
 
 // What a value takes, about; the rest of its payload is not kept.
 int64_t BytesOf(const nlohmann::json& value) {
@@ -35,9 +32,13 @@ int64_t BytesOf(const nlohmann::json& value) {
   return bytes;
 }
 
+absl::Status Cancelled() {
+  return absl::CancelledError("the caller no longer waits for an answer");
+}
+
 absl::Status LookUp(size_t row, const std::function<bool()>& cancelled) {
   if (row % kRowsBetweenLooks == 0 && cancelled && cancelled()) {
-    return absl::CancelledError("the caller no longer waits for an answer");
+    return Cancelled();
   }
   return absl::OkStatus();
 }
@@ -111,8 +112,9 @@ absl::StatusOr<PayloadColumns::Columns> PayloadColumns::ColumnsOf(
   };
   Columns columns = Kept(paths);
   if (complete(columns)) return columns;
-  std::unique_lock<std::timed_mutex> parsing(parsing_, std::defer_lock);
-  while (!parsing.try_lock_for(kBetweenLooks)) PM_RETURN_IF_ERROR(LookUp(0, cancelled));
+  const std::optional<OneAtATime::Turn> turn =
+      parsing_.Wait([&] { return cancelled && cancelled(); });
+  if (!turn.has_value()) return Cancelled();
   columns = Kept(paths);  // who was here before may have wanted the same
   std::vector<std::string> wanted;
   for (size_t i = 0; i < paths.size(); ++i) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/one_at_a_time.h"
 #include "common/protocol/payload_filter.h"
 #include "server/engine/hidden_rows.h"
 
@@ -55,8 +56,8 @@ class PayloadColumns {
                                     const std::function<bool()>& cancelled, int64_t memory) const;
 
   const std::vector<std::string> payloads_;
-  mutable std::timed_mutex parsing_;  // one at a time parses; taken before mutex_
-  mutable std::mutex mutex_;          // guards the list
+  mutable OneAtATime parsing_;
+  mutable std::mutex mutex_;  // guards the list
   mutable std::list<std::pair<std::string, std::shared_ptr<const Column>>> columns_;
 };
 
