@@ -243,7 +243,7 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
     const Study& study = stage->study();
     PM_ASSIGN_OR_RETURN(const double largest, LargestShareIn(study));
     for (LeakageAttack& attack : attacks) {
-      attack.guess = attack.bounded ? largest : 1 / static_cast<double>(attack.choices);
+      attack.guess = attack.names_class ? largest : 1 / static_cast<double>(attack.choices);
     }
     const size_t each = results.size() / attacks.size();
     const auto bounded = static_cast<size_t>(

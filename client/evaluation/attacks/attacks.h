@@ -26,6 +26,7 @@ struct LeakageAttack {
   std::function<absl::StatusOr<std::vector<double>>(
       const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part)>
       attack;
+  bool names_class = false;  // among the classes, which need not be equally frequent
   double guess = 0;  // right in this share of the cases without a look; set where it is drawn
 };
 

@@ -70,11 +70,11 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
             .given =
                 "The attacker has the release and the anchors; it post-processes the release "
                 "and names the slot that lies farthest from the anchors of its class. Of a release "
-                "that "
-                "vanishes under post-processing it names none.",
+                "that vanishes under post-processing it names none.",
             .choices = classes,
             .bounded = true,
-            .attack = &AttackSlots};
+            .attack = &AttackSlots,
+            .names_class = true};
   }
   return {.id = "label-without-slots",
           .title = "The same without slots, as in the authors' code",
@@ -83,7 +83,8 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
               "names the class that most of what it returns has.",
           .choices = classes,
           .bounded = false,
-          .attack = &AttackAlone};
+          .attack = &AttackAlone,
+          .names_class = true};
 }
 
 }  // namespace privatemail

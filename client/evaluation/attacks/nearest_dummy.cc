@@ -43,7 +43,8 @@ LeakageAttack NearestDummyAttack(int64_t classes) {
               "explains.",
           .choices = classes,
           .bounded = true,
-          .attack = &Attack};
+          .attack = &Attack,
+          .names_class = true};
 }
 
 }  // namespace privatemail

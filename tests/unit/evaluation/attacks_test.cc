@@ -97,6 +97,7 @@ TEST(Attacks, WhoNamesALargeClassBreaksNoGuarantee) {
   const auto large = kept[0] - study.sizes.anchors_per_class - 1;
   study.sizes.targets = 19 + large;
   LeakageAttack names_it = Fake(0.);
+  names_it.names_class = true;
   names_it.attack = [](const Scene& scene, const std::optional<PrivacyCost>&,
                        const std::string&) -> absl::StatusOr<std::vector<double>> {
     std::vector<double> right;
