@@ -23,7 +23,12 @@ constexpr char kPlace[] = "database test1 at 127.0.0.1:";
 class PostgresFullDisk : public AtWork {
  protected:
   void SetUp() override {
-    UsePostgres(postgres_.server().NewDatabase());
+    const std::string conninfo = postgres_.server().NewDatabase();
+    // The log grows, as where a replica or an archive has fallen behind: without, PostgreSQL writes
+    // over the files that it has.
+    PostgresServer::Ask(conninfo, "ALTER SYSTEM SET wal_keep_size = '1GB'");
+    PostgresServer::Ask(conninfo, "SELECT pg_reload_conf()");
+    UsePostgres(conninfo);
     ASSERT_NO_FATAL_FAILURE(Prepare());
   }
 

@@ -1,13 +1,14 @@
 #include "tests/testing/synced_files.h"
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "tests/testing/synced_files_layout.h"
@@ -27,8 +28,12 @@ constexpr size_t kSector = 512;
 }
 
 std::string ContentOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  std::string bytes(static_cast<size_t>(file.tellg()), '\0');
+  file.seekg(0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 void WriteAs(const struct stat& owner, const std::string& path, const std::string& bytes) {
@@ -41,10 +46,27 @@ void WriteAs(const struct stat& owner, const std::string& path, const std::strin
   }
 }
 
-void MakeFolderAs(const struct stat& owner, const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 || ::chown(path.c_str(), owner.st_uid, owner.st_gid) != 0) {
+void EnsureFolder(const struct stat& owner, const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return;
     GiveUp("cannot make " + path);
   }
+  if (::chown(path.c_str(), owner.st_uid, owner.st_gid) != 0) GiveUp("chown");
+}
+
+// Writes only what is not so already.
+void EnsureContent(const struct stat& owner, const std::string& path, const std::string& bytes) {
+  std::error_code none;
+  if (std::filesystem::file_size(path, none) == bytes.size() && ContentOf(path) == bytes) return;
+  std::filesystem::remove(path);  // another name of the same file stays as it is
+  WriteAs(owner, path, bytes);
+}
+
+void EnsureLink(const std::string& file, const std::string& name) {
+  std::error_code none;
+  if (std::filesystem::equivalent(file, name, none)) return;
+  std::filesystem::remove(name);
+  std::filesystem::create_hard_link(file, name);
 }
 
 // Paths of everything below a folder, each behind the folder that it is in.
@@ -54,6 +76,13 @@ std::vector<std::string> PathsBelow(const std::string& folder) {
     paths.push_back(entry.path().string().substr(folder.size()));
   }
   return paths;
+}
+
+// Of what is below a folder.
+void RemoveAllBut(const std::map<std::string, std::string>& paths, const std::string& folder) {
+  for (const std::string& path : PathsBelow(folder)) {
+    if (paths.count(path) == 0) std::filesystem::remove_all(folder + path);
+  }
 }
 
 ino_t InodeOf(const std::string& path) {
@@ -77,10 +106,9 @@ std::string Half(const std::string& durable, const std::string& working, std::mt
 }  // namespace
 
 SyncedFiles::SyncedFiles(std::string folder) : folder_(std::move(folder)) {
-  struct stat owner = {};
-  if (::stat(folder_.c_str(), &owner) != 0) GiveUp(folder_ + " is not there");
-  if (::chown(disk_.path().c_str(), owner.st_uid, owner.st_gid) != 0) GiveUp("chown");
-  WriteAs(owner, disk_.path() + synced::kLock, "");
+  if (::stat(folder_.c_str(), &owner_) != 0) GiveUp(folder_ + " is not there");
+  if (::chown(disk_.path().c_str(), owner_.st_uid, owner_.st_gid) != 0) GiveUp("chown");
+  WriteAs(owner_, disk_.path() + synced::kLock, "");
   Reset();
 }
 
@@ -89,35 +117,31 @@ std::vector<std::string> SyncedFiles::environment() const {
           synced::kWorkVariable + ("=" + folder_), synced::kDiskVariable + ("=" + disk_.path())};
 }
 
-// All that is in the folder is on the disk.
+// All that is in the folder is on the disk. What is so already is left alone, which is nearly all.
 void SyncedFiles::Reset() {
   MakeRoom();
   std::filesystem::remove(disk_.path() + synced::kIgnored);
   const std::string files = disk_.path() + kFiles;
   const std::string names = disk_.path() + kNames;
-  struct stat owner = {};
-  ::stat(folder_.c_str(), &owner);
-  for (const std::string& folder : {files, names}) {
-    std::filesystem::remove_all(folder);
-    MakeFolderAs(owner, folder);
-  }
-  for (const std::string& path : PathsBelow(folder_)) {
-    if (std::filesystem::is_directory(folder_ + path)) {
-      MakeFolderAs(owner, names + path);
+  for (const std::string& folder : {files, names}) EnsureFolder(owner_, folder);
+  const std::map<std::string, std::string> working = Names(UnsyncedNames::kKept);
+  std::map<std::string, std::string> keys;
+  for (const auto& [path, key] : working) {
+    if (key.empty()) {
+      EnsureFolder(owner_, names + path);
       continue;
     }
-    const std::string key = KeyOf(AT_FDCWD, (folder_ + path).c_str());
-    if (key.empty()) GiveUp("files have no time of birth at " + folder_);
-    WriteAs(owner, files + key, ContentOf(folder_ + path));
-    std::filesystem::create_hard_link(files + key, names + path);
+    keys[key] = path;
+    EnsureContent(owner_, files + key, ContentOf(folder_ + path));
+    EnsureLink(files + key, names + path);
   }
+  RemoveAllBut(working, names);
+  RemoveAllBut(keys, files);
 }
 
 void SyncedFiles::SetControl(const char* name, const std::string& prefix) const {
-  struct stat owner = {};
-  ::stat(folder_.c_str(), &owner);
   // Whole at once for whoever reads it.
-  WriteAs(owner, disk_ / "control", prefix);
+  WriteAs(owner_, disk_ / "control", prefix);
   std::filesystem::rename(disk_ / "control", disk_.path() + name);
 }
 
@@ -138,48 +162,42 @@ std::string SyncedFiles::Remains(const std::string& key, const std::string& work
   return bytes == UnsyncedBytes::kKept ? seen : Half(durable, seen, coins_);
 }
 
-// By key, the path of each file that the program sees.
-std::map<std::string, std::string> SyncedFiles::Working() const {
-  std::map<std::string, std::string> paths;
-  for (const std::string& path : PathsBelow(folder_)) {
-    if (std::filesystem::is_directory(folder_ + path)) continue;
-    paths[KeyOf(AT_FDCWD, (folder_ + path).c_str())] = path;
-  }
-  return paths;
-}
-
 // By path, the key of each file that is there after the cut; of folders, an empty one.
 std::map<std::string, std::string> SyncedFiles::Names(UnsyncedNames unsynced) const {
   const bool kept = unsynced == UnsyncedNames::kKept;
   const std::string names = kept ? folder_ : disk_.path() + kNames;
   const std::string files = disk_.path() + kFiles;
   std::map<ino_t, std::string> keys;
-  for (const std::string& key : PathsBelow(files)) keys[InodeOf(files + key)] = key;
+  if (!kept) {
+    for (const std::string& key : PathsBelow(files)) keys[InodeOf(files + key)] = key;
+  }
   std::map<std::string, std::string> found;
   for (const std::string& path : PathsBelow(names)) {
     std::string& key = found[path];
     if (std::filesystem::is_directory(names + path)) continue;
     key = kept ? KeyOf(AT_FDCWD, (names + path).c_str()) : keys[InodeOf(names + path)];
+    if (key.empty()) GiveUp("files have no time of birth at " + names);
   }
   return found;
 }
 
 void SyncedFiles::Cut(const PowerLoss& loss) {
   coins_.seed(loss.seed);
-  struct stat owner = {};
-  ::stat(folder_.c_str(), &owner);
-  std::map<std::string, std::string> working = Working();
-  const std::string left = folder_ + ".left";
-  MakeFolderAs(owner, left);
-  for (const auto& [path, key] : Names(loss.names)) {  // in the order of paths: folders first
+  const std::map<std::string, std::string> left = Names(loss.names);
+  std::map<std::string, std::string> contents;
+  std::map<std::string, std::string> working;  // path by key: a file may have another name there
+  for (const auto& [path, key] : Names(UnsyncedNames::kKept)) working[key] = path;
+  for (const auto& [path, key] : left) {
+    if (!key.empty()) contents[path] = Remains(key, working[key], loss.bytes);
+  }
+  RemoveAllBut(left, folder_);
+  for (const auto& [path, key] : left) {
     if (key.empty()) {
-      MakeFolderAs(owner, left + path);
+      EnsureFolder(owner_, folder_ + path);
     } else {
-      WriteAs(owner, left + path, Remains(key, working[key], loss.bytes));
+      EnsureContent(owner_, folder_ + path, contents[path]);
     }
   }
-  std::filesystem::remove_all(folder_);
-  std::filesystem::rename(left, folder_);
   Reset();
   ::close(lock_);
 }

@@ -2,6 +2,8 @@
 #ifndef PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_H_
 #define PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_H_
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <map>
 #include <random>
@@ -34,9 +36,10 @@ struct PowerLoss {
 // it. sync_file_range and the like, which promise nothing, carry over nothing.
 //
 // A file's own sync gives it its name on the disk when it has none there. POSIX does not promise
-// that, but ext4, XFS and Btrfs do it, and PostgreSQL 15 counts on it: it syncs a new table's file,
-// but not the folder. A name that was kept without any content is that of an empty file, as after a
-// journal that was written before the data.
+// that, but ext4, XFS and Btrfs do it, and PostgreSQL 15 counts on it: of a database that it makes
+// it syncs pg_filenode.map, but not the folder, and does not find it after a cut where that is not
+// so. A name that was kept without any content is that of an empty file, as after a journal that
+// was written before the data.
 //
 // Not simulated: sectors are written whole or not at all; mappings (PostgreSQL maps no file of its
 // data); renamed folders lose what is in them; times and modes. For one thread at a time.
@@ -61,7 +64,6 @@ class SyncedFiles {
 
  private:
   void Reset();
-  std::map<std::string, std::string> Working() const;
   std::map<std::string, std::string> Names(UnsyncedNames unsynced) const;
   // working: where in the folder the file is, "" where it is no more.
   std::string Remains(const std::string& key, const std::string& working, UnsyncedBytes bytes);
@@ -69,6 +71,7 @@ class SyncedFiles {
 
   const std::string folder_;
   const TemporaryFolder disk_;
+  struct stat owner_ = {};  // of the folder
   std::mt19937_64 coins_;
   int lock_ = -1;
 };
