@@ -11,6 +11,7 @@
 #include <iostream>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testing/synced_files_layout.h"
 
 namespace privatemail {
@@ -113,8 +114,9 @@ SyncedFiles::SyncedFiles(std::string folder) : folder_(std::move(folder)) {
 }
 
 std::vector<std::string> SyncedFiles::environment() const {
-  return {std::string("LD_PRELOAD=") + PRIVATEMAIL_SYNCED_FILES,
-          synced::kWorkVariable + ("=" + folder_), synced::kDiskVariable + ("=" + disk_.path())};
+  return {absl::StrCat("LD_PRELOAD=", PRIVATEMAIL_SYNCED_FILES),
+          absl::StrCat(synced::kWorkVariable, "=", folder_),
+          absl::StrCat(synced::kDiskVariable, "=", disk_.path())};
 }
 
 // All that is in the folder is on the disk. What is so already is left alone, which is nearly all.
