@@ -58,7 +58,7 @@ void AtWork::BuildUntilFailure(const Transport& transport) {
   }
 }
 
-void AtWork::WorkUntil(const std::function<void()>& strike) {
+void AtWork::WorkUntil(const std::function<void()>& strike, unsigned most_microseconds) {
   const Transport transport = Connect();
   std::atomic<bool> struck = false;
   std::vector<std::thread> threads;
@@ -74,7 +74,7 @@ void AtWork::WorkUntil(const std::function<void()>& strike) {
     EXPECT_TRUE(struck) << "failed by itself: " << status;
     EXPECT_FALSE(absl::IsDataLoss(status)) << status;
   });
-  std::this_thread::sleep_for(microseconds(bits_() % 400'000));
+  std::this_thread::sleep_for(microseconds(bits_() % most_microseconds));
   struck = true;
   strike();
   for (std::thread& thread : threads) thread.join();

@@ -26,8 +26,8 @@ class AtWork : public Service {
   // Start, the collection "things", some writes of each writer, and a build.
   void Prepare();
 
-  // Everybody is at work when `strike` ends what they work with, after up to 0.4 s.
-  void WorkUntil(const std::function<void()>& strike);
+  // Everybody is at work when `strike` ends what they work with, after so long at most.
+  void WorkUntil(const std::function<void()>& strike, unsigned most_microseconds = 400'000);
 
   // Compares what the daemon answers with what was acknowledged: items, builds, copies, and that a
   // search for all that is embedded finds nothing that was deleted. What was under way must be
