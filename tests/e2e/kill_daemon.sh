@@ -1,6 +1,9 @@
 #!/bin/sh
-# Kills a daemon 100 times (or KILLS) on each store and says what it lost: see kill_test.cc.
-# Usage: tests/e2e/kill_daemon.sh [BUILD_DIRECTORY [KILLS]]
+# Kills a daemon 100 times (or TIMES) on each store, takes the power from under PostgreSQL as often,
+# and says what was lost: see kill_test.cc and postgres_power_loss_test.cc.
+# Usage: tests/e2e/kill_daemon.sh [BUILD_DIRECTORY [TIMES]]
 set -eu
 build=${1:-build/dev}
-PRIVATEMAIL_KILLS=${2:-100} "$build/tests/e2e/kill_test"
+times=${2:-100}
+PRIVATEMAIL_KILLS=$times "$build/tests/e2e/kill_test"
+PRIVATEMAIL_POWER_CUTS=$times "$build/tests/e2e/postgres_disk_test" --gtest_filter='PostgresPowerLoss.*'

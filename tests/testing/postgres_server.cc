@@ -66,9 +66,20 @@ std::vector<pid_t> ChildrenOf(pid_t process) {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
+// As exec takes them.
+std::vector<char*> PointersTo(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 }  // namespace
 
-PostgresServer::PostgresServer() : programs_(FindPrograms()), port_(FreePort()) {
+PostgresServer::PostgresServer() : PostgresServer(std::vector<std::string>()) { Start(); }
+
+PostgresServer::PostgresServer(const std::vector<std::string>& initdb_flags)
+    : programs_(FindPrograms()), port_(FreePort()) {
   if (::geteuid() == 0) {
     const passwd* account = ::getpwnam("postgres");
     if (account == nullptr) account = ::getpwnam("nobody");
@@ -79,10 +90,12 @@ PostgresServer::PostgresServer() : programs_(FindPrograms()), port_(FreePort()) 
   }
   const std::string password = folder_.Write("password", std::string(kPassword) + "\n");
   ::chmod(password.c_str(), 0644);  // in a folder that is the server's alone
-  RunAndWait({programs_ + "/initdb", "--no-sync", "--encoding=UTF8", "--locale=C",
-              "--auth=scram-sha-256", "--username=tester", "--pwfile=" + password, "-D",
-              folder_ / "data"});
-  Start();
+  std::vector<std::string> command = {
+      programs_ + "/initdb",  "--no-sync",         "--encoding=UTF8",      "--locale=C",
+      "--auth=scram-sha-256", "--username=tester", "--pwfile=" + password, "-D",
+      data_folder()};
+  command.insert(command.end(), initdb_flags.begin(), initdb_flags.end());
+  RunAndWait(command);
 }
 
 PostgresServer::~PostgresServer() {
@@ -92,10 +105,11 @@ PostgresServer::~PostgresServer() {
 }
 
 // Only calls that are safe between fork and exec.
-pid_t PostgresServer::Spawn(std::vector<std::string> command) const {
-  std::vector<char*> arguments;
-  for (std::string& argument : command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
+pid_t PostgresServer::Spawn(std::vector<std::string> command,
+                            std::vector<std::string> environment) const {
+  const std::vector<char*> arguments = PointersTo(command);
+  std::vector<char*> variables = PointersTo(environment);
+  for (char** own = ::environ; *own != nullptr; ++own) variables.insert(variables.begin(), *own);
   const std::string log = folder_ / "log";
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -108,7 +122,7 @@ pid_t PostgresServer::Spawn(std::vector<std::string> command) const {
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   ::dup2(out, 1);
   ::dup2(out, 2);
-  if (::chdir("/") == 0) ::execv(arguments[0], arguments.data());
+  if (::chdir("/") == 0) ::execve(arguments[0], arguments.data(), variables.data());
   ::_exit(127);
 }
 
@@ -131,27 +145,37 @@ bool PostgresServer::Answers() const {
 }
 
 void PostgresServer::Start(const std::vector<std::string>& flags) {
-  std::vector<std::string> command = {programs_ + "/postgres",
-                                      "-D",
-                                      folder_ / "data",
-                                      "-c",
-                                      "listen_addresses=127.0.0.1",
-                                      "-c",
-                                      "port=" + std::to_string(port_),
-                                      "-c",
-                                      "unix_socket_directories=" + folder_.path(),
-                                      "-c",
-                                      "max_connections=40",
-                                      "-c",
-                                      "fsync=on"};
-  command.insert(command.end(), flags.begin(), flags.end());
+  Launch(flags);
+  AwaitAnswer();
+}
+
+void PostgresServer::Launch(const std::vector<std::string>& flags,
+                            const std::vector<std::string>& environment) {
+  command_ = {programs_ + "/postgres",
+              "-D",
+              data_folder(),
+              "-c",
+              "listen_addresses=127.0.0.1",
+              "-c",
+              "port=" + std::to_string(port_),
+              "-c",
+              "unix_socket_directories=" + folder_.path(),
+              "-c",
+              "max_connections=40",
+              "-c",
+              "fsync=on"};
+  command_.insert(command_.end(), flags.begin(), flags.end());
+  environment_ = environment;
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the sessions of a server that dies become our children
-  pid_ = Spawn(command);
+  pid_ = Spawn(command_, environment_);
+}
+
+void PostgresServer::AwaitAnswer() {
   for (int attempt = 0; attempt < 600; ++attempt) {
     if (Answers()) return;
     int status = 0;
     // Children of a server that was killed may still hold what it needs, for a moment.
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = Spawn(command);
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = Spawn(command_, environment_);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   GiveUp("it does not answer");

@@ -19,16 +19,25 @@ namespace privatemail {
 class PostgresServer {
  public:
   PostgresServer();
+  // With flags for initdb. Not started.
+  explicit PostgresServer(const std::vector<std::string>& initdb_flags);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   // Waits until it answers.
   void Start(const std::vector<std::string>& flags = {});
+  // Start in two steps, with more variables (NAME=VALUE) in its environment. A server that has
+  // ended by itself is launched again.
+  void Launch(const std::vector<std::string>& flags,
+              const std::vector<std::string>& environment = {});
+  void AwaitAnswer();
   // SIGKILL, as if it had crashed; gone when it returns.
   void Kill();
   // Of the first process, for signals.
   pid_t pid() const { return pid_; }
+  // Where its files are.
+  std::string data_folder() const { return folder_ / "data"; }
 
   // Makes an empty database; returns how to reach it over the loopback address or the socket.
   std::string NewDatabase();
@@ -42,7 +51,7 @@ class PostgresServer {
  private:
   std::string Conninfo(const std::string& host, const std::string& database) const;
   void RunAndWait(const std::vector<std::string>& command) const;
-  pid_t Spawn(std::vector<std::string> command) const;
+  pid_t Spawn(std::vector<std::string> command, std::vector<std::string> environment = {}) const;
   bool Answers() const;
   int Reap();
 
@@ -51,6 +60,8 @@ class PostgresServer {
   uid_t user_ = 0;        // 0: whoever runs the test
   gid_t group_ = 0;
   int port_ = 0;
+  std::vector<std::string> command_;      // of the last start
+  std::vector<std::string> environment_;  // beside the test's own
   pid_t pid_ = -1;
   int databases_ = 0;
 };

@@ -60,7 +60,11 @@ absl::Status Connection::ErrorOf(const PGresult* result) const {
   if (state == nullptr) return Unavailable(PQerrorMessage(handle_.get()));
   const std::string reason = primary == nullptr ? "no reason given" : primary;
   const absl::StatusCode code = CodeOf(state);
-  if (code == absl::StatusCode::kUnavailable) return Unavailable(reason);
+  // The session has ended with it, or all have: should it have been committing, as when the log has
+  // no space left, nobody knows whether it has.
+  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const bool ended = severity != nullptr && absl::string_view(severity) != "ERROR";
+  if (ended || code == absl::StatusCode::kUnavailable) return Unavailable(reason);
   return PlaceError(absl::Status(
       code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")")));
 }

@@ -2,8 +2,7 @@
 // kept or half of both. The store must open, hold every change that was acknowledged, and of the
 // one that was under way all or nothing.
 //
-// With PostgreSQL this is PostgreSQL's own business: its server runs with fsync on, and a commit
-// that it has reported is on its disk.
+// The same under a PostgreSQL server: tests/e2e/postgres_power_loss_test.cc.
 #include <gtest/gtest.h>
 
 #include <cstdio>
