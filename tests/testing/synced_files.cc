@@ -28,6 +28,8 @@ constexpr size_t kSector = 512;
   std::abort();
 }
 
+constexpr char kPreload[] = "preload.so";
+
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
@@ -110,11 +112,13 @@ SyncedFiles::SyncedFiles(std::string folder) : folder_(std::move(folder)) {
   if (::stat(folder_.c_str(), &owner_) != 0) GiveUp(folder_ + " is not there");
   if (::chown(disk_.path().c_str(), owner_.st_uid, owner_.st_gid) != 0) GiveUp("chown");
   WriteAs(owner_, disk_.path() + synced::kLock, "");
+  // Where the server may read it, whoever may enter the folder that it was built in.
+  WriteAs(owner_, disk_ / kPreload, ContentOf(PRIVATEMAIL_SYNCED_FILES));
   Reset();
 }
 
 std::vector<std::string> SyncedFiles::environment() const {
-  return {absl::StrCat("LD_PRELOAD=", PRIVATEMAIL_SYNCED_FILES),
+  return {absl::StrCat("LD_PRELOAD=", disk_ / kPreload),
           absl::StrCat(synced::kWorkVariable, "=", folder_),
           absl::StrCat(synced::kDiskVariable, "=", disk_.path())};
 }
