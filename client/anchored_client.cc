@@ -20,16 +20,16 @@ absl::StatusOr<AnchoredClient> AnchoredClient::Create(
 absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,
                                                       const QueryOptions& options, Ledger& ledger,
                                                       BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served_));
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
   if (options.post_processing == PostProcessing::kServer) {
     return absl::InvalidArgumentError(
         "post-processing by the server is of no use to the anchored scheme, whose rows are "
         "finished: expected none");
   }
   PM_ASSIGN_OR_RETURN(const AnchoredRelease release,
-                      scheme_.Release(target, options.cost, ledger, bits));
+                      scheme().Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
-  prepared.request = RequestWithoutRows(served_, parameters(), options);
+  prepared.request = RequestWithoutRows(served(), parameters(), options);
   ToProto(release.rows, prepared.request.mutable_release());
   prepared.state = {.slot = *parameters().SlotOf(target.label),
                     .asked = {options.k, options.with_payloads, options.with_alignment},

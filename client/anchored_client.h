@@ -19,7 +19,7 @@ namespace privatemail {
 
 // One collection, ready for private queries by the anchored scheme: what RetrievalClient is for the
 // joint one, with the same requests and answers. Immutable and thread-safe.
-class AnchoredClient : public SlotClient {
+class AnchoredClient : public SlotClientOf<AnchoredScheme> {
  public:
   // From what GetCollection and GetAnchors returned. Errors as RetrievalClient::Create and
   // AnchoredScheme::Create.
@@ -28,14 +28,6 @@ class AnchoredClient : public SlotClient {
       const std::vector<v1::GetAnchorsResponse>& anchors,
       const std::optional<Anchors>& dummies = std::nullopt);
 
-  const AnchoredScheme& scheme() const { return scheme_; }
-
-  const PublicParameters& parameters() const override { return scheme_.parameters(); }
-  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
-    return scheme_.GuessLabel(features);
-  }
-  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
-
   // AnchoredScheme::Release, whose rows are finished coordinates: PostProcessing::kServer is of no
   // use. The state's sensitivity and noise are in the scaled units of AnchoredRelease.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
@@ -43,11 +35,7 @@ class AnchoredClient : public SlotClient {
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  AnchoredClient(ServedCollection served, AnchoredScheme scheme)
-      : served_(std::move(served)), scheme_(std::move(scheme)) {}
-
-  ServedCollection served_;
-  AnchoredScheme scheme_;
+  using SlotClientOf::SlotClientOf;
 };
 
 }  // namespace privatemail

@@ -4,9 +4,6 @@
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,48 +12,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/pem.h"
 
 namespace privatemail {
 namespace {
 
 using grpc::experimental::TlsCustomVerificationCheckRequest;
 
-struct FreeOpenSsl {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Bio = std::unique_ptr<BIO, FreeOpenSsl>;
-using Certificate = std::unique_ptr<X509, FreeOpenSsl>;
-using PrivateKey = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
-
-// Without this OpenSSL would ask for a passphrase on the terminal.
-int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
-
-Bio Reader(const std::string& pem) {
-  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-
-// The first one in a PEM file; null where there is none.
-Certificate FirstCertificate(const std::string& pem) {
-  return Certificate(PEM_read_bio_X509(Reader(pem).get(), nullptr, NoPassphrase, nullptr));
-}
-
-// Lower-case hex SHA-256 of the DER of a PEM certificate; empty when it is none.
+// Of the first certificate; empty when it is none.
 std::string CertificateFingerprint(const std::string& pem) {
-  const Certificate certificate = FirstCertificate(pem);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (certificate == nullptr || X509_digest(certificate.get(), EVP_sha256(), digest, &size) != 1) {
-    return "";
-  }
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
+  const absl::StatusOr<std::vector<Certificate>> all = ParseCertificates("certificate", pem);
+  return all.ok() ? FingerprintOf(*all->front()).value_or("") : "";
 }
 
 // Accepts one certificate, whoever signed it and whatever name it carries. TLS itself proves that
@@ -89,11 +60,16 @@ struct OwnCertificate {
   std::string key_pem;
 };
 
+// What is wrong with a file that was named is the caller's mistake.
+absl::Status Mistaken(const absl::Status& status) {
+  return status.ok() ? status : absl::InvalidArgumentError(status.message());
+}
+
 // A file that nobody but its owner may read.
 absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(flag, path);
   struct stat properties = {};
-  if (!content.ok()) return absl::InvalidArgumentError(content.status().message());
+  PM_RETURN_IF_ERROR(Mistaken(content.status()));
   if (::stat(path.c_str(), &properties) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", flag, " ", path));
   }
@@ -144,26 +120,22 @@ absl::StatusOr<std::string> ReadKey(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
-  absl::StatusOr<std::string> pem = ReadFile(flag, path);
-  if (!pem.ok()) return absl::InvalidArgumentError(pem.status().message());
-  if (!CertificateFingerprint(*pem).empty()) return pem;
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " ", path, " must be a PEM file with certificates, but holds none"));
+  const absl::StatusOr<std::string> pem = ReadFile(flag, path);
+  PM_RETURN_IF_ERROR(Mistaken(pem.status()));
+  PM_RETURN_IF_ERROR(Mistaken(ParseCertificates(absl::StrCat(flag, " ", path), *pem).status()));
+  return pem;
 }
 
 // gRPC would only say that the connection failed.
 absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
   const std::string flag = absl::StrCat("--cert-key ", options.certificate_key_file);
-  const PrivateKey key(
-      PEM_read_bio_PrivateKey(Reader(own.key_pem).get(), nullptr, NoPassphrase, nullptr));
-  const Certificate certificate = FirstCertificate(own.certificate_pem);
-  const bool belongs = key != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;
+  const absl::StatusOr<PrivateKey> key = ParsePrivateKey(flag, own.key_pem);
+  PM_RETURN_IF_ERROR(Mistaken(key.status()));
+  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                      ParseCertificates("--cert", own.certificate_pem));
+  const bool belongs = X509_check_private_key(chain.front().get(), key->get()) == 1;
   ERR_clear_error();
   if (belongs) return absl::OkStatus();
-  if (key == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " must be a PEM file with a private key that takes no passphrase"));
-  }
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " is not the key of --cert ", options.certificate_file));
 }

@@ -85,11 +85,11 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
 absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
                                                        const QueryOptions& options, Ledger& ledger,
                                                        BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served_));
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
-                      scheme_.Release(target, options.cost, ledger, bits));
+                      scheme().Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
-  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served_, scheme_, release.rows, options));
+  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served(), scheme(), release.rows, options));
   prepared.state.slot = *parameters().SlotOf(target.label);
   prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;
@@ -101,7 +101,7 @@ absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
 absl::StatusOr<Matrix> RetrievalClient::Coordinates(const v1::RetrieveRequest& request) const {
   PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
   if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
-  return PostProcess(sent.cast<double>(), scheme_.label_graph(), parameters().settings);
+  return PostProcess(sent.cast<double>(), scheme().label_graph(), parameters().settings);
 }
 
 absl::StatusOr<QueryResult> SlotClient::Finish(const QueryState& state,

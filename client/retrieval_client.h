@@ -114,8 +114,29 @@ class SlotClient {
                                      const v1::RetrieveResponse& response) const;
 };
 
-// The same by the joint scheme (joint_scheme.h).
-class RetrievalClient : public SlotClient {
+// What follows from a scheme: JointScheme or AnchoredScheme.
+template <typename Scheme>
+class SlotClientOf : public SlotClient {
+ public:
+  const Scheme& scheme() const { return scheme_; }
+  const PublicParameters& parameters() const override { return scheme_.parameters(); }
+  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
+    return scheme_.GuessLabel(features);
+  }
+  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
+
+ protected:
+  SlotClientOf(ServedCollection served, Scheme scheme)
+      : served_(std::move(served)), scheme_(std::move(scheme)) {}
+  const ServedCollection& served() const { return served_; }
+
+ private:
+  ServedCollection served_;
+  Scheme scheme_;
+};
+
+// By the joint scheme (joint_scheme.h).
+class RetrievalClient : public SlotClientOf<JointScheme> {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together (JointScheme::Create). FAILED_PRECONDITION: the collection
@@ -125,24 +146,13 @@ class RetrievalClient : public SlotClient {
       const std::vector<v1::GetAnchorsResponse>& anchors,
       const std::optional<Anchors>& dummies = std::nullopt);
 
-  const JointScheme& scheme() const { return scheme_; }
-  const PublicParameters& parameters() const override { return scheme_.parameters(); }
-  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
-    return scheme_.GuessLabel(features);
-  }
-  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
-
   // JointScheme::Release, then the post-processing if it runs here, with the errors of PostProcess.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const override;
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  RetrievalClient(ServedCollection served, JointScheme scheme)
-      : served_(std::move(served)), scheme_(std::move(scheme)) {}
-
-  ServedCollection served_;
-  JointScheme scheme_;
+  using SlotClientOf::SlotClientOf;
 };
 
 // The matches of one slot out of an answer: RetrievalClient::Finish for whoever kept the request

@@ -22,6 +22,8 @@ constexpr int kDim = 2;
 constexpr int kCommon = 40;
 constexpr int kRare = 4;  // of either of two classes
 constexpr int64_t kMostReleases = 200'000;
+constexpr double kBallDecides = 2;  // radii
+constexpr double kSpeedDecides = .1;
 
 RowVector AtAngle(double angle) {
   RowVector row(kDim);
@@ -159,11 +161,16 @@ std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta) {
   std::vector<PrivacyCost> costs;
   for (const MechanismTraits& traits : AllMechanisms()) {
     if (traits.published || traits.protects == Protects::kInput) continue;
-    PrivacyCost& cost = costs.emplace_back();
-    cost.epsilon = epsilon;
-    cost.mechanism = traits.kind;
+    PrivacyCost cost{.epsilon = epsilon, .mechanism = traits.kind};
     if (traits.TakesDelta()) cost.delta = delta;
-    if (traits.protects == Protects::kOutput) cost.radius = 2;
+    if (traits.protects != Protects::kOutput) {
+      costs.push_back(cost);
+      continue;
+    }
+    for (const double radius : {kBallDecides, kSpeedDecides}) {
+      cost.radius = radius;
+      costs.push_back(cost);
+    }
   }
   return costs;
 }

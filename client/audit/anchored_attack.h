@@ -23,18 +23,20 @@ absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
                                                  const std::vector<int64_t>& dummies,
                                                  const PlacedTarget& target, BitSource& bits);
 
-// The production path of AnchoredScheme::Release without its ledger, on a pair that moves by all of
-// the sensitivity but rounding: anchors at a pole of the sphere and around its equator, targets and
-// dummies at the poles, so that rows fall on opposite ends of their slots' balls. Where the class
-// is hidden, both targets are of two classes, and both slots' rows cross; else they are of one
-// class, cost.radius apart. The score is the logarithm of the likelihood ratio, the event as in
-// joint_attack.h. Everything that is sent follows from what is attacked and public values. Errors
-// as AnchoredScheme::Release of such a cost.
+// The production path of AnchoredScheme::Release without its ledger and its draw of dummies, of
+// which there is one a class: anchors at a pole of the sphere and around its equator. Where the
+// class is hidden, the targets are of two classes and they and the dummies at the poles, so that
+// both slots' rows cross their balls: all of the sensitivity but rounding. Else they are of one
+// class, cost.radius apart around the equator: at 2 the row crosses its ball, too; at .1 it moves
+// by .81 of what `speed` allows. One column, over which L1 and L2 agree: what a sqrt(k) forgotten
+// would do is left to tests of the sensitivity. The score is the logarithm of the likelihood ratio,
+// the event as in joint_attack.h. Everything that is sent follows from what is attacked and public
+// values. Errors as AnchoredScheme::Release of such a cost.
 absl::StatusOr<Subject> AttackAnchoredRelease(
     const PrivacyCost& cost, const AnchoredReleaseFn& release = &ReleaseAnchoredSlots);
 
-// What `audit --all` attacks: every mechanism that the scheme takes, with the largest radius where
-// it takes one.
+// What `audit --all` attacks: every mechanism that the scheme takes, where it takes a radius with
+// one over which the ball decides and with one over which the speed does.
 std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta);
 
 }  // namespace privatemail::audit

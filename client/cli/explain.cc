@@ -23,7 +23,7 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
 }
 
 std::string FormOf(const LastRelease& last) {
-  if (last.anchored) {
+  if (last.scheme == Scheme::kAnchored) {
     return "anchored: where each class's noisy row points to, then the anchors' coordinates, "
            "which no target enters";
   }
@@ -70,7 +70,7 @@ absl::Status ExplainCells(const Context& context, const v1::RetrieveCellsRequest
   Answer(context,
          {{"collection", request.collection()},
           {"digest", absl::BytesToHexString(request.fingerprint())},
-          {"scheme", "cells"},
+          {"scheme", NameOf(Scheme::kCells)},
           {"partition", request.partition()},
           {"of_cells", of},
           {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
@@ -85,7 +85,7 @@ absl::Status ExplainCells(const Context& context, const v1::RetrieveCellsRequest
 absl::Status Explain(const Context& context) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
-  if (last.cells) return ExplainCells(context, *last.cells, parameters);
+  if (last.scheme == Scheme::kCells) return ExplainCells(context, last.cells, parameters);
   PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
   nlohmann::json rows = nlohmann::json::array();
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
@@ -96,7 +96,7 @@ absl::Status Explain(const Context& context) {
   Answer(context,
          {{"collection", last.request.collection()},
           {"digest", absl::BytesToHexString(last.request.fingerprint())},
-          {"scheme", last.anchored ? "anchored" : "joint"},
+          {"scheme", NameOf(last.scheme)},
           {"k", last.request.k()},
           {"post_processing_steps", last.request.post_processing_steps()},
           {"with_payloads", last.request.with_payloads()},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/checked_file.h"
 #include "common/base/status_macros.h"
 
@@ -18,45 +19,43 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
-// The messages, each behind its length: both of a joint release, a third for cells, which is never
-// empty but where the rows are of the anchored scheme.
-bool Parse(absl::string_view messages, LastRelease* last) {
-  google::protobuf::io::ArrayInputStream bytes(messages.data(), static_cast<int>(messages.size()));
-  if (!ParseDelimitedFromZeroCopyStream(&last->request, &bytes, nullptr) ||
-      !ParseDelimitedFromZeroCopyStream(&last->collection, &bytes, nullptr)) {
-    return false;
-  }
-  bool at_end = false;
-  v1::RetrieveCellsRequest cells;
-  if (!ParseDelimitedFromZeroCopyStream(&cells, &bytes, &at_end)) return at_end;
-  last->anchored = cells.ByteSizeLong() == 0;
-  if (!last->anchored) last->cells = std::move(cells);
-  return true;
+// The scheme's name and a line's end, then the messages, each behind its length.
+bool Parse(absl::string_view content, LastRelease* last) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(content, absl::MaxSplits('\n', 1));
+  const auto scheme = kSchemeNames.find(std::string(parts.first));
+  if (scheme == kSchemeNames.end()) return false;
+  last->scheme = scheme->second;
+  google::protobuf::io::ArrayInputStream bytes(parts.second.data(),
+                                               static_cast<int>(parts.second.size()));
+  return ParseDelimitedFromZeroCopyStream(&last->collection, &bytes, nullptr) &&
+         ParseDelimitedFromZeroCopyStream(&last->request, &bytes, nullptr) &&
+         ParseDelimitedFromZeroCopyStream(&last->cells, &bytes, nullptr);
 }
 
 }  // namespace
 
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last) {
-  std::ostringstream messages;
-  if (!SerializeDelimitedToOstream(last.request, &messages) ||
-      !SerializeDelimitedToOstream(last.collection, &messages) ||
-      (last.cells && !SerializeDelimitedToOstream(*last.cells, &messages)) ||
-      (last.anchored && !SerializeDelimitedToOstream(v1::RetrieveCellsRequest(), &messages))) {
+  std::ostringstream content;
+  content << NameOf(last.scheme) << "\n";
+  if (!SerializeDelimitedToOstream(last.collection, &content) ||
+      !SerializeDelimitedToOstream(last.request, &content) ||
+      !SerializeDelimitedToOstream(last.cells, &content)) {
     return absl::UnavailableError("last release: is too large to be kept");
   }
-  return SaveChecked("last release", PathIn(state_folder), messages.str());
+  return SaveChecked("last release", PathIn(state_folder), content.str());
 }
 
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
   const std::string path = PathIn(state_folder);
-  const absl::StatusOr<std::string> messages = LoadChecked(path);
-  if (absl::IsNotFound(messages.status())) {
+  const absl::StatusOr<std::string> content = LoadChecked(path);
+  if (absl::IsNotFound(content.status())) {
     return absl::NotFoundError(
-        absl::StrCat(messages.status().message(), ": nothing was released yet"));
+        absl::StrCat(content.status().message(), ": nothing was released yet"));
   }
-  PM_RETURN_IF_ERROR(messages.status());
+  PM_RETURN_IF_ERROR(content.status());
   LastRelease last;
-  if (!Parse(*messages, &last)) return DamagedFile(path);
+  if (!Parse(*content, &last)) return DamagedFile(path);
   return last;
 }
 

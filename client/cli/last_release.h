@@ -3,10 +3,10 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 #define PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
 
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/cli/scheme.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::cli {
@@ -15,10 +15,10 @@ namespace privatemail::cli {
 // names the slot, or the cell that the target lies in, or says whether a server got it: it is kept
 // before it is sent, and a sender whom no answer reaches cannot know.
 struct LastRelease {
-  v1::RetrieveRequest request;  // empty where it was one for cells
+  Scheme scheme = Scheme::kJoint;
   v1::GetCollectionResponse collection;
-  std::optional<v1::RetrieveCellsRequest> cells = std::nullopt;
-  bool anchored = false;  // the rows of `request` are of the anchored scheme
+  v1::RetrieveRequest request;     // empty where it was one for cells
+  v1::RetrieveCellsRequest cells;  // empty otherwise
 };
 
 // One file in the state folder, for its owner alone, replaced atomically: of processes that save at

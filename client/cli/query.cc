@@ -1,28 +1,16 @@
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <iostream>
-#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "client/anchored_client.h"
-#include "client/cli/attempt.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
-#include "client/cli/last_release.h"
-#include "client/cli/local_gallery.h"
 #include "client/cli/names.h"
-#include "client/cli/private_file.h"
 #include "client/cli/query_cells.h"
-#include "client/cli/query_outcome.h"
-#include "client/cli/query_targets.h"
-#include "client/cli/report.h"
-#include "client/privacy/composition.h"
-#include "client/retrieval_client.h"
+#include "client/cli/query_slots.h"
+#include "client/cli/scheme.h"
 #include "common/base/status_macros.h"
-#include "common/features/vector_file.h"
 
 namespace privatemail::cli {
 namespace {
@@ -30,10 +18,6 @@ namespace {
 constexpr char kFilterHelp[] =
     "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
     "epsilon; use only what does not depend on what you hold: ";
-
-enum class Scheme { kAnchored, kCells, kJoint };
-const std::map<std::string, Scheme> kSchemeNames = {
-    {"anchored", Scheme::kAnchored}, {"cells", Scheme::kCells}, {"joint", Scheme::kJoint}};
 
 // What the joint scheme has and the anchored one has not: iterations.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
@@ -45,136 +29,11 @@ constexpr const char* kSlotFlags[] = {"--label",        "--labels",         "--d
                                       "--dummy-labels", "--compare-images", "--report"};
 
 struct QueryCommandOptions {
-  std::string name;
   Scheme scheme = Scheme::kJoint;
-  std::string foreign;  // an option that was given and is the other scheme's; empty: none
+  std::string foreign;  // an option that was given and is another scheme's; empty: none
+  SlotsQuery slots;     // what all schemes have, too
   CellsOptions cells;
-  TargetOptions targets;
-  QueryOptions query;
-  std::optional<double> delta;
-  std::optional<double> radius;
-  std::string mechanism = "gaussian";
-  std::string post_process = "client";
-  std::string dummies_file;
-  std::string dummy_labels_file;
-  std::string filter;
-  std::string compare_images;
-  std::string report_file;
 };
-
-template <typename Client>
-absl::StatusOr<std::unique_ptr<const SlotClient>> Make(
-    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<Anchors>& dummies) {
-  PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
-  return std::make_unique<const Client>(std::move(client));
-}
-
-absl::StatusOr<std::unique_ptr<const SlotClient>> MakeClient(
-    const Transport& transport, const QueryCommandOptions& options,
-    v1::GetCollectionResponse* collection) {
-  PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.name));
-  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      transport.GetAnchors(options.name, collection->fingerprint()));
-  std::optional<Anchors> dummies;
-  if (!options.dummies_file.empty()) {
-    dummies.emplace();
-    PM_ASSIGN_OR_RETURN(dummies->features, ReadVectors(options.dummies_file));
-    PM_ASSIGN_OR_RETURN(dummies->labels, ReadLabels(options.dummy_labels_file));
-  }
-  return options.scheme == Scheme::kAnchored ? Make<AnchoredClient>(*collection, anchors, dummies)
-                                             : Make<RetrievalClient>(*collection, anchors, dummies);
-}
-
-absl::Status CheckOptions(const QueryCommandOptions& options) {
-  if (options.post_process != "client" && options.post_process != "server") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--post-process must be client or server, but is \"", options.post_process, "\""));
-  }
-  if (options.dummies_file.empty() != options.dummy_labels_file.empty()) {
-    return absl::InvalidArgumentError("give --dummies and --dummy-labels together");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::optional<LocalGallery>> DescribeGallery(const QueryCommandOptions& options) {
-  if (options.compare_images.empty()) return std::nullopt;
-  return LocalGallery::Describe(options.compare_images, options.targets.extractor);
-}
-
-absl::StatusOr<std::optional<PrivateFile>> OpenReport(const QueryCommandOptions& options) {
-  if (options.report_file.empty()) return std::nullopt;
-  return PrivateFile::Create("--report", options.report_file);
-}
-
-// Where the class is not hidden, nothing may depend on the features but what carries the noise: a
-// label that was guessed from them would tell how they lie.
-absl::Status CheckLabelsAreGiven(const QueryCommandOptions& options,
-                                 const std::vector<NamedTarget>& targets) {
-  const MechanismTraits& traits = TraitsOf(options.query.cost.mechanism);
-  const bool guessed = std::any_of(targets.begin(), targets.end(),
-                                   [](const NamedTarget& target) { return target.guessed; });
-  if (traits.protects == MechanismTraits::Protects::kValue || !guessed) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--label must be given with ", traits.name,
-                   ", which does not hide the class: a class guessed from the features would tell "
-                   "what it is to hide"));
-}
-
-// What one query spends of delta: a pure law does only over several iterations, and not always.
-absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
-  const double given = std::isnan(cost.delta) ? 0 : cost.delta;
-  if (TraitsOf(cost.mechanism).TakesDelta()) return given;
-  if (cost.private_iterations == 1) return 0;
-  PM_ASSIGN_OR_RETURN(const EpsilonShare share,
-                      EpsilonOfEachRelease(cost.epsilon, given, cost.private_iterations));
-  return share.delta;
-}
-
-std::vector<std::string> WarningsAbout(const QueryCommandOptions& options,
-                                       const v1::GetCollectionResponse& collection) {
-  std::vector<std::string> warnings;
-  // The searchable part of a gallery is what was embedded last.
-  if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(
-        absl::StrCat(collection.embedded_items(), " items are searchable, ", collection.items(),
-                     " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
-                     " since the last build are not all shown: run `privatemail build ",
-                     collection.name(), "`"));
-  }
-  if (options.query.filter) {
-    warnings.emplace_back(
-        "the server reads --filter in clear, and the guarantee does not cover it: what it tells "
-        "about your query is told");
-  }
-  return warnings;
-}
-
-absl::Status Tell(const Context& context, const SlotClient& client,
-                  const std::optional<LocalGallery>& gallery,
-                  const std::vector<std::string>& warnings,
-                  const std::vector<QueryOutcome>& outcomes,
-                  std::optional<PrivateFile>& report_file) {
-  std::vector<ReportQuery> reports;
-  for (const QueryOutcome& outcome : outcomes) {
-    if (!outcome.status.ok()) continue;
-    reports.push_back(Describe(outcome, client, gallery));
-    Answer(context, ToJson(outcome, warnings, reports.back()),
-           [&] { Print(outcome, reports.back()); });
-  }
-  if (!report_file.has_value() || reports.empty()) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(WriteReport(reports, &*report_file));
-  if (!context.json) {
-    std::cout << "\nreport: " << std::filesystem::absolute(report_file->path()).string() << "\n";
-  }
-  return absl::OkStatus();
-}
-
-std::string NameOf(Scheme scheme) {
-  return std::find_if(kSchemeNames.begin(), kSchemeNames.end(),
-                      [&](const auto& named) { return named.second == scheme; })
-      ->first;
-}
 
 absl::Status CheckScheme(const QueryCommandOptions& options) {
   if (options.foreign.empty()) return absl::OkStatus();
@@ -182,63 +41,17 @@ absl::Status CheckScheme(const QueryCommandOptions& options) {
                                                  NameOf(options.scheme), ": expected none"));
 }
 
-absl::Status QuerySlots(const Context& context, QueryCommandOptions options) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
-  PrivacyCost& cost = options.query.cost;
-  PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &cost.delta));
-  PM_RETURN_IF_ERROR(TakeNumber("radius", options.radius, &cost.radius));
-  if (options.post_process == "server") options.query.post_processing = PostProcessing::kServer;
-  options.query.with_alignment = !options.report_file.empty();
-  PM_ASSIGN_OR_RETURN(options.query.filter, FilterFromJson(options.filter));
-  // Everything that can fail on this machine comes before the first charge.
-  PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  v1::GetCollectionResponse collection;
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotClient> client,
-                      MakeClient(transport, options, &collection));
-  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadTargets(options.targets, *client));
-  PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
-  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client->parameters().collection_uuid));
-  PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
-  PM_RETURN_IF_ERROR(CheckAffordable(options.name, entry, targets.size(), {cost.epsilon, delta}));
-  const std::vector<std::string> warnings = WarningsAbout(options, collection);
-  for (const std::string& warning : warnings) Warn(warning);
-
-  // What is about to leave is kept first, so that `explain` shows it even when the answer never
-  // comes.
-  const KeepFn keep = [&](const v1::RetrieveRequest& request) {
-    return SaveLastRelease(context.state_folder, {.request = request,
-                                                  .collection = collection,
-                                                  .anchored = options.scheme == Scheme::kAnchored});
-  };
-  const SendFn send = [&](const v1::RetrieveRequest& request) {
-    return transport.Retrieve(request);
-  };
-  std::vector<QueryOutcome> outcomes =
-      SendAll(*client, keep, send, *ledger, targets, options.query);
-  std::optional<RadiusMeaning> meaning;
-  if (!std::isnan(cost.radius)) meaning = client->MeaningOf(cost.radius);
-  for (QueryOutcome& outcome : outcomes) {
-    Finish(*client, &outcome);
-    outcome.radius_meaning = meaning;
-  }
-  PM_RETURN_IF_ERROR(Tell(context, *client, gallery, warnings, outcomes, report_file));
-  return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
-}
-
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   PM_RETURN_IF_ERROR(CheckScheme(options));
-  if (options.scheme != Scheme::kCells) return QuerySlots(context, options);
-  return QueryCells(context, {.collection = options.name,
-                              .targets = options.targets,
+  SlotsQuery slots = options.slots;
+  slots.scheme = options.scheme;
+  if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
+  return QueryCells(context, {.collection = slots.collection,
+                              .targets = slots.targets,
                               .cells = options.cells,
-                              .epsilon = options.query.cost.epsilon,
-                              .k = options.query.k,
-                              .with_payloads = options.query.with_payloads});
+                              .epsilon = slots.query.cost.epsilon,
+                              .k = slots.query.k,
+                              .with_payloads = slots.query.with_payloads});
 }
 
 // The first of the flags that was given.
@@ -253,49 +66,49 @@ std::string GivenOf(const CLI::App& command, absl::Span<const char* const> flags
 
 void AddQueryCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<QueryCommandOptions>();
+  SlotsQuery& slots = options->slots;
   CLI::App* query = AddCommand(
       app, "query", "The nearest items to what you hold, without telling the server what it is");
-  query->add_option("NAME", options->name, "The collection")->required();
+  query->add_option("NAME", slots.collection, "The collection")->required();
   AddChoice(
       query, "--scheme", &options->scheme, kSchemeNames,
       "How it is hidden. joint: noise on an embedding, finds the class. anchored: noise on one row "
       "for each class only, beside the anchors' public coordinates; finds the class. cells: a "
       "noisy choice of cells, whose items are ranked here; needs a collection with cells");
-  AddTargetOptions(query, &options->targets);
-  query->add_option("-k", options->query.k, "Matches wanted")->capture_default_str();
-  query->add_option("--epsilon", options->query.cost.epsilon, "Spent by each query")->required();
-  query->add_option("--delta", options->delta,
+  AddTargetOptions(query, &slots.targets);
+  query->add_option("-k", slots.query.k, "Matches wanted")->capture_default_str();
+  query->add_option("--epsilon", slots.query.cost.epsilon, "Spent by each query")->required();
+  query->add_option("--delta", slots.delta,
                     "Spent by each query, where the mechanism has one: the Gaussian ones");
   query
-      ->add_option("--mechanism", options->mechanism,
+      ->add_option("--mechanism", slots.mechanism,
                    MechanismNames() +
                        "; published-... is no proven guarantee. Anchored: gaussian, laplace, "
                        "bounded-gaussian, lap-output or gauss-output")
       ->capture_default_str();
-  query->add_option("--radius", options->radius,
+  query->add_option("--radius", slots.radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
                     "among all within this distance, not the class. The answer says how many "
                     "pairs of anchors are as near to each other");
   query
-      ->add_option("--private-iterations", options->query.cost.private_iterations,
+      ->add_option("--private-iterations", slots.query.cost.private_iterations,
                    "Joint: iterations that see the target, with noise after each")
       ->capture_default_str();
   query
-      ->add_option("--post-process", options->post_process,
+      ->add_option("--post-process", slots.post_process,
                    "Joint: where the iterations after the noise run, client or server")
       ->capture_default_str();
-  query->add_flag("--payloads", options->query.with_payloads,
+  query->add_flag("--payloads", slots.query.with_payloads,
                   "Fetch payloads, for every slot or item");
   AddCellsOptions(query, &options->cells);
-  query->add_option("--filter", options->filter, absl::StrCat(kFilterHelp, kFilterForm));
-  query->add_option("--dummies", options->dummies_file,
+  query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
+  query->add_option("--dummies", slots.dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");
-  query->add_option("--dummy-labels", options->dummy_labels_file, "Their labels");
+  query->add_option("--dummy-labels", slots.dummy_labels_file, "Their labels");
   query->add_option(
-      "--compare-images", options->compare_images,
+      "--compare-images", slots.compare_images,
       "The gallery's pictures on this machine, to show what a search without privacy finds");
-  query->add_option("--report", options->report_file,
-                    "Write an HTML report with pictures and plots");
+  query->add_option("--report", slots.report_file, "Write an HTML report with pictures and plots");
   query->callback([&context, options, query] {
     options->foreign =
         GivenOf(*query, options->scheme == Scheme::kCells ? absl::MakeConstSpan(kSlotFlags)

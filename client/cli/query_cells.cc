@@ -80,8 +80,9 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
 absl::Status Send(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
   const v1::RetrieveCellsRequest& request = outcome->prepared.request;
-  PM_RETURN_IF_ERROR(SaveLastRelease(context.state_folder,
-                                     {.request = {}, .collection = collection, .cells = request}));
+  PM_RETURN_IF_ERROR(SaveLastRelease(
+      context.state_folder,
+      {.scheme = Scheme::kCells, .collection = collection, .request = {}, .cells = request}));
   outcome->kept = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
@@ -197,13 +198,15 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
       targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
       [&](CellsOutcome* outcome) { return Send(context, transport, collection, outcome); });
+  std::vector<v1::RetrieveCellsResponse> answers;
   for (CellsOutcome& outcome : outcomes) {
     Finish(client, &outcome);
     if (!outcome.status.ok()) continue;
     Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, client.parameters()); });
-    const absl::Status kept = KeepItems(context.state_folder, collection, outcome.response);
-    if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
+    answers.insert(answers.end(), outcome.response.begin(), outcome.response.end());
   }
+  const absl::Status kept = KeepItems(context.state_folder, collection, answers);
+  if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"
                                                 : "privatemail resend --image FILE");

@@ -49,7 +49,7 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
   PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, asked, response));
   Answer(context,
          {{"collection", last.request.collection()},
-          {"scheme", last.anchored ? "anchored" : "joint"},
+          {"scheme", NameOf(last.scheme)},
           {"label", label},
           {"class", parameters.ClassName(slot)},
           {"matches", ToJson(result.matches)},
@@ -71,7 +71,7 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
 // The same for cells. What is ranked by is given again: nothing that was kept names it.
 absl::Status ResendCells(const Context& context, const LastRelease& last,
                          const ResendOptions& options) {
-  const v1::RetrieveCellsRequest& request = *last.cells;
+  const v1::RetrieveCellsRequest& request = last.cells;
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   const int64_t k = options.k.value_or(kUsualMatches);
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
@@ -103,7 +103,7 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
 
 absl::Status Resend(const Context& context, const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
-  if (last.cells) {
+  if (last.scheme == Scheme::kCells) {
     if (options.label.empty()) return ResendCells(context, last, options);
     return absl::InvalidArgumentError(
         "--label is of no use: the last release asked for cells; give its target, with --vectors "
@@ -115,7 +115,7 @@ absl::Status Resend(const Context& context, const ResendOptions& options) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--vectors, --row and --image are of no use: the last release was of the ",
-                   last.anchored ? "anchored" : "joint", " scheme; give --label"));
+                   NameOf(last.scheme), " scheme; give --label"));
 }
 
 }  // namespace

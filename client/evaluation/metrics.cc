@@ -58,6 +58,16 @@ Band BootstrapBand(const std::vector<double>& values, uint64_t seed) {
           .high = means[kSamples - 1 - kSamples / 40]};
 }
 
+// As it would be had one target come out otherwise: where no two scores differ there is no width.
+Band BandOfEqualScores(std::vector<std::vector<double>> values_by_split, double score,
+                       uint64_t seed) {
+  values_by_split.front().front() = 1 - score;
+  Band band = BandOfScores(values_by_split, seed);
+  band.mean = score;
+  (score == 0 ? band.low : band.high) = score;
+  return band;
+}
+
 }  // namespace
 
 Scores ScoreOf(const std::vector<int64_t>& found, const std::vector<int32_t>& labels,
@@ -101,20 +111,6 @@ std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix&
   }
   return rows;
 }
-
-namespace {
-
-// As it would be had one target come out otherwise: where no two scores differ there is no width.
-Band BandOfEqualScores(std::vector<std::vector<double>> values_by_split, double score,
-                       uint64_t seed) {
-  values_by_split.front().front() = 1 - score;
-  Band band = BandOfScores(values_by_split, seed);
-  band.mean = score;
-  (score == 0 ? band.low : band.high) = score;
-  return band;
-}
-
-}  // namespace
 
 Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed) {
   std::vector<double> means;

@@ -20,6 +20,9 @@ using iteration_bounds::OperatorNorm;
 // More than rounding takes from rows of length 1 and from what is summed over them.
 constexpr double kSlack = 1e-12;
 
+// Of a row: what is squared must be finite, for two of them apart as well.
+constexpr double kLongestRow = 1e150;
+
 absl::Status CheckInputs(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
   PM_RETURN_IF_ERROR(CheckBetween("kernel denominator", in.kernel_denominator, 0, 1e12));
@@ -88,14 +91,23 @@ KnownSums SumsOf(const AnchoredInputs& in, double m) {
   return sums;
 }
 
-// Of one slot's row.
-double RoundingOf(const AnchoredInputs& in, double m, double pull) {
+// Of one slot's row, whatever is in it.
+absl::StatusOr<double> LengthOf(const AnchoredInputs& in, double m, double pull) {
+  const auto count = static_cast<double>(in.anchors.rows());
+  const double length = in.coordinates.rowwise().norm().maxCoeff() + pull / (count * m);
+  if (length <= kLongestRow) return length;
+  return absl::FailedPreconditionError(
+      absl::StrCat("a slot's row may have the length ", length, ", expected at most ", kLongestRow,
+                   ": alpha is extreme, or kernel_bandwidth too small"));
+}
+
+// Of a row of that length.
+double RoundingOf(const AnchoredInputs& in, double length) {
   const auto count = static_cast<double>(in.anchors.rows());
   const auto dim = static_cast<double>(in.anchors.cols());
   const double of_affinity = 9 * (dim + 6) / in.kernel_denominator + 8;
   const double of_terms = std::expm1((of_affinity + count + 1) * kUnitRoundoff);
-  const double size = in.coordinates.rowwise().norm().maxCoeff() + pull / (count * m);
-  return (of_terms / (1 - of_terms) + 3 * kUnitRoundoff) * size;
+  return (of_terms / (1 - of_terms) + 3 * kUnitRoundoff) * length;
 }
 
 }  // namespace
@@ -119,7 +131,8 @@ absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
     PM_ASSIGN_OR_RETURN(
         bounds.range[a],
         FiniteBound(std::min(2 * bounds.speed[a], .5 * (pull * uneven_degree + sums.averages))));
-    PM_ASSIGN_OR_RETURN(bounds.rounding[a], FiniteBound(RoundingOf(in, m, pull)));
+    PM_ASSIGN_OR_RETURN(const double length, LengthOf(in, m, pull));
+    PM_ASSIGN_OR_RETURN(bounds.rounding[a], FiniteBound(RoundingOf(in, length)));
   }
   return bounds;
 }

@@ -57,14 +57,16 @@ struct AnchoredBounds {
 // rows, each by at most its range: root(range_a^2 + range_b^2) in L2.
 //
 // *Rounding.* By the proof of iteration_rounding.h with the P terms of these sums for the n of
-// those: (t / (1-t) + 3u) (max |q_j| + g_a / (P m)). l, q and the anchors' rows are public values,
-// the same for both neighbours, and count as they are computed.
+// those: (t / (1-t) + 3u) (max |q_j| + g_a / (P m)). l and q are public values, the same for both
+// neighbours, and count as they are computed; p_j are the anchors scaled to length 1 exactly.
 //
 // How tight: the tests climb over x, x', anchors and coordinates, and record how near they come.
 //
 // |X| is taken from above as the root of |X'X|'s Frobenius norm. INVALID_ARGUMENT: shapes that do
-// not fit, no anchor, a row of the anchors that has not length 1 to 1e-12, a denominator or a value
-// out of range or not finite. FAILED_PRECONDITION: m below 1e-150, or a bound that is not finite.
+// not fit, no anchor, a row of the anchors that has not the length that UnitRows gives it, c
+// outside (0, 1e12], max |q_ji| outside [1e-100, 1e100], max |l_ai| above 1e100 or not finite.
+// FAILED_PRECONDITION: m below 1e-150, a bound that is not finite, or rows so long that the square
+// of their length could overflow: max |q_j| + g_a / (P m) above 1e150.
 // O(P d min(P, d)) time.
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& inputs);
 

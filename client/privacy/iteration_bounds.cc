@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/privacy/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -49,11 +51,12 @@ double AffinitySpan(double kernel_denominator) { return -std::expm1(-4 / kernel_
 double AffinitySpan(const IterationInputs& in) { return AffinitySpan(in.kernel_denominator); }
 
 absl::Status CheckAnchorLengths(const Matrix& anchors) {
+  const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;
   for (Eigen::Index i = 0; i < anchors.rows(); ++i) {
     const double length = anchors.row(i).norm();
-    if (!(std::abs(length - 1) <= 1e-12)) {
+    if (!(std::abs(length - 1) <= rounding)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("anchors row ", i, " must have length 1, but has ", length));
+          absl::StrFormat("anchors row %d must have length 1, but has %.17g", i, length));
     }
   }
   return absl::OkStatus();

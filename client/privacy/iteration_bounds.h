@@ -23,7 +23,9 @@ absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 double AffinitySpan(double kernel_denominator);
 double AffinitySpan(const IterationInputs& in);
 
-// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than 1e-12.
+// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than UnitRows leaves,
+// (d
+// + 8) u: iteration_rounding.h counts on no more.
 absl::Status CheckAnchorLengths(const Matrix& anchors);
 
 // |A|_op of a matrix with at least one entry.

@@ -32,7 +32,8 @@ struct AnchoredRelease {
   // public coordinates.
   FloatMatrix rows;
   // C x embedding_dim: what the noise fell on, with it. `rows` are computed from this and public
-  // values alone. In units in which no replaced target moves the row of its slot by more than 1.
+  // values alone. In units in which no neighbour of the target (within the radius, where there is
+  // one) moves the row of its slot by more than 1.
   FloatMatrix noisy_slots;
   Guarantee guarantee;
   double sensitivity = 0;   // how far neighbours can move all rows, before noise: L1 or L2

@@ -25,9 +25,6 @@ using Protects = MechanismTraits::Protects;
 
 constexpr double kDiameter = 2;  // of the sphere that features lie on
 
-// A ball that is smaller than this share of what its slot's row can reach tells nothing more.
-constexpr double kSmallestBall = 1e-3;
-
 absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
   const EmbeddingSettings& settings = joint.parameters.settings;
   std::vector<int32_t> labels;
@@ -89,8 +86,8 @@ void AddBalls(AnchoredSetting* setting) {
         setting->anchor_rows.row(static_cast<Eigen::Index>(j)) - setting->centres.row(a);
     setting->radii[a] = std::max(setting->radii[a], from_centre.norm());
   }
-  const Vector& range = setting->bounds.range;
-  setting->radii = setting->radii.cwiseMax(kSmallestBall * range).cwiseMin(range);
+  const AnchoredBounds& bounds = setting->bounds;
+  setting->radii = setting->radii.cwiseMin(bounds.range).cwiseMax(bounds.rounding);
 }
 
 // Of a row that is drawn into its ball and scaled, in units of the row. The row itself: what
@@ -121,10 +118,21 @@ RowVector IntoBall(const AnchoredSetting& setting, Eigen::Index slot, const RowV
   return length > radius ? RowVector(from_centre * (radius / length)) : from_centre;
 }
 
-// The logarithm of how likely noise of this law is, up to a term that is the same for all.
-double LogLikelihood(const RowVector& noise, Law law, double stddev) {
-  if (law == Law::kLaplace) return -noise.cwiseAbs().sum() * M_SQRT2 / stddev;
-  return -noise.squaredNorm() / (2 * stddev * stddev);
+// The logarithm of how likely `row` leads to `noisy`, up to a term that is the same for all rows.
+double LogLikelihood(const RowVector& row, const RowVector& noisy, Law law,
+                     const AnchoredNoise& noise) {
+  const double stddev = noise.mechanism->noise_stddev();
+  if (law == Law::kLaplace) return -(noisy - row).cwiseAbs().sum() * M_SQRT2 / stddev;
+  double logarithm = -(noisy - row).squaredNorm() / (2 * stddev * stddev);
+  if (law == Law::kBoundedGaussian) {
+    // How much of the law around a value lies in the box.
+    const double unit = M_SQRT2 * stddev;
+    for (const double value : row) {
+      logarithm -= std::log(std::erf((noise.largest - value) / unit) +
+                            std::erf((noise.largest + value) / unit));
+    }
+  }
+  return logarithm;
 }
 
 Guarantee GuaranteeOf(const PrivacyCost& cost, const MechanismTraits& traits,
@@ -178,16 +186,16 @@ absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
   noise.sensitivity = RoundUp(rows * of_one_row);
 
   MechanismParameters made{.kind = cost.mechanism, .epsilon = cost.epsilon, .delta = cost.delta};
-  const double largest = RoundUp((setting.radii.array() / noise.scale.array()).maxCoeff());
+  noise.largest = RoundUp((setting.radii.array() / noise.scale.array()).maxCoeff());
   if (hides_class) {
     made.sensitivity = noise.sensitivity;
-    if (traits.law == Law::kBoundedGaussian) made.box = {{-largest}, {largest}};
+    if (traits.law == Law::kBoundedGaussian) made.box = {{-noise.largest}, {noise.largest}};
   } else {
     made.ball = {.radius = cost.radius, .p = 2};
     made.lipschitz = RoundUp(noise.sensitivity / cost.radius);
   }
   PM_ASSIGN_OR_RETURN(noise.mechanism, MakeMechanism(made, {.values = setting.centres.size(),
-                                                            .largest_value = largest}));
+                                                            .largest_value = noise.largest}));
   noise.guarantee = GuaranteeOf(cost, traits, noise.mechanism->guarantee());
   return noise;
 }
@@ -217,13 +225,12 @@ FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNo
                                 const FloatMatrix& noisy_slots) {
   const int64_t slots = setting.joint.slots();
   const std::vector<int64_t>& slot_of_anchor = setting.joint.slot_of_anchor;
-  const double stddev = noise.mechanism->noise_stddev();
   Vector likelihood(setting.coordinates.rows());  // its logarithm
   Vector best = Vector::Constant(slots, -std::numeric_limits<double>::infinity());
   for (Eigen::Index j = 0; j < likelihood.size(); ++j) {
     const int64_t a = slot_of_anchor[static_cast<size_t>(j)];
     const RowVector row = IntoBall(setting, a, setting.anchor_rows.row(j)) / noise.scale[a];
-    likelihood[j] = LogLikelihood(noisy_slots.row(a).cast<double>() - row, law, stddev);
+    likelihood[j] = LogLikelihood(row, noisy_slots.row(a).cast<double>(), law, noise);
     best[a] = std::max(best[a], likelihood[j]);
   }
   Matrix sums = Matrix::Zero(slots, setting.coordinates.cols());

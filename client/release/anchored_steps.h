@@ -29,7 +29,8 @@ struct AnchoredSetting {
   // itself left out, and the sums over the others P / (P - 1) times as large.
   Matrix anchor_rows = {};
   // Rows of slots are drawn into a ball each, before noise: where the rows of the class's anchors
-  // lie. What lies beyond is told as the ball's nearest point.
+  // lie, or the rounding of a row where they all lie on one point. What lies beyond is told as the
+  // ball's nearest point.
   Matrix centres = {};  // C x k: mean of the class's anchor_rows
   Vector radii = {};    // C
 };
@@ -45,6 +46,7 @@ struct AnchoredNoise {
   // So all slots share one law, and none pays for another's reach.
   Vector scale;
   double sensitivity = 0;  // of all rows together, in these units
+  double largest = 0;      // value there can be in a row, in these units: a box ends there
   std::unique_ptr<const Mechanism> mechanism;
   Guarantee guarantee;
 };
@@ -66,7 +68,8 @@ Matrix ScaledSlotRows(const AnchoredSetting& setting, const AnchoredNoise& noise
 
 // What is sent, out of noisy rows (C x k, scaled) and public values alone: for every slot the mean
 // of its class's anchors' coordinates, each weighted by how likely it would have had this row,
-// prior weights alike: the best guess under squared error. Then Z_P. (C + P) x k.
+// prior weights alike: the best guess under squared error of a target that is any of them. Then
+// Z_P. (C + P) x k.
 FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise,
                                 MechanismTraits::Law law, const FloatMatrix& noisy_slots);
 

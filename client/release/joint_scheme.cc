@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/release/joint_steps.h"
 #include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
@@ -26,7 +27,8 @@ absl::Status CheckLabels(absl::string_view field, const PublicParameters& parame
 }
 
 // labels: each of a slot.
-absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(const PublicParameters& parameters,
+absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view field,
+                                                             const PublicParameters& parameters,
                                                              const std::vector<int32_t>& labels) {
   std::vector<std::vector<int64_t>> rows(parameters.slot_labels.size());
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -35,7 +37,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(const PublicParamet
   for (size_t slot = 0; slot < rows.size(); ++slot) {
     if (rows[slot].empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("dummies must hold at least one vector of every class, but hold none of ",
+          absl::StrCat(field, " must hold at least one vector of every class, but hold none of ",
                        parameters.ClassName(static_cast<int64_t>(slot))));
     }
   }
@@ -61,6 +63,8 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  PM_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> of_slot,
+                      RowsBySlot("anchors", parameters, anchors.labels));
   std::optional<Matrix> pool;
   if (dummies.has_value()) {
     PM_RETURN_IF_ERROR(CheckColumns("dummies", parameters.feature_dim, dummies->features.cols()));
@@ -71,10 +75,8 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
     }
     PM_RETURN_IF_ERROR(CheckLabels("dummies", parameters, dummies->labels));
     PM_ASSIGN_OR_RETURN(pool, UnitRows("dummies", dummies->features));
+    PM_ASSIGN_OR_RETURN(of_slot, RowsBySlot("dummies", parameters, dummies->labels));
   }
-  PM_ASSIGN_OR_RETURN(
-      std::vector<std::vector<int64_t>> of_slot,
-      RowsBySlot(parameters, dummies.has_value() ? dummies->labels : anchors.labels));
   std::vector<int64_t> slot_of_anchor;
   for (const int32_t label : anchors.labels) slot_of_anchor.push_back(*parameters.SlotOf(label));
   std::vector<int32_t> labels = parameters.slot_labels;

@@ -12,26 +12,16 @@
 #include <filesystem>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/pem.h"
+#include "common/rpc/pem.h"
 #include "server/daemon/self_signed.h"
 #include "server/daemon/trial_handshake.h"
 
 namespace privatemail {
 namespace {
-
-absl::StatusOr<std::string> Fingerprint(X509* certificate) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (X509_digest(certificate, EVP_sha256(), digest, &size) != 1) {
-    return absl::InternalError(OpenSslReason("compute a certificate's fingerprint"));
-  }
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
-}
 
 absl::StatusOr<absl::Time> TimeOf(absl::string_view what, const ASN1_TIME* time) {
   std::tm broken_down = {};
@@ -170,7 +160,7 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
   }
   PM_RETURN_IF_ERROR(CheckBegun(certificate, validity.not_before, absl::Now()));
   PM_ASSIGN_OR_RETURN(identity.key_pem, ToPem(private_key.get()));
-  PM_ASSIGN_OR_RETURN(identity.fingerprint, Fingerprint(chain.front().get()));
+  PM_ASSIGN_OR_RETURN(identity.fingerprint, FingerprintOf(*chain.front()));
   identity.not_after = validity.not_after;
   return identity;
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/pem.h"
+#include "common/rpc/pem.h"
 
 namespace privatemail {
 namespace {

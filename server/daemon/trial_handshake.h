@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/daemon/pem.h"
+#include "common/rpc/pem.h"
 
 namespace privatemail {
 

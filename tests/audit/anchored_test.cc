@@ -2,6 +2,7 @@
 // below 1e-6 a subject.
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "client/audit/anchored_attack.h"
 #include "client/privacy/make_mechanism.h"
 #include "tests/testing/matchers.h"
@@ -16,17 +17,21 @@ const PrivacyCost kGaussian{.epsilon = kEpsilon, .delta = kDelta};
 
 TEST(AuditedAnchored, CostsWhatItClaimsAndHardlyLessByEveryMechanism) {
   const std::vector<PrivacyCost> costs = AuditedAnchoredCosts(kEpsilon, kDelta);
-  EXPECT_EQ(costs.size(), 5u);
+  EXPECT_EQ(costs.size(), 7u);
   for (const PrivacyCost& cost : costs) {
-    SCOPED_TRACE(TraitsOf(cost.mechanism).name);
+    SCOPED_TRACE(absl::StrCat(TraitsOf(cost.mechanism).name, " ", cost.radius));
     ASSERT_OK_AND_ASSIGN(const Subject subject, AttackAnchoredRelease(cost));
     EXPECT_TRUE(subject.claim.proven);
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
-    RecordProperty(TraitsOf(cost.mechanism).name, std::to_string(result.epsilon_lower));
+    RecordProperty(absl::StrCat(TraitsOf(cost.mechanism).name, "_", cost.radius),
+                   std::to_string(result.epsilon_lower));
     EXPECT_LE(result.epsilon_lower, kEpsilon) << result.attacked;
-    // A box leaves less to be found than it allows, as bounded_gaussian_calibration.h says.
-    EXPECT_GE(result.epsilon_lower,
-              (cost.mechanism == MechanismKind::kBoundedGaussian ? .3 : .8) * kEpsilon)
+    // A box leaves less to be found than it allows, as bounded_gaussian_calibration.h says, and a
+    // small radius a pair that moves by .81 of the sensitivity.
+    EXPECT_GE(result.epsilon_lower, (cost.mechanism == MechanismKind::kBoundedGaussian ? .3
+                                     : cost.radius == .1                               ? .65
+                                                                                       : .8) *
+                                        kEpsilon)
         << result.attacked;
   }
   EXPECT_THAT(AttackAnchoredRelease({.epsilon = -1, .delta = kDelta}),
@@ -68,6 +73,26 @@ TEST(AuditedAnchored, NoiseInTheTargetsSlotOnlyIsCaught) {
                    if (c != target.slot) rows->row(c) = exact.row(c).cast<float>();
                  }
                  return rows;
+               });
+}
+
+// Within a small radius `speed` alone says how far a row moves: noise as if it were half as fast.
+TEST(AuditedAnchored, HalfTheSpeedIsCaught) {
+  const PrivacyCost within{
+      .epsilon = kEpsilon, .delta = kDelta, .mechanism = MechanismKind::kGaussOutput, .radius = .1};
+  ExpectCaught(within,
+               [=](const AnchoredSetting& setting, const AnchoredNoise& noise,
+                   const std::vector<int64_t>& dummies, const PlacedTarget& target,
+                   BitSource& bits) -> absl::StatusOr<FloatMatrix> {
+                 const Matrix rows = ScaledSlotRows(setting, noise, dummies, target);
+                 const auto mechanism =
+                     *MakeMechanism({.kind = within.mechanism,
+                                     .epsilon = kEpsilon,
+                                     .delta = kDelta,
+                                     .ball = {.radius = within.radius, .p = 2},
+                                     .lipschitz = noise.sensitivity / within.radius / 2},
+                                    {.values = rows.size(), .largest_value = noise.largest});
+                 return mechanism->Release(rows, bits);
                });
 }
 

@@ -71,14 +71,7 @@ class Memory final : public v1::RetrievalService::WithRawCallbackMethod_Retrieve
 };
 
 void Fill(const Transport& admin, int items) {
-  const Labelled anchors = SeparatedClasses(kAnchors, 1, kFeaturesOfRows);
-  v1::CreateCollectionRequest create = NewThings();
-  create.mutable_anchors()->set_rows(kAnchors);
-  create.mutable_anchors()->set_cols(kFeaturesOfRows);
-  create.mutable_anchors()->mutable_values()->Assign(
-      anchors.vectors.data(), anchors.vectors.data() + anchors.vectors.size());
-  create.mutable_anchor_labels()->Clear();
-  for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % kClassesOfRows);
+  v1::CreateCollectionRequest create = NewThingsOf(kAnchors, kFeaturesOfRows, kClassesOfRows);
   create.add_cells(kCells);
   create.set_cell_code(v1::CELL_CODE_FLOAT16);
   if (!admin.CreateCollection(create).ok()) std::abort();

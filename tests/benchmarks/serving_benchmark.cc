@@ -52,14 +52,7 @@ class Echo final : public v1::RetrievalService::CallbackService {
 };
 
 void Fill(const Transport& admin, int items) {
-  const Labelled anchors = SeparatedClasses(kAnchors, 1, kFeaturesOfRows);
-  v1::CreateCollectionRequest create = NewThings();
-  create.mutable_anchors()->set_rows(kAnchors);
-  create.mutable_anchors()->set_cols(kFeaturesOfRows);
-  create.mutable_anchors()->mutable_values()->Assign(
-      anchors.vectors.data(), anchors.vectors.data() + anchors.vectors.size());
-  create.mutable_anchor_labels()->Clear();
-  for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % kSlots);
+  v1::CreateCollectionRequest create = NewThingsOf(kAnchors, kFeaturesOfRows, kSlots);
   if (!admin.CreateCollection(create).ok()) std::abort();
   Upload(admin, "things", SeparatedClasses(items, 2, kFeaturesOfRows).vectors, kSlots);
   Build(admin, "things");

@@ -14,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/protocol/codec.h"
+#include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -186,6 +188,14 @@ std::string AdminKey(const TemporaryFolder& folder) {
   std::string key = Text(folder / "data/admin.key");
   key.erase(key.find_last_not_of('\n') + 1);
   return key;
+}
+
+v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes) {
+  v1::CreateCollectionRequest create = NewThings();
+  ToProto(SeparatedClasses(anchors, 1, features).vectors, create.mutable_anchors());
+  create.mutable_anchor_labels()->Clear();
+  for (int i = 0; i < anchors; ++i) create.add_anchor_labels(i % classes);
+  return create;
 }
 
 void Upload(const Transport& admin, const std::string& collection, const FloatMatrix& rows,

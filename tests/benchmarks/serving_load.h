@@ -88,6 +88,9 @@ ConnectionOptions AdminOf(const Daemon& daemon, const TemporaryFolder& folder,
 
 std::string AdminKey(const TemporaryFolder& folder);
 
+// The collection "things" around so many anchors of classes that come in turn.
+v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes);
+
 // Uploads rows of classes that come in turn under the ids item-10000000, ...
 void Upload(const Transport& admin, const std::string& collection, const FloatMatrix& rows,
             int classes);

@@ -152,8 +152,9 @@ TEST_F(MutualTls, RefusesAKeyThatIsNoneOrOfAnotherCertificate) {
   }
   ExpectRefused({"--cert", certificate_, "--cert-key", other}, "INVALID_ARGUMENT",
                 {"--cert-key", "other.key", "is not the key of --cert", certificate_});
-  ExpectRefused({"--cert", certificate_, "--cert-key", no_key}, "INVALID_ARGUMENT",
-                {"--cert-key", "no.key", "a private key that takes no passphrase"});
+  ExpectRefused(
+      {"--cert", certificate_, "--cert-key", no_key}, "INVALID_ARGUMENT",
+      {"--cert-key", "no.key", "holds no private key in PEM format without a passphrase"});
 }
 
 TEST_F(Tls, RefusesFlagsThatSayNothingOrContradictEachOther) {

@@ -7,6 +7,7 @@
 
 #include "client/privacy/ledger.h"
 #include "common/base/matrix.h"
+#include "common/protocol/public_parameters.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -19,6 +20,16 @@ inline FloatMatrix NormalRows(int n, int dim, unsigned seed) {
   std::mt19937 bits(seed);
   std::normal_distribution<float> normal;
   return FloatMatrix::NullaryExpr(n, dim, [&] { return normal(bits); });
+}
+
+// Labels 0, 10, .. in turn; a class leans towards an axis of its own. classes <= dim.
+inline Anchors LeaningAnchors(int classes, int anchors, int dim) {
+  Anchors leaning{NormalRows(anchors, dim, 1), {}};
+  for (int i = 0; i < anchors; ++i) {
+    leaning.labels.push_back(10 * (i % classes));
+    leaning.features(i, i % classes) += 3;
+  }
+  return leaning;
 }
 
 // Of the collection kUuid, with a grant of epsilon 100 and delta .1.

@@ -46,6 +46,7 @@ Count CountRight(const std::vector<JobResult>& results, size_t first, size_t job
 struct Findings {
   std::vector<Count> at;  // each epsilon
   Count without_noise;
+  double guess = 0;  // right in this share of the cases without a look
 };
 
 // The share of its largest class among the targets of a split: equal shares, unless a class ran out
@@ -77,9 +78,8 @@ absl::StatusOr<double> LargestShareIn(const Study& study) {
   return largest;
 }
 
-double Allowed(const LeakageAttack& attack, double epsilon, double delta) {
-  return baselines::LabelHidingCeilingOverTargets({epsilon, delta}, attack.choices, attack.guess)
-      .value();
+double Allowed(const LeakageAttack& attack, double guess, double epsilon, double delta) {
+  return baselines::LabelHidingCeilingOverTargets({epsilon, delta}, attack.choices, guess).value();
 }
 
 FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
@@ -106,13 +106,15 @@ std::string BesideGuess(const Band& band, double guess) {
                           : std::string(", not shown to be better than a guess");
 }
 
-std::string InWords(const LeakageAttack& attack, double epsilon, const Count& count, double delta) {
+std::string InWords(const LeakageAttack& attack, double epsilon, const Count& count, double guess,
+                    double delta) {
   const Band band = count.With(kDrawn);
   return absl::StrCat("At epsilon ", Short(epsilon), " it is right in ", WithBand(band),
-                      " of the cases", BesideGuess(band, attack.guess), "; ",
-                      attack.bounded ? absl::StrCat("the guarantee allows ",
-                                                    Short(Allowed(attack, epsilon, delta)), ".")
-                                     : std::string("no guarantee bounds it."));
+                      " of the cases", BesideGuess(band, guess), "; ",
+                      attack.bounded
+                          ? absl::StrCat("the guarantee allows ",
+                                         Short(Allowed(attack, guess, epsilon, delta)), ".")
+                          : std::string("no guarantee bounds it."));
 }
 
 // looks: at a count beside what the guarantee allows, in the whole report. Each has its share of
@@ -123,7 +125,7 @@ std::string Verdict(const LeakageAttack& attack, const Findings& found, const St
   std::vector<std::string> broken;
   for (size_t e = 0; e < study.epsilons.size(); ++e) {
     const double epsilon = study.epsilons[e];
-    const double allowed = Allowed(attack, epsilon, study.delta);
+    const double allowed = Allowed(attack, found.guess, epsilon, study.delta);
     if (found.at[e].With(certainty).low > allowed) broken.push_back(Short(epsilon));
   }
   const std::string risk = absl::StrCat("at a risk of error of ", Short(kRisk), " over all ", looks,
@@ -138,14 +140,14 @@ std::string Verdict(const LeakageAttack& attack, const Findings& found, const St
 std::vector<std::string> Words(const LeakageAttack& attack, const Findings& found,
                                const Study& study, size_t looks) {
   std::vector<std::string> words = {attack.given,
-                                    absl::StrCat("A guess is right in ", Short(attack.guess), ".")};
+                                    absl::StrCat("A guess is right in ", Short(found.guess), ".")};
   for (const size_t e : ToldEpsilons(study)) {
-    words.push_back(InWords(attack, study.epsilons[e], found.at[e], study.delta));
+    words.push_back(InWords(attack, study.epsilons[e], found.at[e], found.guess, study.delta));
   }
   const Band without_noise = found.without_noise.With(kDrawn);
   words.push_back(absl::StrCat("On releases without noise it is right in ", WithBand(without_noise),
-                               " of the cases", BesideGuess(without_noise, attack.guess),
-                               without_noise.low > attack.guess
+                               " of the cases", BesideGuess(without_noise, found.guess),
+                               without_noise.low > found.guess
                                    ? "."
                                    : ": such an attack says little about what the noise hides."));
   if (attack.bounded) words.push_back(Verdict(attack, found, study, looks));
@@ -188,7 +190,8 @@ Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& stu
   for (size_t e = 0; e < study.epsilons.size(); ++e) {
     const double epsilon = study.epsilons[e];
     right.points.push_back(PointOf(epsilon, found.at[e].With(kDrawn)));
-    allowed.points.push_back({.x = epsilon, .y = Allowed(attack, epsilon, study.delta)});
+    allowed.points.push_back(
+        {.x = epsilon, .y = Allowed(attack, found.guess, epsilon, study.delta)});
   }
   Figure figure{.id = absl::StrCat("attack-", attack.id),
                 .title = attack.title,
@@ -198,7 +201,7 @@ Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& stu
                 .words = Words(attack, found, study, looks)};
   figure.panels[0].series = {
       right, Level("without noise", study.epsilons, found.without_noise.With(kDrawn).mean),
-      Level("a guess", study.epsilons, attack.guess)};
+      Level("a guess", study.epsilons, found.guess)};
   if (attack.bounded) figure.panels[0].series.push_back(allowed);
   return figure;
 }
@@ -237,14 +240,10 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
     for (Job& job : JobsOf(stage, attack)) experiment.jobs.push_back(std::move(job));
   }
   experiment.draw =
-      [stage, given = attacks](
-          const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
-    std::vector<LeakageAttack> attacks = given;
+      [stage,
+       attacks](const std::vector<JobResult>& results) -> absl::StatusOr<std::vector<Figure>> {
     const Study& study = stage->study();
     PM_ASSIGN_OR_RETURN(const double largest, LargestShareIn(study));
-    for (LeakageAttack& attack : attacks) {
-      attack.guess = attack.names_class ? largest : 1 / static_cast<double>(attack.choices);
-    }
     const size_t each = results.size() / attacks.size();
     const auto bounded = static_cast<size_t>(
         std::count_if(attacks.begin(), attacks.end(),
@@ -256,8 +255,9 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
         figures.push_back(*std::move(refused));
         continue;
       }
-      figures.push_back(Draw(attacks[i], FindingsIn(results, i * each, study), study,
-                             bounded * study.epsilons.size()));
+      Findings found = FindingsIn(results, i * each, study);
+      found.guess = attacks[i].names_class ? largest : 1 / static_cast<double>(attacks[i].choices);
+      figures.push_back(Draw(attacks[i], found, study, bounded * study.epsilons.size()));
     }
     return figures;
   };

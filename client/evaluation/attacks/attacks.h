@@ -27,7 +27,6 @@ struct LeakageAttack {
       const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part)>
       attack;
   bool names_class = false;  // among the classes, which need not be equally frequent
-  double guess = 0;  // right in this share of the cases without a look; set where it is drawn
 };
 
 // Knows every candidate dummy and the start, which stays with the searcher. For every slot it takes

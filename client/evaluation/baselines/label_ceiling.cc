@@ -29,9 +29,9 @@ absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t c
                                                      double largest) {
   PM_RETURN_IF_ERROR(Check(cost, classes));
   const auto all = static_cast<double>(classes);
-  if (!(largest >= (1 - 1e-12) / all) || !(largest < 1)) {
+  if (!(largest >= (1 - 1e-12) / all) || !(largest <= 1)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "largest must be at least 1 / classes = ", 1 / all, " and below 1, but is ", largest));
+        "largest must be at least 1 / classes = ", 1 / all, " and at most 1, but is ", largest));
   }
   const double other = std::exp(-cost.epsilon);
   return std::min(1.0,

@@ -46,7 +46,7 @@ absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int
 // largest) / largest, and the 1 - p_c add up to C - 1, 1 - A >= e^-epsilon (A (1 - largest) /
 // largest - (C - 1) delta). Solve for A.
 //
-// INVALID_ARGUMENT as above, and for a share outside [1 / C, 1).
+// INVALID_ARGUMENT as above, and for a share outside [1 / C, 1].
 absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t classes,
                                                      double largest);
 

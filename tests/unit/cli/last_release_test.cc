@@ -48,14 +48,14 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   const TemporaryFolder folder;
   LastRelease saved = ReleaseOf(0);
   saved.request.Clear();
-  saved.cells.emplace().set_collection("of cells");
-  saved.cells->add_cells(7);
+  saved.scheme = Scheme::kCells;
+  saved.cells.set_collection("of cells");
+  saved.cells.add_cells(7);
   ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
   EXPECT_EQ(BytesOf(last), BytesOf(saved));
-  ASSERT_TRUE(last.cells.has_value());
-  EXPECT_FALSE(last.anchored);
-  EXPECT_EQ(last.cells->SerializeAsString(), saved.cells->SerializeAsString());
+  EXPECT_EQ(last.scheme, Scheme::kCells);
+  EXPECT_EQ(last.cells.SerializeAsString(), saved.cells.SerializeAsString());
   const auto size = std::filesystem::file_size(folder / "last_release.pb");
   std::filesystem::resize_file(folder / "last_release.pb", size - 1);
   EXPECT_THAT(LoadLastRelease(folder.path()),
@@ -63,18 +63,17 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   // The next one is of the joint scheme again.
   ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
-  EXPECT_FALSE(joint.cells.has_value());
+  EXPECT_EQ(joint.scheme, Scheme::kJoint);
 }
 
-TEST(LastRelease, KnowsTheAnchoredSchemeFromTheOthers) {
+TEST(LastRelease, KnowsItsScheme) {
   const TemporaryFolder folder;
-  for (const bool anchored : {true, false}) {
+  for (const auto& [name, scheme] : kSchemeNames) {
     LastRelease saved = ReleaseOf(1);
-    saved.anchored = anchored;
+    saved.scheme = scheme;
     ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
     ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
-    EXPECT_EQ(last.anchored, anchored);
-    EXPECT_FALSE(last.cells.has_value());
+    EXPECT_EQ(last.scheme, scheme) << name;
     EXPECT_EQ(BytesOf(last), BytesOf(saved));
   }
 }

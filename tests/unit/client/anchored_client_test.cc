@@ -1,6 +1,7 @@
 #include "client/anchored_client.h"
 
 #include "common/protocol/codec.h"
+#include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -8,31 +9,14 @@ namespace privatemail {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr int kClasses = 5;
-constexpr int kAnchors = 40;
-constexpr int kDim = 8;
+constexpr int kClasses = PublishedThings::kClasses;
+constexpr int kAnchors = PublishedThings::kAnchors;
+constexpr int kDim = PublishedThings::kDim;
 
-struct Published {
-  v1::GetCollectionResponse collection;
-  std::vector<v1::GetAnchorsResponse> chunks;
-
-  Published() {
-    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-    for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
-    const PublicParameters parameters =
-        *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
-    ToProto(parameters, collection.mutable_parameters());
-    collection.set_fingerprint(Fingerprint(parameters));
-    collection.set_name("things");
-    collection.set_embedding_version(3);
-    v1::GetAnchorsResponse& chunk = chunks.emplace_back();
-    ToProto(anchors.features, chunk.mutable_features());
-    chunk.mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
-  }
-};
+using Published = PublishedThings;
 
 AnchoredClient MakeClient() {
-  const Published published;
+  const Published published(/*embedding_version=*/3);
   return *AnchoredClient::Create(published.collection, published.chunks);
 }
 

@@ -2,38 +2,18 @@
 
 #include "common/numerics/smlq.h"
 #include "common/protocol/codec.h"
+#include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
 namespace privatemail {
 namespace {
 
-constexpr int kClasses = 5;
-constexpr int kAnchors = 40;
-constexpr int kDim = 8;
+constexpr int kClasses = PublishedThings::kClasses;
+constexpr int kAnchors = PublishedThings::kAnchors;
+constexpr int kDim = PublishedThings::kDim;
 
-struct Published {
-  v1::GetCollectionResponse collection;
-  std::vector<v1::GetAnchorsResponse> chunks;
-
-  Published() {
-    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-    for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
-    const PublicParameters parameters =
-        *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
-    ToProto(parameters, collection.mutable_parameters());
-    collection.set_fingerprint(Fingerprint(parameters));
-    collection.set_name("things");
-    collection.set_embedding_version(1);
-    for (int from = 0; from < kAnchors; from += 15) {
-      const int rows = std::min(15, kAnchors - from);
-      v1::GetAnchorsResponse& chunk = chunks.emplace_back();
-      ToProto(FloatMatrix(anchors.features.middleRows(from, rows)), chunk.mutable_features());
-      chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
-                                     anchors.labels.begin() + from + rows);
-    }
-  }
-};
+using Published = PublishedThings;
 
 RetrievalClient MakeClient() {
   const Published published;

@@ -73,6 +73,7 @@ TEST(LabelHidingCeiling, OverTargetsOfEqualClassesIsTheSame) {
     }
   }
   EXPECT_DOUBLE_EQ(*LabelHidingCeilingOverTargets({0, 0}, 10, .7), .7) << "the guess";
+  EXPECT_EQ(*LabelHidingCeilingOverTargets({0, 0}, 10, 1), 1);
 }
 
 // All answers of two classes that a release of (epsilon, delta) allows, on a grid.
@@ -107,7 +108,7 @@ TEST(LabelHidingCeiling, OverTargetsNeedsAShareThatCanBeTheLargest) {
   EXPECT_THAT(
       LabelHidingCeilingOverTargets({1, 0}, 10, .09),
       FailsWith(absl::StatusCode::kInvalidArgument, "largest must be at least 1 / classes"));
-  EXPECT_FALSE(LabelHidingCeilingOverTargets({1, 0}, 10, 1).ok());
+  EXPECT_FALSE(LabelHidingCeilingOverTargets({1, 0}, 10, 1.01).ok());
   EXPECT_FALSE(LabelHidingCeilingOverTargets({1, 0}, 10, std::nan("")).ok());
 }
 

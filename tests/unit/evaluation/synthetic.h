@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_TESTS_UNIT_EVALUATION_SYNTHETIC_H_
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -46,12 +47,31 @@ inline Study SmallStudy() {
   return study;
 }
 
+inline std::shared_ptr<Stage> SmallStage() { return std::make_shared<Stage>(SmallStudy()); }
+
 inline std::vector<Figure> FiguresOf(const Experiment& experiment, const Study& study) {
   const TemporaryFolder folder;
   const auto figures =
       RunExperiments({experiment}, {.folder = folder.path(), .study = Describe(study)});
   EXPECT_THAT(figures, IsOk());
   return figures.value_or(std::vector<Figure>());
+}
+
+// Results as an experiment might have had them: every score of a target is that of its condition.
+inline std::vector<JobResult> PlantedResults(const Experiment& experiment,
+                                             const std::map<std::string, double>& scores) {
+  std::vector<JobResult> results;
+  for (const Job& job : experiment.jobs) {
+    const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& one) {
+      return job.key.rfind(one.first + " at", 0) == 0;
+    });
+    // Splits differ in all conditions alike.
+    const double score = (found == scores.end() ? .5 : found->second) +
+                         (job.key.find("seed 2") != std::string::npos ? .01 : 0);
+    const std::vector<double> all(20, score);
+    results.push_back({{"class_share", all}, {"hit", all}, {"fidelity", all}, {"unanswered", {0}}});
+  }
+  return results;
 }
 
 inline const FigureSeries& SeriesNamed(const FigurePanel& panel, const std::string& name) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "common/base/validate.h"
+#include "common/numerics/affinity.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/privacy/adversary.h"
 
@@ -192,13 +194,21 @@ TEST(AnchoredBounds, OfOneAnchorAreThoseOfItsDegree) {
 
 using Exact = boost::multiprecision::cpp_bin_float_50;
 
+// In double precision as ScaledSlotRows computes it, with distances from products.
+RowVector AsReleased(const Collection& in, const RowVector& x) {
+  Matrix affinity(1, in.anchors.rows());
+  AffinityBetween(x, Vector::Constant(1, x.squaredNorm()), in.anchors,
+                  in.anchors.rowwise().squaredNorm(), in.c, &affinity);
+  return .5 * (in.pull + affinity * in.coordinates) / affinity.sum();
+}
+
 TEST(AnchoredBounds, RoundingIsNeverReachedInFiftyDigits) {
   Adversary adversary(5);
   double closest = 0;
   for (const double bandwidth : {.3, 1., 6., 1e3}) {
     for (const Eigen::Index dim : {2, 64}) {
       const Matrix features = adversary.Normal(13, dim);
-      Matrix units = features.rowwise().normalized();
+      const Matrix units = *UnitRows("rows", features);
       const Collection in{units.topRows(12), adversary.Normal(12, 2), adversary.Normal(1, 2).row(0),
                           2 * bandwidth * bandwidth};
       std::vector<std::vector<Exact>> exact;
@@ -211,7 +221,7 @@ TEST(AnchoredBounds, RoundingIsNeverReachedInFiftyDigits) {
       const std::vector<Exact> x = exact.back();
       exact.pop_back();
       const std::vector<Exact> row = RowOf<Exact>(x, exact, in.coordinates, in.pull, in.c);
-      const RowVector computed = in.Row(units.row(12));
+      const RowVector computed = AsReleased(in, units.row(12));
       Exact squares = 0;
       for (size_t i = 0; i < row.size(); ++i) {
         const Exact error = row[i] - computed[static_cast<Eigen::Index>(i)];
@@ -246,6 +256,10 @@ TEST(AnchoredBounds, RefuseByNameWhatNoBoundHoldsFor) {
               FailsWith(kInvalid, "kernel denominator must be finite and positive"));
   EXPECT_THAT(bound(coordinates, anchors, pull, .01),
               FailsWith(absl::StatusCode::kFailedPrecondition, "kernel_bandwidth is too small"));
+  EXPECT_THAT(bound(coordinates, (1 + 1e-13) * anchors, pull, 72),
+              FailsWith(kInvalid, "anchors row 0 must have length 1, but has 1.0000000000001"));
+  EXPECT_THAT(bound(coordinates, anchors, Matrix::Constant(4, 2, 1e9), .01165),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "a slot's row may have the length"));
   EXPECT_THAT(bound(0 * coordinates, anchors, pull, 72),
               FailsWith(kInvalid, "largest coordinate of an anchor"));
   EXPECT_THAT(bound(coordinates * std::nan(""), anchors, pull, 72), FailsWith(kInvalid, "finite"));

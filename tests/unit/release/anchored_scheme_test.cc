@@ -14,14 +14,7 @@ constexpr int kClasses = 4;
 constexpr int kAnchors = 40;
 constexpr int kDim = 6;
 
-Anchors MakeAnchors() {
-  Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-  for (int i = 0; i < kAnchors; ++i) {
-    anchors.labels.push_back(10 * (i % kClasses));
-    anchors.features(i, i % kClasses) += 3;
-  }
-  return anchors;
-}
+Anchors MakeAnchors() { return LeaningAnchors(kClasses, kAnchors, kDim); }
 
 AnchoredScheme MakeScheme() {
   EmbeddingSettings settings;

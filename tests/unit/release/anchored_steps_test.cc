@@ -20,15 +20,7 @@ constexpr MechanismKind kKinds[] = {MechanismKind::kGaussian, MechanismKind::kLa
                                     MechanismKind::kBoundedGaussian, MechanismKind::kLapOutput,
                                     MechanismKind::kGaussOutput};
 
-// Labels 0, 10, .. in turn; a class leans towards an axis of its own.
-Anchors MakeAnchors() {
-  Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-  for (int i = 0; i < kAnchors; ++i) {
-    anchors.labels.push_back(10 * (i % kClasses));
-    anchors.features(i, i % kClasses) += 3;
-  }
-  return anchors;
-}
+Anchors MakeAnchors() { return LeaningAnchors(kClasses, kAnchors, kDim); }
 
 PublicParameters Parameters() {
   EmbeddingSettings settings;
@@ -193,11 +185,24 @@ TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
   EXPECT_THAT(near.source, ::testing::HasSubstr("anchored_bounds.h (Lipschitz constant)"));
 }
 
+// How much of a normal density around `mean` lies in [-box, box], by Simpson's rule.
+double Within(double box, double mean, double stddev) {
+  constexpr int kSteps = 2000;
+  double sum = 0;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double off = (-box + 2 * box * i / kSteps - mean) / stddev;
+    sum += (i == 0 || i == kSteps ? 1 : i % 2 == 0 ? 2 : 4) * std::exp(-off * off / 2);
+  }
+  return sum * 2 * box / kSteps / 3;
+}
+
 // Every row that is sent for a slot, written out: the mean of the class's anchors weighted by the
 // density of the noise that would have led from each to what was released.
 TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
   const AnchoredSetting setting = MakeSetting();
-  for (const MechanismKind kind : {MechanismKind::kGaussian, MechanismKind::kLaplace}) {
+  for (const MechanismKind kind :
+       {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
+    SCOPED_TRACE(TraitsOf(kind).name);
     const MechanismTraits::Law law = TraitsOf(kind).law;
     const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(kind));
     const double s = noise.mechanism->noise_stddev();
@@ -211,9 +216,12 @@ TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
         const RowVector row =
             (setting.anchor_rows.row(j) - setting.centres.row(c)) / noise.scale[c];
         const RowVector off = noisy.row(c).cast<double>() - row;
-        const double weight = law == MechanismTraits::Law::kLaplace
-                                  ? std::exp(-std::sqrt(2) * off.cwiseAbs().sum() / s)
-                                  : std::exp(-off.squaredNorm() / (2 * s * s));
+        double weight = law == MechanismTraits::Law::kLaplace
+                            ? std::exp(-std::sqrt(2) * off.cwiseAbs().sum() / s)
+                            : std::exp(-off.squaredNorm() / (2 * s * s));
+        if (law == MechanismTraits::Law::kBoundedGaussian) {
+          for (const double value : row) weight /= Within(noise.largest, value, s);
+        }
         sum += weight * setting.coordinates.row(j);
         weights += weight;
       }
@@ -258,6 +266,36 @@ TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
                        MakeJointSetting(parameters, MakeAnchors(), std::nullopt));
   EXPECT_THAT(MakeAnchoredSetting(std::move(joint)),
               FailsWith(absl::StatusCode::kFailedPrecondition, "span"));
+}
+
+// Rows so long that the square of a length overflows would jump from the edge of their ball to its
+// centre.
+TEST(AnchoredSetting, RefusesRowsWhoseLengthsOverflow) {
+  Anchors anchors{FloatMatrix(40, 3), {}};
+  for (int i = 0; i < 40; ++i) {
+    const auto angle = static_cast<float>(i);
+    anchors.features.row(i) << 1, 1e-3F * std::sin(1.7F * angle), 1e-3F * std::cos(2.3F * angle);
+    anchors.labels.push_back(10 * (i % 2));
+  }
+  EmbeddingSettings settings;
+  settings.embedding_dim = 1;
+  settings.alpha = 1e9;
+  settings.kernel_bandwidth = .0766;
+  ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
+                       MakePublicParameters(kUuid, settings, anchors, {}, "vectors"));
+  ASSERT_OK_AND_ASSIGN(JointSetting joint, MakeJointSetting(parameters, anchors, std::nullopt));
+  EXPECT_THAT(MakeAnchoredSetting(std::move(joint)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "a slot's row may have the length"));
+}
+
+// As it may come from a server that publishes what it likes.
+TEST(AnchoredSetting, RefusesAClassWithoutAnchors) {
+  PublicParameters parameters = Parameters();
+  parameters.slot_labels.push_back(1000);
+  EXPECT_THAT(
+      MakeJointSetting(parameters, MakeAnchors(), MakeAnchors()),
+      FailsWith(absl::StatusCode::kInvalidArgument,
+                "anchors must hold at least one vector of every class, but hold none of 1000"));
 }
 
 TEST(AnchoredSetting, RefusesAKernelThatNoBoundHoldsFor) {

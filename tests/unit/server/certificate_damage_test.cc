@@ -10,8 +10,8 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/pem.h"
 #include "server/daemon/certificate.h"
-#include "server/daemon/pem.h"
 #include "tests/unit/server/certificates.h"
 #include "tests/unit/server/fixtures.h"
 

@@ -1,10 +1,11 @@
-#include "server/daemon/pem.h"
+#include "common/rpc/pem.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace privatemail {
@@ -63,6 +64,15 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view wha
   }
   ERR_clear_error();
   return all;
+}
+
+absl::StatusOr<std::string> FingerprintOf(const X509& certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (X509_digest(&certificate, EVP_sha256(), digest, &size) != 1) {
+    return absl::InternalError(OpenSslReason("compute a certificate's fingerprint"));
+  }
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
 }
 
 absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem) {

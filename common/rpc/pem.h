@@ -1,6 +1,6 @@
 // Certificates and keys out of PEM.
-#ifndef PRIVATEMAIL_SERVER_DAEMON_PEM_H_
-#define PRIVATEMAIL_SERVER_DAEMON_PEM_H_
+#ifndef PRIVATEMAIL_COMMON_RPC_PEM_H_
+#define PRIVATEMAIL_COMMON_RPC_PEM_H_
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -33,6 +33,9 @@ std::string OpenSslReason(absl::string_view doing);
 absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view what,
                                                            const std::string& pem);
 
+// Lower-case hex SHA-256 of the DER. INTERNAL.
+absl::StatusOr<std::string> FingerprintOf(const X509& certificate);
+
 // FAILED_PRECONDITION, naming `what`: there is none, or it takes a passphrase.
 absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem);
 
@@ -42,4 +45,4 @@ absl::StatusOr<std::string> ToPem(EVP_PKEY* key);
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_DAEMON_PEM_H_
+#endif  // PRIVATEMAIL_COMMON_RPC_PEM_H_

@@ -1,0 +1,40 @@
+// `privatemail query --scheme joint` and `--scheme anchored`: a private query with a slot for every
+// class.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command.h"
+#include "client/cli/query_targets.h"
+#include "client/cli/scheme.h"
+#include "client/retrieval_client.h"
+
+namespace privatemail::cli {
+
+// As it was given: what stands in `query` that has a text of its own here is not yet taken from it.
+struct SlotsQuery {
+  std::string collection;
+  Scheme scheme = Scheme::kJoint;  // or kAnchored
+  TargetOptions targets;
+  QueryOptions query;
+  std::optional<double> delta;
+  std::optional<double> radius;
+  std::string mechanism = "gaussian";
+  std::string post_process = "client";
+  std::string dummies_file;
+  std::string dummy_labels_file;
+  std::string filter;  // JSON; empty: none
+  std::string compare_images;
+  std::string report_file;
+};
+
+// Asks for each target in turn. What can fail on this machine, or is known to fail on the server,
+// fails before the first charge.
+absl::Status QuerySlots(const Context& context, SlotsQuery options);
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_

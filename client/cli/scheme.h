@@ -1,0 +1,24 @@
+// How a query is hidden, as the command line calls it.
+#ifndef PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
+#define PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace privatemail::cli {
+
+enum class Scheme { kAnchored, kCells, kJoint };
+
+inline const std::map<std::string, Scheme> kSchemeNames = {
+    {"anchored", Scheme::kAnchored}, {"cells", Scheme::kCells}, {"joint", Scheme::kJoint}};
+
+inline std::string NameOf(Scheme scheme) {
+  return std::find_if(kSchemeNames.begin(), kSchemeNames.end(),
+                      [&](const auto& named) { return named.second == scheme; })
+      ->first;
+}
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
