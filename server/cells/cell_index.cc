@@ -7,8 +7,8 @@
 
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
+#include "common/cells/cell_lists.h"
 #include "common/protocol/cell_code.h"
-#include "server/cells/cell_lists.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/cells/demand.h"
+#include "common/cells/item_cells.h"
 #include "common/protocol/public_parameters.h"
-#include "server/cells/demand.h"
-#include "server/cells/item_cells.h"
 #include "server/cells/kept_lists.h"
 #include "server/store/types.h"
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <thread>
 
+#include "common/cells/cell_lists.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/cell_code.h"
-#include "server/cells/cell_lists.h"
 #include "server/cells/partition_anchors.h"
 #include "tests/unit/server/fixtures.h"
 

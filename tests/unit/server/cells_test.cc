@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "server/cells/cell_lists.h"
-#include "server/cells/demand.h"
-#include "server/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
+#include "common/cells/demand.h"
+#include "server/cells/find_item_cells.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {

@@ -1,12 +1,12 @@
 // The items that answer for each cell.
-#ifndef PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
-#define PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
+#ifndef PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
+#define PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "server/cells/demand.h"
-#include "server/cells/item_cells.h"
+#include "common/cells/demand.h"
+#include "common/cells/item_cells.h"
 
 namespace privatemail {
 
@@ -27,4 +27,4 @@ std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCell
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
+#endif  // PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_

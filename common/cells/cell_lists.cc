@@ -1,4 +1,4 @@
-#include "server/cells/cell_lists.h"
+#include "common/cells/cell_lists.h"
 
 #include <algorithm>
 #include <cmath>
