@@ -7,6 +7,11 @@
 
 namespace privatemail {
 
+double ListedEpsilon(double epsilon) {
+  constexpr double kSmallest = 1. / 16, kLargest = 32;
+  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
+}
+
 std::vector<int64_t> CellList(const Demand& demand, const ItemCells& lie, int64_t cell,
                               double epsilon, int64_t length) {
   // Of a searcher of another cell, beside one of this.

@@ -38,10 +38,6 @@ class CellIndex {
   // Of the gallery.
   uint64_t items_version() const { return gallery_.version; }
 
-  // Lists are made for a few epsilons, of which neighbours differ little in what they are worth:
-  // the nearest of those to a finite one.
-  static double ListedEpsilon(double epsilon);
-
   // For each of the cells of a partition the rows that answer for it, most wanted first (CellList
   // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.
   // Kept for whoever asks for the same; otherwise made at low priority, one list at a time, O(n)

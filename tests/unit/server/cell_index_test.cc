@@ -142,11 +142,11 @@ TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
 }
 
 TEST(CellIndex, ListsAreMadeForAFewEpsilons) {
-  EXPECT_DOUBLE_EQ(CellIndex::ListedEpsilon(1), 1);
-  EXPECT_DOUBLE_EQ(CellIndex::ListedEpsilon(4), 4);
+  EXPECT_DOUBLE_EQ(ListedEpsilon(1), 1);
+  EXPECT_DOUBLE_EQ(ListedEpsilon(4), 4);
   std::map<double, int> levels;
   for (double epsilon = 1e-9; epsilon < 1e9; epsilon *= 1.01) {
-    const double listed = CellIndex::ListedEpsilon(epsilon);
+    const double listed = ListedEpsilon(epsilon);
     ++levels[listed];
     if (epsilon > 1. / 16 && epsilon < 32) {
       EXPECT_LE(std::abs(std::log2(listed / epsilon)), .2501);
