@@ -41,7 +41,8 @@ struct CellAsk {
 // law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
 // - fidelity: the same share of the items answers; k and the ranks that demand counts are scaled by
 //   sqrt(G / n). A server knows more queries a cell than the stand-in, so that its lists fit better
-//   than those fit held-out anchors: 3/4 of the way to what the known ones find is added.
+//   than those fit held-out anchors: some two thirds of the way to what the known ones find is
+//   added.
 // - recall: k is as it is, and the lists that answer are longer than the same share of G by
 //   (n / G)^g. What asks for its own cell and what asks for another have a g each, linear in
 //   ln(cells) and ln(epsilon), between 0 (the same share of the items) and 1 (as many items).
