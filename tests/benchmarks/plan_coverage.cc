@@ -5,11 +5,8 @@
 //
 // VECTORS and LABELS in the formats of common/features/vector_file.h. FIRST, LAST: of the classes,
 // put in a fixed random order, those from FIRST up to but not LAST, so that one part may be fitted
-// to and another left for a check. Each split deals the rows into anchors, a gallery and targets;
-// the server's own code cuts the anchors into partitions and makes lists, and what targets find in
-// these is exact over the mechanism's law, so that nothing is drawn.
+// to and another left for a check. Each split deals the rows into anchors, a gallery and targets.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -20,29 +17,26 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "client/planning/answer_size.h"
 #include "client/planning/forecast.h"
-#include "common/base/parallel.h"
+#include "client/planning/query_plan.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/numerics/neighbors.h"
-#include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
+#include "tests/testing/found_in_cells.h"
 
 namespace privatemail {
 namespace {
 
 constexpr int64_t kMatches = 8;
+constexpr int64_t kIdBytes = 24;
 constexpr double kEpsilons[] = {.5, 1, 2, 4, 8};
 constexpr double kShares[] = {.01, .03, .1};
 constexpr double kAnchorShares[] = {.08, .12, .2};
 constexpr double kGalleryShare = .7;
 constexpr double kAnchorsPerCell[] = {50, 15};
 
-struct Rows {
-  FloatMatrix features;
-  std::vector<int32_t> labels;
-};
+using Rows = LabelledFeatures;
 
 Rows Take(const Rows& all, const std::vector<int64_t>& which) {
   Rows some{all.features(which, Eigen::all), {}};
@@ -63,97 +57,6 @@ Rows OfClasses(const Rows& all, size_t first, size_t last) {
   }
   return Take(all, rows);
 }
-
-struct Means {
-  double fidelity = 0;
-  double recall = 0;
-};
-
-// Targets and a gallery that answers for cells.
-class Truth {
- public:
-  Truth(const PublicParameters& parameters, const Anchors& anchors, const Rows& gallery,
-        const Rows& targets)
-      : gallery_(gallery), targets_(targets) {
-    const std::atomic<bool> stopped = false;
-    Gallery stored;
-    stored.features = gallery.features;
-    stored.labels = gallery.labels;
-    stored.payloads.resize(gallery.labels.size());
-    for (size_t i = 0; i < gallery.labels.size(); ++i) {
-      stored.ids.push_back(absl::StrCat(10'000'000 + i));  // ascending
-    }
-    index_ = CellIndex::Make(parameters, anchors, std::move(stored), stopped);
-    const Matrix items = UnitRows("gallery", gallery.features).value();
-    const Matrix queries = UnitRows("targets", targets.features).value();
-    const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
-    for (const CellPartition& partition : parameters.cell_partitions) {
-      std::vector<int64_t>& cells = cells_.emplace_back();
-      for (const auto& nearest : NearestRows(queries, CellCentroids(partition, unit_anchors), 1)) {
-        cells.push_back(nearest.front().row);
-      }
-    }
-    order_.resize(static_cast<size_t>(queries.rows()));
-    ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
-      const auto all = NearestRows(Matrix(queries.row(i)), items, items.rows());
-      for (const Neighbor& one : all.front()) {
-        order_[static_cast<size_t>(i)].push_back(static_cast<int32_t>(one.row));
-      }
-    });
-  }
-
-  // Over all targets, who ask for one cell of the partition, `length` items of which answer.
-  Means Find(size_t partition, int64_t cells, double epsilon, int64_t length) const {
-    std::vector<uint32_t> all(static_cast<size_t>(cells));
-    std::iota(all.begin(), all.end(), 0U);
-    const auto lists =
-        index_->ListsFor(partition, all, epsilon, length, [] { return false; }).value();
-    std::vector<std::vector<bool>> has(lists.size(), std::vector<bool>(gallery_.labels.size()));
-    for (size_t cell = 0; cell < lists.size(); ++cell) {
-      for (int64_t i = 0; i < length; ++i) {
-        has[cell][static_cast<size_t>((*lists[cell])[static_cast<size_t>(i)])] = true;
-      }
-    }
-    std::vector<Means> found(order_.size());
-    ParallelFor(static_cast<int>(order_.size()), [&](int i) {
-      const auto target = static_cast<size_t>(i);
-      for (size_t cell = 0; cell < has.size(); ++cell) {
-        const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
-        const double weight =
-            (own ? std::exp(epsilon) : 1) / (std::exp(epsilon) + static_cast<double>(cells - 1));
-        AddFound(target, has[cell], weight, &found[target]);
-      }
-    });
-    Means mean;
-    for (const Means& one : found) {
-      mean.fidelity += one.fidelity / static_cast<double>(found.size());
-      mean.recall += one.recall / static_cast<double>(found.size());
-    }
-    return mean;
-  }
-
- private:
-  void AddFound(size_t target, const std::vector<bool>& has, double weight, Means* found) const {
-    int64_t rank = 0, came = 0;
-    bool hit = false;
-    for (const int32_t item : order_[target]) {
-      if (has[static_cast<size_t>(item)]) {
-        ++came;
-        hit = hit || gallery_.labels[static_cast<size_t>(item)] == targets_.labels[target];
-        if (rank < kMatches) found->fidelity += weight / static_cast<double>(kMatches);
-      }
-      ++rank;
-      if (rank >= kMatches && (came == kMatches || hit)) break;
-    }
-    if (hit) found->recall += weight;
-  }
-
-  const Rows& gallery_;
-  const Rows& targets_;
-  std::shared_ptr<const CellIndex> index_;
-  std::vector<std::vector<int64_t>> cells_;  // of each partition and target the nearest
-  std::vector<std::vector<int32_t>> order_;  // of each target all items, nearest first
-};
 
 // How estimates of one kind have done.
 class Tally {
@@ -192,7 +95,24 @@ class Tally {
 struct Tallies {
   Tally fidelity{"fidelity"};
   Tally recall{"recall"};
+  Tally chosen_fidelity{
+      "fidelity"};  // of plans that were chosen for what they were foreseen to find
+  Tally chosen_recall{"recall"};
 };
+
+// With a tenth of the items, and what half of them, or of the targets, shall find.
+std::vector<PlanWish> WishesAt(double epsilon, int64_t max_bytes) {
+  const PlanWish most{.epsilon = epsilon,
+                      .max_bytes = max_bytes,
+                      .fidelity = {},
+                      .recall = {},
+                      .k = kMatches,
+                      .id_bytes = kIdBytes};
+  PlanWish fidelity = most, recall = most;
+  fidelity.fidelity = .5;
+  recall.recall = .5;
+  return {most, fidelity, recall};
+}
 
 void Measure(const Rows& all, double anchor_share, uint64_t seed, Tallies* tallies) {
   std::vector<int64_t> rows(all.labels.size());
@@ -216,10 +136,11 @@ void Measure(const Rows& all, double anchor_share, uint64_t seed, Tallies* talli
           .value();
   const auto items = std::ssize(gallery.labels);
   const Forecaster forecaster = Forecaster::Create(parameters, anchors, items).value();
-  const Truth truth(parameters, anchors, gallery, targets);
+  const FoundInCells truth(parameters, anchors, gallery, targets);
   std::vector<int64_t> lengths;
   for (const double share : kShares) {
-    lengths.push_back(std::max<int64_t>(kMatches, std::llround(share * static_cast<double>(items))));
+    lengths.push_back(
+        std::max<int64_t>(kMatches, std::llround(share * static_cast<double>(items))));
   }
   for (size_t partition = 0; partition < counts.size(); ++partition) {
     for (const double epsilon : kEpsilons) {
@@ -230,7 +151,7 @@ void Measure(const Rows& all, double anchor_share, uint64_t seed, Tallies* talli
                   lengths)
               .value();
       for (size_t i = 0; i < lengths.size(); ++i) {
-        const Means means = truth.Find(partition, counts[partition], epsilon, lengths[i]);
+        const FoundMeans means = truth.Mean(partition, epsilon, lengths[i], kMatches);
         const Forecast& forecast = foreseen[i];
         std::printf(
             "anchors %ld items %ld targets %zu cells %ld epsilon %g answered %ld: fidelity %.3f in "
@@ -244,7 +165,25 @@ void Measure(const Rows& all, double anchor_share, uint64_t seed, Tallies* talli
       }
     }
   }
+  for (const double epsilon : kEpsilons) {
+    for (const PlanWish& wish : WishesAt(epsilon, AnswerBytes(parameters, items / 10, kIdBytes))) {
+      const QueryPlan plan = MakePlan(parameters, forecaster, wish).value();
+      const FoundMeans means =
+          truth.Mean(static_cast<size_t>(plan.cost.partition), epsilon, plan.items, kMatches);
+      tallies->chosen_fidelity.Add(plan.forecast.fidelity, means.fidelity);
+      tallies->chosen_recall.Add(plan.forecast.recall, means.recall);
+    }
+  }
   std::fflush(stdout);
+}
+
+void PrintBoth(const Tally& fidelity, const Tally& recall) {
+  fidelity.Print();
+  recall.Print();
+  Tally both("both");
+  both.Add(fidelity);
+  both.Add(recall);
+  both.Print();
 }
 
 int Main(int argc, char** argv) {
@@ -266,12 +205,10 @@ int Main(int argc, char** argv) {
       Measure(some, share, static_cast<uint64_t>(split), &tallies);
     }
   }
-  tallies.fidelity.Print();
-  tallies.recall.Print();
-  Tally both("both");
-  both.Add(tallies.fidelity);
-  both.Add(tallies.recall);
-  both.Print();
+  std::printf("all cases\n");
+  PrintBoth(tallies.fidelity, tallies.recall);
+  std::printf("chosen plans\n");
+  PrintBoth(tallies.chosen_fidelity, tallies.chosen_recall);
   return 0;
 }
 
