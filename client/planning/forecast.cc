@@ -177,6 +177,48 @@ class Asking {
   std::vector<int32_t> labels_;  // of the items
 };
 
+// What is asked of every stand-in.
+struct Question {
+  const ItemCells& lie;                // of the anchors
+  const std::vector<int32_t>& labels;  // of the anchors
+  int64_t items;                       // of the gallery
+  CellChoice choice;
+  double own;  // probability that the own cell is asked for
+  int64_t k;
+  const std::vector<int64_t>& answered;
+};
+
+std::vector<Found> FoundIn(const StandIn& stand_in, const Question& question) {
+  const auto size = static_cast<double>(stand_in.items.size());
+  const double ratio = static_cast<double>(question.items) / size;
+  const double scale = 1 / std::sqrt(ratio);
+  const CellChoice& choice = question.choice;
+  const Places places = PlacesInLists(stand_in, question.lie, choice.cells, choice.epsilon,
+                                      Demand::kRanksPerFold * scale);
+  const Asking asking(stand_in, question.lie.cells, question.labels, places, question.own);
+  const double k = std::max(1., static_cast<double>(question.k) * scale);
+  std::vector<Found> found;
+  for (const int64_t answered : question.answered) {
+    const double share = static_cast<double>(answered) / static_cast<double>(question.items);
+    const auto longer = [&](const Growth& growth) {
+      const double length = share * size * std::pow(ratio, growth.Exponent(choice));
+      return std::max<int64_t>(1, std::llround(length));
+    };
+    const Lengths lengths{
+        .fidelity = share * size, .own = longer(kOwnGrowth), .other = longer(kOtherGrowth)};
+    Found& one = found.emplace_back();
+    for (const Asker& asker : stand_in.held_out) {
+      const int32_t label = question.labels[static_cast<size_t>(asker.anchor)];
+      one.held_out_fidelity.Add(asking.Fidelity(asker, k, lengths.fidelity));
+      one.recall.Add(asking.Recall(asker, label, question.k, lengths));
+    }
+    for (const Asker& asker : stand_in.known) {
+      one.known_fidelity.Add(asking.Fidelity(asker, k, lengths.fidelity));
+    }
+  }
+  return found;
+}
+
 Estimate Between(double value, double half_width) {
   value = std::clamp(value, 0., 1.);
   return {.value = value,
@@ -248,42 +290,22 @@ absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
     const CellAsk& ask, const std::vector<int64_t>& answered) const {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", ask.partition, 0, std::ssize(cells_) - 1));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", ask.k, 1, items_));
-  const auto partition = static_cast<size_t>(ask.partition);
-  const CellChoice choice{.cells = cells_[partition], .ask = 1, .focus = 1, .epsilon = ask.epsilon};
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(choice));
   for (const int64_t items : answered) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween("items", items, 1, items_));
   }
-  const ItemCells& lie = lie_[partition];
-  const double own = mechanism.OverlapProbabilities()[1];
-  std::vector<std::vector<Found>> found(stand_ins_.size(), std::vector<Found>(answered.size()));
+  const auto partition = static_cast<size_t>(ask.partition);
+  const CellChoice choice{.cells = cells_[partition], .ask = 1, .focus = 1, .epsilon = ask.epsilon};
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(choice));
+  const Question question{.lie = lie_[partition],
+                          .labels = labels_,
+                          .items = items_,
+                          .choice = choice,
+                          .own = mechanism.OverlapProbabilities()[1],
+                          .k = ask.k,
+                          .answered = answered};
+  std::vector<std::vector<Found>> found(stand_ins_.size());
   ParallelFor(static_cast<int>(stand_ins_.size()), [&](int i) {
-    const StandIn& stand_in = stand_ins_[static_cast<size_t>(i)];
-    const auto size = static_cast<double>(stand_in.items.size());
-    const double ratio = static_cast<double>(items_) / size;
-    const double scale = 1 / std::sqrt(ratio);
-    const Places places =
-        PlacesInLists(stand_in, lie, choice.cells, choice.epsilon, Demand::kRanksPerFold * scale);
-    const Asking asking(stand_in, lie.cells, labels_, places, own);
-    const double k = std::max(1., static_cast<double>(ask.k) * scale);
-    for (size_t one = 0; one < answered.size(); ++one) {
-      const double share = static_cast<double>(answered[one]) / static_cast<double>(items_);
-      const auto longer = [&](const Growth& growth) {
-        const double length = share * size * std::pow(ratio, growth.Exponent(choice));
-        return std::max<int64_t>(1, std::llround(length));
-      };
-      const Lengths lengths{
-          .fidelity = share * size, .own = longer(kOwnGrowth), .other = longer(kOtherGrowth)};
-      Found& of_one = found[static_cast<size_t>(i)][one];
-      for (const Asker& asker : stand_in.held_out) {
-        of_one.held_out_fidelity.Add(asking.Fidelity(asker, k, lengths.fidelity));
-        of_one.recall.Add(
-            asking.Recall(asker, labels_[static_cast<size_t>(asker.anchor)], ask.k, lengths));
-      }
-      for (const Asker& asker : stand_in.known) {
-        of_one.known_fidelity.Add(asking.Fidelity(asker, k, lengths.fidelity));
-      }
-    }
+    found[static_cast<size_t>(i)] = FoundIn(stand_ins_[static_cast<size_t>(i)], question);
   });
   const std::set<int32_t> classes(labels_.begin(), labels_.end());
   const double items_per_class =
@@ -291,7 +313,7 @@ absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
   std::vector<Forecast> forecasts;
   for (size_t one = 0; one < answered.size(); ++one) {
     Found all;
-    for (const std::vector<Found>& of_one : found) all.Add(of_one[one]);
+    for (const std::vector<Found>& by_stand_in : found) all.Add(by_stand_in[one]);
     forecasts.push_back(
         {.fidelity = FidelityFrom(all), .recall = RecallFrom(all, items_per_class)});
   }

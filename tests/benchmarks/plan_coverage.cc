@@ -33,7 +33,7 @@ constexpr int64_t kIdBytes = 24;
 constexpr double kEpsilons[] = {.5, 1, 2, 4, 8};
 constexpr double kShares[] = {.01, .03, .1};
 constexpr double kAnchorShares[] = {.08, .12, .2};
-constexpr double kGalleryShare = .7;
+constexpr double kGalleryShare = .6;
 constexpr double kAnchorsPerCell[] = {50, 15};
 
 using Rows = LabelledFeatures;

@@ -262,7 +262,7 @@ TEST_F(Cells, ArePlannedWithoutATargetAndAskedForAsPlanned) {
   EXPECT_EQ(answer["candidates"], planned["items"]);
   EXPECT_EQ(answer["guarantee"], planned["guarantee"]);
   EXPECT_THAT(answer["matches"], SizeIs(5));
-  EXPECT_EQ(answer["matches"][0]["id"], "17");
+  EXPECT_EQ(answer["matches"][0]["label"], 17 % kClasses);
   EXPECT_LE(answer["bytes"]["down"], planned["bytes"]["down"]);
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
 
@@ -285,7 +285,7 @@ TEST_F(Cells, ArePlannedWithoutATargetAndAskedForAsPlanned) {
 TEST_F(Cells, APlanIsOfNoUseForOtherAnchors) {
   const std::string plan = folder_ / "plan.json";
   Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "1M", "--out", plan});
-  Answer({"collection", "delete", "things", "--yes"});
+  Answer({"collection", "delete", "things"});
   Write("others", SeparatedClasses(kClasses * kAnchorsPerClass, 5));
   Answer({"collection", "create", "things", "--anchors", Vectors("others"), "--anchor-labels",
           Labels("others"), "--cells", "5", "--cell-code", "float16"});

@@ -89,9 +89,9 @@ LabelledFeatures Mixture(int rows, unsigned seed) {
   return made;
 }
 
-// What tests/benchmarks/plan_coverage measures on real features. Clouds that are round in all
-// directions are not what recall was fitted to.
-TEST(Forecast, OfFidelityComesTrueNineTimesInTenInAGalleryOfTheSameKind) {
+// How near, and how often within the interval, tests/benchmarks/plan_coverage.cc measures on real
+// features. These clouds, round in all directions, are not what the rules were fitted to.
+TEST(Forecast, IsNearWhatAGalleryOfTheSameKindGives) {
   const LabelledFeatures anchor_rows = Mixture(400, 1);
   const LabelledFeatures gallery = Mixture(2000, 2);
   const LabelledFeatures targets = Mixture(400, 3);
@@ -103,8 +103,6 @@ TEST(Forecast, OfFidelityComesTrueNineTimesInTenInAGalleryOfTheSameKind) {
   ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
                        Forecaster::Create(collection.parameters, collection.anchors, 2000));
   const std::vector<int64_t> answered = {20, 60, 200};
-  int cases = 0, inside = 0;
-  double widths = 0;
   for (const int64_t partition : {0, 1}) {
     for (const double epsilon : {1., 2., 4., 8.}) {
       ASSERT_OK_AND_ASSIGN(
@@ -113,17 +111,11 @@ TEST(Forecast, OfFidelityComesTrueNineTimesInTenInAGalleryOfTheSameKind) {
       for (size_t i = 0; i < answered.size(); ++i) {
         const FoundMeans found =
             truth.Mean(static_cast<size_t>(partition), epsilon, answered[i], 8);
-        const Estimate& fidelity = forecasts[i].fidelity;
-        ++cases;
-        inside += fidelity.low <= found.fidelity && found.fidelity <= fidelity.high ? 1 : 0;
-        widths += fidelity.high - fidelity.low;
-        EXPECT_NEAR(forecasts[i].recall.value, found.recall, .25);
-        std::printf("%ld %g %ld: %.3f in %.3f (%.3f %.3f) rec %.3f in %.3f\n", (long)partition, epsilon, (long)answered[i], found.fidelity, fidelity.value, fidelity.low, fidelity.high, found.recall, forecasts[i].recall.value);
+        EXPECT_NEAR(forecasts[i].fidelity.value, found.fidelity, .1);
+        EXPECT_NEAR(forecasts[i].recall.value, found.recall, .2);
       }
     }
   }
-  EXPECT_GE(inside, .9 * cases) << "of " << cases;
-  EXPECT_LE(widths / cases, .1);
 }
 
 TEST(Forecast, SaysWhatItCannotForesee) {
