@@ -117,6 +117,24 @@ TEST(QueryPlan, WeighsARecallByItselfAndBesideAFidelity) {
   EXPECT_FALSE(best.ceiling.has_value()) << "it is of fidelity";
 }
 
+TEST(QueryPlan, OutOfReachIsAsNearAsCanBeToWhatIsWished) {
+  int differ = 0;
+  for (const double epsilon : {1., 2., 4.}) {
+    for (const int64_t items : {4, 6, 9}) {
+      ASSERT_OK_AND_ASSIGN(const QueryPlan most_fidelity, Plan(Wish(epsilon, items)));
+      PlanWish wish = Wish(epsilon, items);
+      wish.recall = .9999;
+      ASSERT_OK_AND_ASSIGN(const QueryPlan most_recall, Plan(wish));
+      const Forecast& fidelity = most_fidelity.forecast;
+      const Forecast& recall = most_recall.forecast;
+      EXPECT_GE(recall.recall.value, fidelity.recall.value);
+      EXPECT_LE(recall.fidelity.value, fidelity.fidelity.value);
+      if (!most_recall.fulfils && recall.recall.value > fidelity.recall.value) ++differ;
+    }
+  }
+  EXPECT_GE(differ, 1);
+}
+
 TEST(QueryPlan, SaysWhichWishIsNone) {
   const auto refused = [](auto change) {
     PlanWish wish = Wish(1, kItems);
