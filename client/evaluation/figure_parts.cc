@@ -38,6 +38,10 @@ FigurePoint PointOf(double x, const Band& band) {
   return {.x = x, .y = band.mean, .low = band.low, .high = band.high};
 }
 
+Band BandAt(const FigurePoint& point) {
+  return {.mean = point.y, .low = point.low, .high = point.high};
+}
+
 std::string ScoreBandsInWords(int64_t splits) {
   if (splits == 1) {
     return "Bands: 95 % bootstrap over the targets of the one split (Clopper and Pearson's where "
@@ -51,6 +55,10 @@ std::string ScoreBandsInWords(int64_t splits) {
 
 std::string Short(double value) {
   return std::isnan(value) ? "not known" : absl::StrFormat("%.3g", value);
+}
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
 std::string WithBand(const Band& band) {

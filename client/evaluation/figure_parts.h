@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "client/evaluation/figure.h"
 #include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
@@ -26,12 +27,15 @@ FigureAxis EpsilonAxis();
 
 // One point with its band.
 FigurePoint PointOf(double x, const Band& band);
+Band BandAt(const FigurePoint& point);
 
 // What BandOfScores says of this many splits: "Bands: ..."
 std::string ScoreBandsInWords(int64_t splits);
 
 // Three significant digits, without an exponent where that is short; "not known" for NaN.
 std::string Short(double value);
+// "1 run", "3 runs"
+std::string Counted(int64_t count, absl::string_view noun);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);
 

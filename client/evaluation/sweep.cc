@@ -43,9 +43,9 @@ Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed) {
   const auto run = [stage = std::move(stage), asking = std::move(asking)](
                        double x, uint64_t seed,
-                       const std::string& part) -> absl::StatusOr<Answers> {
+                       const std::string& /*part*/) -> absl::StatusOr<Answers> {
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
-    return AskAll(*scene, asking(x), part);
+    return AskAll(*scene, asking(x));
   };
   return {.name = std::move(name), .fixed = fixed, .work = 1, .run = run};
 }
@@ -55,9 +55,9 @@ Condition BuildingCondition(std::string name, std::shared_ptr<Stage> stage,
                             bool fixed) {
   const auto run =
       [stage = std::move(stage), settings = std::move(settings), asking = std::move(asking)](
-          double x, uint64_t seed, const std::string& part) -> absl::StatusOr<Answers> {
+          double x, uint64_t seed, const std::string& /*part*/) -> absl::StatusOr<Answers> {
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    return BuildAndAskAll(trial, settings(x), asking, part);
+    return BuildAndAskAll(trial, settings(x), asking);
   };
   return {.name = std::move(name), .fixed = fixed, .work = 2, .run = run};
 }

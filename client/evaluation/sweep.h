@@ -23,7 +23,8 @@ struct Condition {
   std::string name;
   bool fixed = false;  // the same at every x: run once, drawn as a reference
   double work = 1;     // of one job, beside the others of the run
-  // part: names experiment, condition and x, for seeds. x means nothing where it is fixed.
+  // part: names experiment, condition and x, for seeds where draws are to be its own. x means
+  // nothing where it is fixed.
   std::function<absl::StatusOr<Answers>(double x, uint64_t seed, const std::string& part)> run;
 };
 

@@ -128,8 +128,9 @@ std::string Verdict(const LeakageAttack& attack, const Findings& found, const St
     const double allowed = Allowed(attack, found.guess, epsilon, study.delta);
     if (found.at[e].With(certainty).low > allowed) broken.push_back(Short(epsilon));
   }
-  const std::string risk = absl::StrCat("at a risk of error of ", Short(kRisk), " over all ", looks,
-                                        " looks of this report");
+  const std::string risk =
+      absl::StrCat("at a risk of error of ", Short(kRisk), " over ",
+                   Counted(static_cast<int64_t>(looks), "look"), " of this report");
   if (broken.empty()) {
     return absl::StrCat("Nowhere is it shown to do better than the guarantee allows, ", risk, ".");
   }
@@ -266,9 +267,10 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
 
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage) {
   const int64_t classes = CountClasses(stage->study().data);
-  return MakeAttacksExperiment(std::move(stage),
-                               {NearestDummyAttack(classes), LabelAttack(classes, /*slots=*/true),
-                                LabelAttack(classes, /*slots=*/false), InversionAttack()});
+  return MakeAttacksExperiment(
+      std::move(stage),
+      {LikelihoodAttack(), NearestDummyAttack(classes), LabelAttack(classes, /*slots=*/true),
+       LabelAttack(classes, /*slots=*/false), InversionAttack()});
 }
 
 }  // namespace privatemail

@@ -29,6 +29,10 @@ struct LeakageAttack {
   bool names_class = false;  // among the classes, which need not be equally frequent
 };
 
+// Knows everything but which of two targets it was, the real one or an item of another class, and
+// compares likelihoods: what the guarantee is about.
+LeakageAttack LikelihoodAttack();
+
 // Knows every candidate dummy and the start, which stays with the searcher. For every slot it takes
 // the candidate that explains the row best, and names the slot that is explained worst.
 LeakageAttack NearestDummyAttack(int64_t classes);

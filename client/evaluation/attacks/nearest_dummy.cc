@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<double>> Attack(const Scene& scene,
                                            const std::string& part) {
   RowPrediction prediction(scene.joint);
   return RightSlots(scene, cost, part, [&](const Released& released) -> absl::StatusOr<int64_t> {
-    prediction.Start(released.start);
+    prediction.Start(released.known.start);
     const Matrix rows = released.rows.cast<double>();
     return SlotOfMost(scene.joint.slots(), [&](int64_t slot) {
       return Unexplained(scene.joint, prediction, rows, slot);

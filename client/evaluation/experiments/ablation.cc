@@ -59,16 +59,16 @@ std::vector<Change> Changes(const Study& study) {
 // x: 1 with noise, 0 without.
 Condition ConditionOf(const std::shared_ptr<Stage>& stage, const Change& change) {
   const auto run = [stage, change](double noise, uint64_t seed,
-                                   const std::string& part) -> absl::StatusOr<Answers> {
+                                   const std::string& /*part*/) -> absl::StatusOr<Answers> {
     const Study& study = stage->study();
     Asking asking = change.asking;
     if (noise != 0) asking.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta};
     if (!change.settings) {
       PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
-      return AskAll(*scene, asking, part);
+      return AskAll(*scene, asking);
     }
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    return BuildAndAskAll(trial, *change.settings, asking, part);
+    return BuildAndAskAll(trial, *change.settings, asking);
   };
   return {.name = change.name, .fixed = false, .work = change.settings ? 2. : 1., .run = run};
 }

@@ -123,13 +123,14 @@ void DrawAt(
     }
     figure->words.push_back(
         absl::StrCat("At ", at, " the anchors' residual under the alignment is ",
-                     Short(residuals / static_cast<double>(aligned)), " as a mean over ", aligned,
-                     " releases (0: they fit perfectly; 1: no better than their mean)."));
+                     Short(residuals / static_cast<double>(aligned)), " as a mean over ",
+                     Counted(static_cast<int64_t>(aligned), "release"),
+                     " (0: they fit perfectly; 1: no better than their mean)."));
   }
   if (aligned < releases.size()) {
     figure->words.push_back(absl::StrCat("At ", at, " ", releases.size() - aligned, " of ",
-                                         releases.size(),
-                                         " releases could not be made or aligned (", why, ")."));
+                                         Counted(std::ssize(releases), "release"),
+                                         " could not be made or aligned (", why, ")."));
   }
 }
 

@@ -181,7 +181,21 @@ std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
       "Lines with `published` in their name follow printed formulas and are no proven guarantee."};
   for (const Baseline& baseline : baselines) {
     if (!baseline.is_private) continue;
-    words.push_back(absl::StrCat("What ", baseline.name, " protects: ", baseline.protects, "."));
+    words.push_back(absl::StrCat("What ", baseline.name, " protects: ", baseline.protects, ".",
+                                 baseline.remark.empty() ? "" : " ", baseline.remark));
+  }
+  return words;
+}
+
+// Which lines cannot have a fidelity of 1.
+std::vector<std::string> PartsInWords(const std::vector<Baseline>& baselines) {
+  std::vector<std::string> words;
+  for (const Baseline& baseline : baselines) {
+    if (!(baseline.gallery_share < 1)) continue;
+    words.push_back(
+        absl::StrCat("\"", baseline.name, "\" embeds ", Short(baseline.gallery_share),
+                     " of the gallery: the rest never comes back, and its fidelity is about ",
+                     Short(baseline.gallery_share), " at the most."));
   }
   return words;
 }
@@ -214,7 +228,11 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
       figure.x = EpsilonAxis();
       figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
       figure.words.push_back(NoiseInWords(sweep, results, study, metric));
-      if (metric.key == std::string("fidelity")) continue;
+      if (metric.key == std::string("fidelity")) {
+        const std::vector<std::string> parts = PartsInWords(baselines);
+        figure.words.insert(figure.words.end(), parts.begin(), parts.end());
+        continue;
+      }
       figure.panels[0].series.push_back(CeilingSeries(study, classes, metric));
       figure.words.push_back(CeilingInWords(study, classes, metric));
       figure.words.push_back(figures.size() == 1 ? BoundInWords(sweep, baselines)

@@ -67,7 +67,8 @@ TEST(Ablation, DoesNotTakeChanceForTheLabels) {
   const Experiment experiment = MakeAblationExperiment(SmallStage());
   const auto words = [&](double as_it_is, double random, double wrong) {
     const auto figures = experiment.draw(PlantedResults(
-        experiment, {{"as it is", as_it_is}, {"random feature", random}, {"wrong label", wrong}}));
+        experiment,
+        {{"as it is at", as_it_is}, {"random feature at", random}, {"wrong label at", wrong}}));
     return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
   };
   EXPECT_THAT(words(.9, .5, .1), StartsWith("The label alone gives 0.5 throughout of what"));

@@ -30,7 +30,12 @@ std::vector<Baseline> Baselines() {
     return rows;
   };
   return {{.name = "everything", .is_private = false, .protects = "nobody", .rows = all},
-          {.name = "labels", .is_private = true, .protects = "the features", .rows = by_label},
+          {.name = "labels",
+           .is_private = true,
+           .protects = "the features",
+           .gallery_share = .25,
+           .remark = "It remarks.",
+           .rows = by_label},
           {.name = "hidden", .protects = "each target", .hides_targets = true, .rows = all}};
 }
 
@@ -120,7 +125,10 @@ TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
                                            Short(point.high) + ")"));
   }
   const std::string words = Joined(figures_->at(0).words);
-  EXPECT_THAT(words, HasSubstr("What labels protects: the features."));
+  EXPECT_THAT(words, HasSubstr("What labels protects: the features. It remarks."));
+  EXPECT_THAT(Joined(figures_->at(2).words),
+              HasSubstr("\"labels\" embeds 0.25 of the gallery: the rest never comes back"));
+  EXPECT_THAT(Joined(figures_->at(2).words), Not(HasSubstr("\"everything\" embeds")));
   EXPECT_THAT(words, Not(HasSubstr("What everything protects")));
 }
 

@@ -14,6 +14,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 TEST(Settings, AreTurnedOneAtATime) {
@@ -22,12 +23,22 @@ TEST(Settings, AreTurnedOneAtATime) {
   for (const Figure& figure : figures) {
     ExpectSound(figure);
     EXPECT_THAT(NamesOf(figure.panels[0]), ElementsAre("epsilon 1", "without noise"));
-    double most = 0;
+    FigurePoint most;
     for (const FigurePoint& point : figure.panels[0].series[0].points) {
-      most = std::max(most, point.y);
+      if (point.y > most.y) most = point;
     }
-    EXPECT_THAT(figure.words[0], HasSubstr(" and " + Short(most) + " at "));
+    EXPECT_THAT(figure.words[0], HasSubstr(" and " + WithBand(BandAt(most)) + " at "));
   }
+}
+
+TEST(Settings, SayWhenNoValueIsShownToBeBetter) {
+  const Experiment experiment = MakeSettingsExperiment(SmallStage());
+  const auto same = experiment.draw(PlantedResults(experiment, {}));
+  ASSERT_THAT(same, IsOk());
+  EXPECT_THAT(same->at(0).words[0], HasSubstr("these bands overlap: no value is shown"));
+  const auto apart = experiment.draw(PlantedResults(experiment, {{"dim: epsilon 1 at 4,", .9}}));
+  ASSERT_THAT(apart, IsOk());
+  EXPECT_THAT(apart->at(0).words[0], Not(HasSubstr("overlap")));
 }
 
 // Factors of 0 are all 0, which no logarithmic axis has.
