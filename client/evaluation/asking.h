@@ -49,9 +49,10 @@ struct Answers {
 JobResult ToResult(const Answers& answers);
 
 // All targets of the scene's trial, scored against their true classes. Split and target decide what
-// is drawn, and nothing else: a condition has the same score in every figure, and conditions differ
-// by what they change and not by their draws, too. Errors: those of a release whose cost is not
-// valid.
+// is drawn, and nothing else: a condition has the same score in every figure. Conditions of one
+// scene share the start and the dummies of a target, not the noise, which a sampler draws from as
+// many bits as it takes; another collection has another start on the server. Errors: those of a
+// release whose cost is not valid.
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking);
 
 // The same on a scene of its own with other settings. Settings with which the server refuses to

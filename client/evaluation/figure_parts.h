@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "client/evaluation/figure.h"
 #include "client/evaluation/job.h"
@@ -25,9 +26,19 @@ std::vector<Metric> MetricsAt(int64_t k);  // recall, precision, fidelity
 FigureAxis ShareAxis(std::string label);
 FigureAxis EpsilonAxis();
 
+// A known function of epsilon as a reference: points at these epsilons, a curve between the first
+// and the last.
+FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
+                       absl::FunctionRef<double(double epsilon)> height);
+
 // One point with its band.
 FigurePoint PointOf(double x, const Band& band);
 Band BandAt(const FigurePoint& point);
+
+// Where settings differ.
+inline constexpr char kStartsDiffer[] =
+    "Every setting has a start of its own on the server, as every collection has: what two of them "
+    "differ by is partly their starts.";
 
 // What BandOfScores says of this many splits: "Bands: ..."
 std::string ScoreBandsInWords(int64_t splits);

@@ -11,13 +11,13 @@ namespace {
 // Gaussian noise is the likelier the nearer the release is.
 absl::StatusOr<std::vector<double>> Attack(const Scene& scene,
                                            const std::optional<PrivacyCost>& cost,
-                                           const std::string& part) {
+                                           const std::string& part, DecoyClass decoys) {
   const DataSplit& split = scene.trial->split;
   std::vector<double> right;
   for (size_t i = 0; i < split.targets.labels.size(); ++i) {
     const int32_t label = split.targets.labels[i];
     const RowVector target = split.targets.features.row(static_cast<Eigen::Index>(i));
-    const int64_t other = DrawDecoy(split.gallery, label, DecoyClass::kOther,
+    const int64_t other = DrawDecoy(split.gallery, label, decoys,
                                     SeedOf(absl::StrCat(part, "/other"), scene.trial->seed, i));
     PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(label));
     PM_ASSIGN_OR_RETURN(
@@ -38,16 +38,21 @@ absl::StatusOr<std::vector<double>> Attack(const Scene& scene,
 
 }  // namespace
 
-LeakageAttack LikelihoodAttack() {
-  return {.id = "likelihood",
-          .title = "An attacker who knows all but the target tells it from another",
-          .given =
-              "The attacker knows the start, every dummy that was drawn, the target and an item of "
-              "another class, with their classes, and names the one from which the release is "
-              "likelier: none does better at telling the two apart.",
-          .choices = 2,
-          .bounded = true,
-          .attack = &Attack};
+LeakageAttack LikelihoodAttack(DecoyClass decoys) {
+  const bool same = decoys == DecoyClass::kSame;
+  return {
+      .id = same ? "likelihood-of-class" : "likelihood",
+      .title = absl::StrCat("An attacker who knows all but the target tells it from an item of ",
+                            same ? "its class" : "another class"),
+      .given = absl::StrCat(
+          "The attacker knows the start, every dummy that was drawn, the target and an item of ",
+          same ? "its class" : "another class, with their classes",
+          ", and names the one from which the release is likelier: none tells these two apart "
+          "more often. The items are drawn; the guarantee holds for the worst there could be."),
+      .choices = 2,
+      .bounded = true,
+      .attack = [decoys](const Scene& scene, const std::optional<PrivacyCost>& cost,
+                         const std::string& part) { return Attack(scene, cost, part, decoys); }};
 }
 
 }  // namespace privatemail

@@ -168,12 +168,8 @@ std::string ReachedInWords(const std::string& line, const std::string& metric,
   const auto first = std::find_if(points.begin(), points.end(), [&](const FigurePoint& point) {
     return point.y >= .95 * most.y;
   });
-  const FigurePoint& least = *std::min_element(points.begin(), points.end(), by_height);
   return absl::StrCat("PrivateMail ", line, ": ", metric, " is at most ", WithBand(BandAt(most)),
-                      ", with T = ", most.x, ", and has 95 % of that with T = ", first->x,
-                      least.high < most.low ? "."
-                                            : "; the bands of all T overlap, so that none is shown "
-                                              "to be better.");
+                      ", with T = ", most.x, ", and has 95 % of that with T = ", first->x, ".");
 }
 
 Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study) {
@@ -192,7 +188,8 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
     const FigureSeries& series = figure.panels[0].series[c];
     if (std::isnan(series.points.front().y)) continue;  // refused
     const std::string line = absl::StrCat(c == 0 ? "at " : "", series.name);
-    figure.words.push_back(ReachedInWords(line, recall.name, series.points));
+    figure.words.push_back(absl::StrCat(ReachedInWords(line, recall.name, series.points), " ",
+                                        sweep.DifferencesInWords(results, c, recall.key)));
   }
   figure.words.push_back(
       "Each T is a run of its own, in which the server starts elsewhere: the lines are no "

@@ -1,9 +1,11 @@
 #include "client/evaluation/experiments/recall.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/evaluation/figure_parts.h"
@@ -116,11 +118,26 @@ double CeilingAt(double epsilon, const Study& study, int64_t classes, const Metr
 }
 
 FigureSeries CeilingSeries(const Study& study, int64_t classes, const Metric& metric) {
-  FigureSeries series{.name = kCeiling, .mark = FigureSeries::Mark::kReference, .points = {}};
-  for (const double epsilon : study.epsilons) {
-    series.points.push_back({.x = epsilon, .y = CeilingAt(epsilon, study, classes, metric)});
+  return CurveOver(kCeiling, study.epsilons,
+                   [&](double epsilon) { return CeilingAt(epsilon, study, classes, metric); });
+}
+
+// Twenty lines in one plot would cover each other: side by side those of PrivateMail that are
+// proven, those as published, and the baselines, each with what all are compared with.
+std::vector<FigurePanel> PanelsOf(FigurePanel all) {
+  std::vector<FigurePanel> panels = {{"PrivateMail, proven", {}},
+                                     {"PrivateMail, as published: no proven guarantee", {}},
+                                     {"baselines", {}}};
+  for (FigureSeries& series : all.series) {
+    const bool ours = absl::StrContains(series.name, "PrivateMail");
+    const bool published = absl::StrContains(series.name, "published");
+    const std::set<std::string> shared = {kNoNoise, kFeatures, kChance, kCeiling};
+    const size_t place = !ours ? 2 : published ? 1 : 0;
+    for (size_t panel = 0; panel < panels.size(); ++panel) {
+      if (panel == place || shared.count(series.name) > 0) panels[panel].series.push_back(series);
+    }
   }
-  return series;
+  return panels;
 }
 
 // What the noise does and does not, from the narrowest budget to the widest.
@@ -222,18 +239,20 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
     for (const Metric& metric : MetricsAt(study.k)) {
       Figure& figure = figures.emplace_back();
       figure.id = absl::StrCat(metric.name.substr(0, metric.name.find('@')), "-epsilon");
-      figure.panels.push_back(sweep.PanelOf(results, metric));
+      FigurePanel all = sweep.PanelOf(results, metric);
       figure.title = absl::StrCat(metric.name, " against epsilon");
       figure.title[0] = absl::ascii_toupper(figure.title[0]);
       figure.x = EpsilonAxis();
-      figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
+      figure.y = ShareAxis(all.title);
       figure.words.push_back(NoiseInWords(sweep, results, study, metric));
       if (metric.key == std::string("fidelity")) {
         const std::vector<std::string> parts = PartsInWords(baselines);
         figure.words.insert(figure.words.end(), parts.begin(), parts.end());
+        figure.panels = PanelsOf(std::move(all));
         continue;
       }
-      figure.panels[0].series.push_back(CeilingSeries(study, classes, metric));
+      all.series.push_back(CeilingSeries(study, classes, metric));
+      figure.panels = PanelsOf(std::move(all));
       figure.words.push_back(CeilingInWords(study, classes, metric));
       figure.words.push_back(figures.size() == 1 ? BoundInWords(sweep, baselines)
                                                  : std::string(kBoundAsAbove));

@@ -65,7 +65,6 @@ Sweep SweepOf(const std::shared_ptr<Stage>& stage, const Knob& knob) {
           study.seeds};
 }
 
-// From the least to the most, and whether that is more than chance.
 std::string SpanInWords(const std::vector<FigurePoint>& points, const std::string& metric,
                         const std::string& knob) {
   const auto [least, most] = std::minmax_element(
@@ -74,9 +73,7 @@ std::string SpanInWords(const std::vector<FigurePoint>& points, const std::strin
   const auto at = [&](const FigurePoint& point) {
     return absl::StrCat(WithBand(BandAt(point)), " at ", knob, " ", Short(point.x));
   };
-  return absl::StrCat(
-      metric, " lies between ", at(*least), " and ", at(*most),
-      least->high < most->low ? "." : "; these bands overlap: no value is shown to be better.");
+  return absl::StrCat(metric, " lies between ", at(*least), " and ", at(*most), ".");
 }
 
 Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& results,
@@ -95,8 +92,10 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
     std::erase_if(points, [](const FigurePoint& point) { return std::isnan(point.y); });
     if (points.empty()) continue;  // refused
     figure.words.push_back(absl::StrCat("At epsilon ", Short(study.epsilon), " ",
-                                        SpanInWords(points, metric.name, knob.name)));
+                                        SpanInWords(points, metric.name, knob.name), " ",
+                                        sweep.DifferencesInWords(results, 0, metric.key)));
   }
+  figure.words.emplace_back(kStartsDiffer);
   sweep.AddNotes(results, &figure.words);
   return figure;
 }

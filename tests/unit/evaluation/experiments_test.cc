@@ -45,6 +45,15 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   for (const FigurePoint& dot : server) classes.insert(dot.group);
   EXPECT_THAT(classes, ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16, 18));
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
+  // The target's slot is one of the slots, and marked.
+  for (size_t panel = 1; panel < 5; ++panel) {
+    const auto& target = SeriesNamed(figures[0].panels[panel], "the target's slot").points;
+    ASSERT_EQ(target.size(), 1u);
+    const auto& slots = SeriesNamed(figures[0].panels[panel], "slots").points;
+    EXPECT_TRUE(std::any_of(slots.begin(), slots.end(), [&](const FigurePoint& slot) {
+      return slot.group == target[0].group && slot.x == target[0].x && slot.y == target[0].y;
+    }));
+  }
 }
 
 // So many iterations at such an alpha leave one direction: every anchor on a line.
