@@ -29,7 +29,7 @@ struct Told {
   const char* remark = "";
 };
 constexpr char kNotCentred[] =
-    "Its axes are those of the rows as they are, as in its paper, where PCA takes their mean off.";
+    "The axes are those of the rows as they are, as in the paper, where PCA takes their mean off.";
 constexpr Told kTold[] = {
     {.id = "pca", .name = "PCA, not private", .work = 1, .wide_too = true},
     {.id = "t-sne", .name = "t-SNE, not private", .work = 100, .embeds_all = true},

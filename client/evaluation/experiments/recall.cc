@@ -196,10 +196,17 @@ std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baseli
 std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
   std::vector<std::string> words = {
       "Lines with `published` in their name follow printed formulas and are no proven guarantee."};
+  std::vector<std::pair<std::string, std::vector<std::string>>> protect;  // whom, and which do so
   for (const Baseline& baseline : baselines) {
     if (!baseline.is_private) continue;
-    words.push_back(absl::StrCat("What ", baseline.name, " protects: ", baseline.protects, ".",
-                                 baseline.remark.empty() ? "" : " ", baseline.remark));
+    const std::string whom =
+        absl::StrCat(baseline.protects, ".", baseline.remark.empty() ? "" : " ", baseline.remark);
+    if (protect.empty() || protect.back().first != whom) protect.push_back({whom, {}});
+    protect.back().second.push_back(absl::StrCat("\"", baseline.name, "\""));
+  }
+  for (const auto& [whom, names] : protect) {
+    words.push_back(absl::StrCat("What ", absl::StrJoin(names, ", "),
+                                 names.size() == 1 ? " protects: " : " protect: ", whom));
   }
   return words;
 }

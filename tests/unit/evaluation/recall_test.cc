@@ -149,11 +149,11 @@ TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
                                            Short(point.high) + ")"));
   }
   const std::string words = Joined(figures_->at(0).words);
-  EXPECT_THAT(words, HasSubstr("What labels protects: the features. It remarks."));
+  EXPECT_THAT(words, HasSubstr("What \"labels\" protects: the features. It remarks."));
   EXPECT_THAT(Joined(figures_->at(2).words),
               HasSubstr("\"labels\" embeds 0.25 of the gallery: the rest never comes back"));
   EXPECT_THAT(Joined(figures_->at(2).words), Not(HasSubstr("\"everything\" embeds")));
-  EXPECT_THAT(words, Not(HasSubstr("What everything protects")));
+  EXPECT_THAT(words, Not(HasSubstr("What \"everything\" protects")));
 }
 
 // The papers print their bounds for one kernel alone: with another, lines that follow them have no
