@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/evaluation/seeded_bits.h"
 #include "common/base/status_macros.h"
 
@@ -94,12 +94,10 @@ absl::StatusOr<std::optional<Found>> AskAnchored(const Scene& scene, const Priva
 }
 
 absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& asking,
-                                            absl::string_view part, size_t target) {
+                                            size_t target) {
   const Trial& trial = *scene.trial;
   const auto row = static_cast<Eigen::Index>(target);
-  const auto seed_of = [&](absl::string_view what) {
-    return SeedOf(absl::StrCat(part, "/", what), trial.seed, target);
-  };
+  const auto seed_of = [&](absl::string_view what) { return SeedOf(what, trial.seed, target); };
   PM_ASSIGN_OR_RETURN(int64_t slot,
                       scene.joint.parameters.SlotOf(trial.split.targets.labels[target]));
   if (asking.label == Asking::Label::kWrong) {
@@ -149,29 +147,34 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
   return normal.normalized();
 }
 
+Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
+                 const RowVector& unit_features) {
+  return PrivateIteration(joint, part.start,
+                          FeatureGraph(joint, SlotRows(joint, part, slot, unit_features)));
+}
+
 absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits) {
   if (cost) {
-    PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
+    PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
-    return Released{.rows = std::move(released.back()),
-                    .start = part.start,
-                    .noise_stddev = part.noise.mechanism->noise_stddev()};
+    const double noise_stddev = part.noise.mechanism->noise_stddev();
+    return Released{
+        .rows = std::move(released.back()), .known = std::move(part), .noise_stddev = noise_stddev};
   }
-  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawStartAndDummies(joint, bits));
-  const BorderedAffinity graph = FeatureGraph(joint, SlotRows(joint, part, slot, unit_features));
-  return Released{.rows = PrivateIteration(joint, part.start, graph).cast<float>(),
-                  .start = part.start};
+  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(joint, bits));
+  FloatMatrix rows = ExactRows(joint, part, slot, unit_features).cast<float>();
+  return Released{.rows = std::move(rows), .known = std::move(part)};
 }
 
-absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part) {
+absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking) {
   const Trial& trial = *scene.trial;
   Answers answers;
   double residuals = 0;
   for (size_t target = 0; target < trial.split.targets.labels.size(); ++target) {
-    PM_ASSIGN_OR_RETURN(const std::optional<Found> found, AskOne(scene, asking, part, target));
+    PM_ASSIGN_OR_RETURN(const std::optional<Found> found, AskOne(scene, asking, target));
     if (!found) {
       ++answers.unanswered;
       answers.Add({});
@@ -188,15 +191,14 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::s
 }
 
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
-                                       const EmbeddingSettings& settings, const Asking& asking,
-                                       absl::string_view part) {
+                                       const EmbeddingSettings& settings, const Asking& asking) {
   if (const absl::Status valid = Validate(settings); !valid.ok()) {
     return absl::FailedPreconditionError(valid.message());
   }
   const auto scene = MakeScene(trial, settings);
   if (!absl::IsFailedPrecondition(scene.status())) {
     PM_RETURN_IF_ERROR(scene.status());
-    return AskAll(**scene, asking, part);
+    return AskAll(**scene, asking);
   }
   Answers none;
   for (size_t i = 0; i < trial->split.targets.labels.size(); ++i) none.Add({});
@@ -205,11 +207,11 @@ absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial
   return none;
 }
 
-absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
-                                                          absl::string_view part) {
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene,
+                                                          const Asking& asking) {
   std::vector<std::vector<int64_t>> rows;
   for (size_t target = 0; target < scene.trial->split.targets.labels.size(); ++target) {
-    PM_ASSIGN_OR_RETURN(std::optional<Found> found, AskOne(scene, asking, part, target));
+    PM_ASSIGN_OR_RETURN(std::optional<Found> found, AskOne(scene, asking, target));
     rows.push_back(found ? std::move(found->rows) : std::vector<int64_t>());
   }
   return rows;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/scene.h"
@@ -49,34 +48,38 @@ struct Answers {
 // Lists of these names; `not_built` is there where nothing was.
 JobResult ToResult(const Answers& answers);
 
-// All targets of the scene's trial, scored against their true classes. `part` names the experiment
-// and condition, so that each has noise of its own. Errors: those of a release whose cost is not
-// valid.
-absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking, absl::string_view part);
+// All targets of the scene's trial, scored against their true classes. Split and target decide what
+// is drawn, and nothing else: a condition has the same score in every figure. Conditions of one
+// scene share the start and the dummies of a target, not the noise, which a sampler draws from as
+// many bits as it takes; another collection has another start on the server. Errors: those of a
+// release whose cost is not valid.
+absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking);
 
 // The same on a scene of its own with other settings. Settings with which the server refuses to
 // build, since nothing could be aligned, answer nobody. FAILED_PRECONDITION: settings that Validate
 // refuses.
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
-                                       const EmbeddingSettings& settings, const Asking& asking,
-                                       absl::string_view part);
+                                       const EmbeddingSettings& settings, const Asking& asking);
 
 // The rows of the gallery that come back for each of them; none where nothing does.
-absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking,
-                                                          absl::string_view part);
+absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, const Asking& asking);
 
 // One release of target `target` as JointScheme::Release makes it, but for ledger and bits; without
 // a cost the iteration without noise. unit_features: what the target holds. Slot: its row.
 struct Released {
   FloatMatrix rows;  // (slots + anchors) x embedding_dim
-  // What attackers are given although it stays with the searcher: the guarantee holds whoever knows
-  // it.
-  Matrix start;
+  // What attackers are given although it stays with the searcher, start and dummies: the guarantee
+  // holds whoever knows it.
+  TargetFreePart known;
   double noise_stddev = 0;
 };
 absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits);
+
+// What such a release has before its noise, the target in `slot`.
+Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
+                 const RowVector& unit_features);
 
 // A uniformly drawn direction.
 RowVector RandomDirection(Eigen::Index dim, uint64_t seed);

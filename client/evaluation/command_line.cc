@@ -1,6 +1,7 @@
 #include "client/evaluation/command_line.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -9,7 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/names.h"
 #include "client/cli/numbers.h"
 #include "client/evaluation/data.h"
@@ -244,6 +247,28 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   if (all.skipped > 0)
     absl::StrAppend(&study.about, "; ", all.skipped, " files or folders left out");
   return study;
+}
+
+absl::Status InFlags(const absl::Status& status) {
+  static constexpr std::pair<const char*, const char*> kFlags[] = {
+      {"kernel_bandwidth", "--bandwidth"},
+      {"alpha", "--alpha"},
+      {"embedding_dim", "--dim"},
+      {"steps", "--steps"},
+      {"anchors_per_class", "--anchors-per-class"},
+      {"gallery_per_class", "--gallery-per-class"},
+      {"targets", "--targets"},
+      {"seeds", "--seeds"},
+      {"k", "-k"},
+      {"epsilons", "--epsilons"},
+      {"labels", "--labels"}};
+  absl::string_view message = status.message();
+  for (const auto& [field, flag] : kFlags) {
+    if (!absl::StartsWith(message, absl::StrCat(field, " must "))) continue;
+    message.remove_prefix(std::strlen(field));
+    return absl::Status(status.code(), absl::StrCat(flag, message));
+  }
+  return status;
 }
 
 }  // namespace privatemail

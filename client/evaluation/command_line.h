@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/evaluation/scene.h"
 
@@ -40,6 +41,10 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options);
 // meanwhile. INVALID_ARGUMENT: options that contradict each other or that what others ask for would
 // ignore; other errors of the files.
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
+
+// The same with the flag in place of the field that its message begins with: "kernel_bandwidth must
+// be ..." becomes "--bandwidth must be ...".
+absl::Status InFlags(const absl::Status& status);
 
 }  // namespace privatemail
 

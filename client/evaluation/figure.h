@@ -29,6 +29,9 @@ struct FigureSeries {
   std::string name;
   Mark mark = Mark::kLine;
   std::vector<FigurePoint> points;
+  // Of a kReference, what is drawn instead of its points where straight lines between these would
+  // mislead; empty: the points.
+  std::vector<FigurePoint> curve = {};
 };
 
 struct FigureAxis {

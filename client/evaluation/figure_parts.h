@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "client/evaluation/figure.h"
 #include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
@@ -24,14 +26,27 @@ std::vector<Metric> MetricsAt(int64_t k);  // recall, precision, fidelity
 FigureAxis ShareAxis(std::string label);
 FigureAxis EpsilonAxis();
 
+// A known function of epsilon as a reference: points at these epsilons, a curve between the first
+// and the last.
+FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
+                       absl::FunctionRef<double(double epsilon)> height);
+
 // One point with its band.
 FigurePoint PointOf(double x, const Band& band);
+Band BandAt(const FigurePoint& point);
+
+// Where settings differ.
+inline constexpr char kStartsDiffer[] =
+    "Every setting has a start of its own on the server, as every collection has: what two of them "
+    "differ by is partly their starts.";
 
 // What BandOfScores says of this many splits: "Bands: ..."
 std::string ScoreBandsInWords(int64_t splits);
 
 // Three significant digits, without an exponent where that is short; "not known" for NaN.
 std::string Short(double value);
+// "1 run", "3 runs"
+std::string Counted(int64_t count, absl::string_view noun);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);
 

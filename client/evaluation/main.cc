@@ -98,7 +98,7 @@ absl::Status Evaluate(const EvaluationOptions& options) {
 
 absl::Status Run(const EvaluationOptions& options) {
   try {
-    return Evaluate(options);
+    return InFlags(Evaluate(options));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("this machine has not enough memory for that");
   } catch (const std::exception& error) {
@@ -130,5 +130,5 @@ int main(int argc, char** argv) {
   if (status.ok()) return 0;
   std::cerr << "error: " << privatemail::Printable(status.message()) << " ("
             << absl::StatusCodeToString(status.code()) << ")\n";
-  return absl::IsInvalidArgument(status) ? 2 : 1;
+  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? 2 : 1;
 }

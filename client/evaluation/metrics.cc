@@ -31,9 +31,9 @@ double Covariance(const std::vector<double>& one, const std::vector<double>& oth
 }
 
 // How many standard deviations of a mean its interval reaches to either side.
-double StudentReach(size_t values) {
+double StudentReach(size_t values, double certainty = kCertainty) {
   const boost::math::students_t law(static_cast<double>(values - 1));
-  return boost::math::quantile(boost::math::complement(law, (1 - kCertainty) / 2));
+  return boost::math::quantile(boost::math::complement(law, (1 - certainty) / 2));
 }
 
 Band StudentBand(const std::vector<double>& means) {
@@ -136,6 +136,19 @@ Band BandOfShare(int64_t hits, int64_t answers, double certainty) {
   return {.mean = static_cast<double>(hits) / static_cast<double>(answers),
           .low = rates.one_at_least,
           .high = rates.other_at_most};
+}
+
+std::optional<Band> BandOfDifference(const std::vector<double>& one,
+                                     const std::vector<double>& other, double certainty) {
+  if (one.size() < 2) return std::nullopt;
+  std::vector<double> differences = one;
+  for (size_t i = 0; i < other.size(); ++i) differences[i] -= other[i];
+  const double deviation = std::sqrt(Covariance(differences, differences));
+  if (!(deviation > kRounding)) return std::nullopt;
+  const double mean = MeanOf(differences);
+  const double reach =
+      StudentReach(one.size(), certainty) * deviation / std::sqrt(static_cast<double>(one.size()));
+  return Band{.mean = mean, .low = mean - reach, .high = mean + reach};
 }
 
 // The ratios r with (part - r whole)^2 <= reach (V(parts) - 2 r C + r^2 V(wholes)), the ends of

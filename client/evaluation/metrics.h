@@ -69,6 +69,11 @@ Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint6
 // certainty: that it lies in the interval, half of the risk on either side.
 Band BandOfShare(int64_t hits, int64_t answers, double certainty);
 
+// Of mean(one - other) over pairs: Student's t with this certainty. Nothing where there are fewer
+// than two pairs, or where all differ by the same, which has no width.
+std::optional<Band> BandOfDifference(const std::vector<double>& one,
+                                     const std::vector<double>& other, double certainty);
+
 // Of mean(parts) / mean(wholes), Fieller's interval for pairs: all ratios r for which Student's t
 // does not tell the mean of part - r whole from 0. Requires as many of one as of the other, at
 // least one. Nothing where wholes are not certainly above 0: the ratio could then be anything.

@@ -1,5 +1,7 @@
 #include "client/evaluation/sweep.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -13,6 +15,7 @@
 namespace privatemail {
 namespace {
 
+constexpr double kRisk = .05;  // that any pair is said to differ, and does not
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr Band kNotMeasured = {.mean = kNone, .low = kNone, .high = kNone};
 // Of a condition at every x, over all splits.
@@ -43,9 +46,9 @@ Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed) {
   const auto run = [stage = std::move(stage), asking = std::move(asking)](
                        double x, uint64_t seed,
-                       const std::string& part) -> absl::StatusOr<Answers> {
+                       const std::string& /*part*/) -> absl::StatusOr<Answers> {
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
-    return AskAll(*scene, asking(x), part);
+    return AskAll(*scene, asking(x));
   };
   return {.name = std::move(name), .fixed = fixed, .work = 1, .run = run};
 }
@@ -55,9 +58,9 @@ Condition BuildingCondition(std::string name, std::shared_ptr<Stage> stage,
                             bool fixed) {
   const auto run =
       [stage = std::move(stage), settings = std::move(settings), asking = std::move(asking)](
-          double x, uint64_t seed, const std::string& part) -> absl::StatusOr<Answers> {
+          double x, uint64_t seed, const std::string& /*part*/) -> absl::StatusOr<Answers> {
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    return BuildAndAskAll(trial, settings(x), asking, part);
+    return BuildAndAskAll(trial, settings(x), asking);
   };
   return {.name = std::move(name), .fixed = fixed, .work = 2, .run = run};
 }
@@ -145,6 +148,32 @@ std::vector<double> Sweep::SamplesOf(const std::vector<JobResult>& results, size
                     static_cast<double>(values.size()));
   }
   return means;
+}
+
+std::string Sweep::DifferencesInWords(const std::vector<JobResult>& results, size_t condition,
+                                      const char* metric) const {
+  std::vector<std::vector<double>> samples;
+  for (size_t x = 0; x < xs_.size(); ++x) {
+    if (std::isnan(BandOf(results, condition, x, metric).mean)) continue;
+    samples.push_back(SamplesOf(results, condition, x, metric));
+  }
+  const size_t pairs = samples.size() * (samples.size() - 1) / 2;
+  const double certainty = 1 - kRisk / std::max(1., static_cast<double>(pairs));
+  size_t differ = 0;
+  for (size_t one = 0; one < samples.size(); ++one) {
+    for (size_t other = 0; other < one; ++other) {
+      const auto band = BandOfDifference(samples[one], samples[other], certainty);
+      differ += band && (band->low > 0 || band->high < 0) ? 1 : 0;
+    }
+  }
+  const std::string test =
+      absl::StrCat(" (paired t over the ", seeds_ > 1 ? "splits" : "targets of the one split",
+                   ", 5 % over all pairs together).");
+  if (differ == 0) {
+    return absl::StrCat("No two of the ", samples.size(), " values are shown to differ", test);
+  }
+  return absl::StrCat(differ, " of the ", Counted(static_cast<int64_t>(pairs), "pair"),
+                      " of values ", differ == 1 ? "is" : "are", " shown to differ", test);
 }
 
 void Sweep::AddNotes(const std::vector<JobResult>& results, std::vector<std::string>* words) const {

@@ -23,7 +23,8 @@ struct Condition {
   std::string name;
   bool fixed = false;  // the same at every x: run once, drawn as a reference
   double work = 1;     // of one job, beside the others of the run
-  // part: names experiment, condition and x, for seeds. x means nothing where it is fixed.
+  // part: names experiment, condition and x, for seeds where draws are to be its own. x means
+  // nothing where it is fixed.
   std::function<absl::StatusOr<Answers>(double x, uint64_t seed, const std::string& part)> run;
 };
 
@@ -63,6 +64,11 @@ class Sweep {
   // bands of ratios are made of. None of the jobs may be refused.
   std::vector<double> SamplesOf(const std::vector<JobResult>& results, size_t condition, size_t x,
                                 const char* metric) const;
+  // Between which values of x scores of one condition are shown to differ: "2 of the 10 pairs of
+  // values differ more than by chance ..." or "No two of the 5 values ...". Refused ones are left
+  // out.
+  std::string DifferencesInWords(const std::vector<JobResult>& results, size_t condition,
+                                 const char* metric) const;
   // What whoever reads a figure of these results must know besides: how many releases of each
   // condition were not answered, which conditions the server refused to build for, which were
   // refused and why, and what kind bands are of.

@@ -28,7 +28,12 @@ namespace privatemail {
 namespace {
 
 constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
+constexpr int kExitUsage = 2;  // INVALID_ARGUMENT: starting again would not help
+
+int ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return 0;
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+}
 
 // What gRPC has to say goes into the daemon's log, in its format.
 void LogFromGrpc(gpr_log_func_args* line) {
@@ -160,7 +165,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<DaemonServer>> server = DaemonServer::Start(options);
   if (!server.ok()) {
     Log(LogLevel::kError, server.status().message());
-    return kExitFailure;
+    return ExitCodeOf(server.status());
   }
   WarnAboutTls(**server);
   WarnAboutModes(command_line, options,
@@ -187,7 +192,7 @@ int Check(const CommandLine& command_line) {
     problems.Add(CheckFiles(options));
   }
   for (const absl::Status& problem : problems.all()) Log(LogLevel::kError, problem.message());
-  if (!problems.all().empty()) return kExitFailure;
+  if (!problems.all().empty()) return ExitCodeOf(problems.status());
   std::fputs(PrintConfig(options).c_str(), stdout);
   return 0;
 }
@@ -209,7 +214,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<DaemonOptions> options = command_line.Effective();
   if (!options.ok()) {
     Log(LogLevel::kError, options.status().message());
-    return kExitFailure;
+    return ExitCodeOf(options.status());
   }
   ApplyLogSettings(*options);
   return Run(command_line, *options);

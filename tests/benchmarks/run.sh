@@ -8,6 +8,7 @@ build="${1:-$here/../../build/dev}"
 /usr/bin/python3 "$here/compare_affinity.py" "$build"
 "$build/tests/benchmarks/embed_benchmark" 1000000 128
 /usr/bin/python3 "$here/compare_release.py" "$build"
+"$build/tests/benchmarks/build_benchmark" 1000000 128
 # FAISS would have those of BLAS beside its own thread otherwise.
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 2
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 16

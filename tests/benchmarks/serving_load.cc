@@ -165,12 +165,13 @@ SideBySide LoadInTurns(const Served& ours, const Served& theirs,
   return {Middle(of_ours), Middle(of_theirs)};
 }
 
-std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder,
-                                    const Certificates& certificates) {
-  auto daemon = std::make_unique<Daemon>(
-      folder / "data",
-      std::vector<std::string>{"--tls-cert", certificates.served(), "--tls-key",
-                               certificates.served_key(), "--log-level", "warning"});
+std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder, const Certificates& certificates,
+                                    const std::vector<std::string>& more_flags) {
+  std::vector<std::string> flags = {"--tls-cert",  certificates.served(),
+                                    "--tls-key",   certificates.served_key(),
+                                    "--log-level", "warning"};
+  flags.insert(flags.end(), more_flags.begin(), more_flags.end());
+  auto daemon = std::make_unique<Daemon>(folder / "data", flags);
   if (!daemon->listening()) std::abort();
   return daemon;
 }

@@ -79,8 +79,8 @@ SideBySide LoadInTurns(const Served& ours, const Served& theirs,
                        const std::function<bool(Caller&)>& call);
 
 // A daemon over the folder's "data" that has started, with the certificates.
-std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder,
-                                    const Certificates& certificates);
+std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder, const Certificates& certificates,
+                                    const std::vector<std::string>& more_flags = {});
 
 // As its administrator.
 ConnectionOptions AdminOf(const Daemon& daemon, const TemporaryFolder& folder,

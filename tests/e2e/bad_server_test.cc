@@ -81,10 +81,10 @@ class BadDaemon : public Service {
   void SetUp() override { StartDaemon(); }
 
   // Expects that it ends at once with one line that says why.
-  void ExpectDoesNotStart(Daemon& daemon, const std::string& why) const {
+  void ExpectDoesNotStart(Daemon& daemon, const std::string& why, int exit_code = 1) const {
     EXPECT_FALSE(daemon.listening());
     const Outcome outcome = daemon.program().Wait();
-    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.exit_code, exit_code);
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr(" ERROR "), EndsWith(why + "\n")));
     // The one that is running does not suffer.
@@ -107,15 +107,16 @@ TEST_F(BadDaemon, ADataDirectoryOfAnotherDaemon) {
 TEST_F(BadDaemon, PlaintextForOtherMachines) {
   Daemon second(folder_ / "other", {"--insecure"}, "0.0.0.0:0");
   ExpectDoesNotStart(
-      second,
-      "--listen must be a loopback address (127.0.0.1, ::1, localhost), but is '0.0.0.0:0'");
+      second, "--listen must be a loopback address (127.0.0.1, ::1, localhost), but is '0.0.0.0:0'",
+      2);
 }
 
 TEST_F(BadDaemon, AnAddressThatIsNone) {
   for (const std::string address : {"127.0.0.1", "127.0.0.1:65536", "127.0.0.1:http"}) {
     Daemon second(folder_ / "other", {"--insecure"}, address);
     ExpectDoesNotStart(
-        second, "--listen must be HOST:PORT with a port from 0 to 65535, but is '" + address + "'");
+        second, "--listen must be HOST:PORT with a port from 0 to 65535, but is '" + address + "'",
+        2);
   }
 }
 

@@ -105,6 +105,39 @@ TEST_F(SharedStore, WhatIsIngestedAndBuiltThroughOneIsAnsweredByTheOther) {
   EXPECT_EQ(Info()["version"], 2);
 }
 
+// Each daemon makes what answers for cells by itself, of what is stored.
+TEST_F(SharedStore, WhatAnswersForCellsIsMadeByEach) {
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  Write("gallery", SeparatedClasses(kItems, 2));
+  Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
+          Labels("anchors"), "--cells", "5", "--cell-code", "float16"});
+  Ingest("gallery");
+  Build();
+  Grant(1000, .1);
+  // Pr[the best cell is not asked for] < 10^-15.
+  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
+                                          "--scheme",  "cells",  "--row",     "17",
+                                          "--epsilon", "40",     "--items",   "80"};
+  const auto nearest = [&] { return Answer(query)["matches"][0]["id"]; };
+  for (const Daemon* daemon : {daemon_.get(), other_.get()}) {
+    Use(*daemon);
+    WaitFor("cells_ready", true);
+    EXPECT_EQ(nearest(), "17") << daemon->address();
+  }
+  // Deleted through one, gone from the other's cells; built by one, new in the other's.
+  Use(*daemon_);
+  Answer({"items", "delete", "things", "17"});
+  Use(*other_);
+  WaitFor("cells_state", "ready: " + std::to_string(kItems - 1) + " items");
+  EXPECT_NE(nearest(), "17");
+  Use(*daemon_);
+  Ingest("gallery");
+  Build();
+  Use(*other_);
+  WaitFor("cells_state", "ready: " + std::to_string(kItems) + " items");
+  EXPECT_EQ(nearest(), "17");
+}
+
 TEST_F(SharedStore, WithoutTheDatabaseSearchesGoOnAndChangesAreRefusedWithTheReason) {
   CreateCollection();
   Fill();

@@ -14,6 +14,7 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/split.h"
+#include "client/privacy/calibration.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
@@ -78,7 +79,13 @@ absl::StatusOr<double> LargestShareIn(const Study& study) {
   return largest;
 }
 
+// Of two, a release whose Gaussian noise has the deviation s is told from one that is D away with
+// Phi(D / 2s) at the most, which is less than (epsilon, delta) alone allows (Dong, Roth, Su 2022).
 double Allowed(const LeakageAttack& attack, double guess, double epsilon, double delta) {
+  if (attack.choices == 2) {
+    const double mu = 1 / AnalyticGaussianStddev(epsilon, delta).value();
+    return .5 * std::erfc(-mu / 2 * M_SQRT1_2);
+  }
   return baselines::LabelHidingCeilingOverTargets({epsilon, delta}, attack.choices, guess).value();
 }
 
@@ -102,7 +109,8 @@ std::set<size_t> ToldEpsilons(const Study& study) {
 }
 
 std::string BesideGuess(const Band& band, double guess) {
-  return band.low > guess ? absl::StrCat(", ", Short(band.mean - guess), " above a guess")
+  const Band above = {band.mean - guess, band.low - guess, band.high - guess};
+  return band.low > guess ? absl::StrCat(", ", WithBand(above), " above a guess")
                           : std::string(", not shown to be better than a guess");
 }
 
@@ -128,8 +136,9 @@ std::string Verdict(const LeakageAttack& attack, const Findings& found, const St
     const double allowed = Allowed(attack, found.guess, epsilon, study.delta);
     if (found.at[e].With(certainty).low > allowed) broken.push_back(Short(epsilon));
   }
-  const std::string risk = absl::StrCat("at a risk of error of ", Short(kRisk), " over all ", looks,
-                                        " looks of this report");
+  const std::string risk =
+      absl::StrCat("at a risk of error of ", Short(kRisk), " over ",
+                   Counted(static_cast<int64_t>(looks), "look"), " of this report");
   if (broken.empty()) {
     return absl::StrCat("Nowhere is it shown to do better than the guarantee allows, ", risk, ".");
   }
@@ -185,13 +194,8 @@ std::optional<Figure> DrawRefused(const LeakageAttack& attack,
 
 Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& study, size_t looks) {
   FigureSeries right{.name = "right answers", .points = {}};
-  FigureSeries allowed{
-      .name = "the guarantee allows", .mark = FigureSeries::Mark::kReference, .points = {}};
   for (size_t e = 0; e < study.epsilons.size(); ++e) {
-    const double epsilon = study.epsilons[e];
-    right.points.push_back(PointOf(epsilon, found.at[e].With(kDrawn)));
-    allowed.points.push_back(
-        {.x = epsilon, .y = Allowed(attack, found.guess, epsilon, study.delta)});
+    right.points.push_back(PointOf(study.epsilons[e], found.at[e].With(kDrawn)));
   }
   Figure figure{.id = absl::StrCat("attack-", attack.id),
                 .title = attack.title,
@@ -202,7 +206,11 @@ Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& stu
   figure.panels[0].series = {
       right, Level("without noise", study.epsilons, found.without_noise.With(kDrawn).mean),
       Level("a guess", study.epsilons, found.guess)};
-  if (attack.bounded) figure.panels[0].series.push_back(allowed);
+  if (attack.bounded) {
+    figure.panels[0].series.push_back(CurveOver(
+        "the guarantee allows", study.epsilons,
+        [&](double epsilon) { return Allowed(attack, found.guess, epsilon, study.delta); }));
+  }
   return figure;
 }
 
@@ -266,9 +274,10 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
 
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage) {
   const int64_t classes = CountClasses(stage->study().data);
-  return MakeAttacksExperiment(std::move(stage),
-                               {NearestDummyAttack(classes), LabelAttack(classes, /*slots=*/true),
-                                LabelAttack(classes, /*slots=*/false), InversionAttack()});
+  return MakeAttacksExperiment(
+      std::move(stage), {LikelihoodAttack(DecoyClass::kOther), LikelihoodAttack(DecoyClass::kSame),
+                         DummiesAttack(classes), LabelAttack(classes, /*slots=*/true),
+                         LabelAttack(classes, /*slots=*/false), InversionAttack()});
 }
 
 }  // namespace privatemail

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/evaluation/attacks/decoy.h"
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
@@ -29,9 +30,13 @@ struct LeakageAttack {
   bool names_class = false;  // among the classes, which need not be equally frequent
 };
 
-// Knows every candidate dummy and the start, which stays with the searcher. For every slot it takes
-// the candidate that explains the row best, and names the slot that is explained worst.
-LeakageAttack NearestDummyAttack(int64_t classes);
+// Knows everything but which of two targets it was, the real one or an item of the gallery of
+// another class or of the same, and compares likelihoods: what the guarantee is about.
+LeakageAttack LikelihoodAttack(DecoyClass decoys);
+
+// Knows every dummy that was drawn and the start, which stays with the searcher, and names the slot
+// whose row is farthest from what its dummy would have given.
+LeakageAttack DummiesAttack(int64_t classes);
 
 // Knows what the server knows. With slots it post-processes the release and names the slot that
 // lies farthest from the anchors of its class, in units of their spread; without slots, the class
@@ -44,7 +49,7 @@ LeakageAttack LabelAttack(int64_t classes, bool slots);
 LeakageAttack InversionAttack();
 
 // Each attack in a figure of its own: the share of right answers against epsilon, with its 95 %
-// Clopper-Pearson interval, beside a guess and the most that (epsilon, delta) allows; and on
+// Clopper-Pearson interval, beside a guess and the most that the guarantee allows; and on
 // releases without noise, which shows whether the attack is any good. That a guarantee is broken is
 // said where a count is above what it allows at a risk of 1e-6, shared out over all bounded attacks
 // and epsilons of the report.

@@ -1,9 +1,9 @@
 #include <Eigen/Cholesky>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/attacks/attacks.h"
+#include "client/evaluation/attacks/decoy.h"
 #include "client/evaluation/attacks/row_prediction.h"
 #include "client/evaluation/seeded_bits.h"
 #include "common/base/status_macros.h"
@@ -29,16 +29,6 @@ RowVector Invert(const Matrix& expected, const Matrix& features, const RowVector
   return mean_features + (row - mean_row) * slope;
 }
 
-// An item of the gallery of the same class, drawn uniformly.
-int64_t Decoy(const LabelledRows& gallery, int32_t label, uint64_t seed) {
-  std::vector<int64_t> rows;
-  for (size_t i = 0; i < gallery.labels.size(); ++i) {
-    if (gallery.labels[i] == label) rows.push_back(static_cast<int64_t>(i));
-  }
-  std::mt19937_64 bits(seed);
-  return rows[bits() % rows.size()];
-}
-
 absl::StatusOr<std::vector<double>> Attack(const Scene& scene,
                                            const std::optional<PrivacyCost>& cost,
                                            const std::string& part) {
@@ -53,12 +43,12 @@ absl::StatusOr<std::vector<double>> Attack(const Scene& scene,
     PM_ASSIGN_OR_RETURN(const Released released, ReleaseOf(scene.joint, cost, slot, target, bits));
     // In units of the start, whose squares would vanish.
     const double unit = scene.settings().start_stddev;
-    prediction.Start(released.start);
+    prediction.Start(released.known.start);
     const RowVector found =
         Invert(prediction.RowsOf(slot) / unit, scene.joint.anchors->points(),
                released.rows.row(slot).cast<double>() / unit, released.noise_stddev / unit);
-    const int64_t decoy =
-        Decoy(split.gallery, label, SeedOf(absl::StrCat(part, "/decoy"), scene.trial->seed, i));
+    const int64_t decoy = DrawDecoy(split.gallery, label, DecoyClass::kSame,
+                                    SeedOf(absl::StrCat(part, "/decoy"), scene.trial->seed, i));
     const double to_target = (found - target).squaredNorm();
     const double to_decoy = (found - RowVector(split.gallery.features.row(decoy))).squaredNorm();
     right.push_back(to_target < to_decoy ? 1 : 0);

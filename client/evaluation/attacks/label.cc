@@ -42,9 +42,9 @@ absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
 // Right where more of what comes back is of the target's class than of any other.
 absl::StatusOr<std::vector<double>> AttackAlone(const Scene& scene,
                                                 const std::optional<PrivacyCost>& cost,
-                                                const std::string& part) {
+                                                const std::string& /*part*/) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> found,
-                      FoundBy(scene, {.cost = cost, .slots = false}, part));
+                      FoundBy(scene, {.cost = cost, .slots = false}));
   std::vector<double> right;
   for (size_t i = 0; i < found.size(); ++i) {
     std::map<int32_t, int> votes;

@@ -59,16 +59,16 @@ std::vector<Change> Changes(const Study& study) {
 // x: 1 with noise, 0 without.
 Condition ConditionOf(const std::shared_ptr<Stage>& stage, const Change& change) {
   const auto run = [stage, change](double noise, uint64_t seed,
-                                   const std::string& part) -> absl::StatusOr<Answers> {
+                                   const std::string& /*part*/) -> absl::StatusOr<Answers> {
     const Study& study = stage->study();
     Asking asking = change.asking;
     if (noise != 0) asking.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta};
     if (!change.settings) {
       PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage->SceneOf(seed));
-      return AskAll(*scene, asking, part);
+      return AskAll(*scene, asking);
     }
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    return BuildAndAskAll(trial, *change.settings, asking, part);
+    return BuildAndAskAll(trial, *change.settings, asking);
   };
   return {.name = change.name, .fixed = false, .work = change.settings ? 2. : 1., .run = run};
 }
@@ -98,8 +98,23 @@ std::vector<double> Minus(std::vector<double> one, const std::vector<double>& ot
 
 // Without an interval where splits, or targets, had nothing to make one of.
 std::string ShareInWords(const Band& share) {
-  return share.high - share.low > 1e-6 ? WithBand(share)
-                                       : absl::StrCat(Short(share.mean), " throughout");
+  return share.high - share.low > 1e-6
+             ? WithBand(share)
+             : absl::StrCat(Short(share.mean),
+                            " (the same each time, so that there is no interval)");
+}
+
+// "0.8 instead of 0.6 (0.2 more, 95 %: 0.1 to 0.3)": paired, of the same targets.
+std::string BesideAsItIs(const Sweep& sweep, const std::vector<JobResult>& results,
+                         size_t condition, size_t x, const Metric& metric) {
+  const auto mean = [&](size_t c) { return sweep.BandOf(results, c, x, metric.key).mean; };
+  std::string words = absl::StrCat(Short(mean(condition)), " instead of ", Short(mean(kAsItIs)));
+  if (std::isnan(mean(condition)) || std::isnan(mean(kAsItIs))) return words;
+  const std::optional<Band> more =
+      BandOfDifference(sweep.SamplesOf(results, condition, x, metric.key),
+                       sweep.SamplesOf(results, kAsItIs, x, metric.key), .95);
+  if (more) absl::StrAppend(&words, " (by ", WithBand(*more), ")");
+  return words;
 }
 
 // What a random feature under the right label keeps of what feature and label together are above a
@@ -147,19 +162,22 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
   }
   const Metric& recall = metrics[0];
   if (!std::isnan(mean(kNoSlots, 0, recall))) {
-    words.push_back(
-        absl::StrCat("Without slots ", recall.name, " is ", Short(mean(kNoSlots, 0, recall)),
-                     " instead of ", Short(mean(kAsItIs, 0, recall)),
-                     ", and the target's class is told openly: the label graph of such a "
-                     "release has the target's label in it, so its noise guarantees "
-                     "nothing about the class."));
+    words.push_back(absl::StrCat(
+        "Without slots ", recall.name, " is ", BesideAsItIs(sweep, results, kNoSlots, 0, recall),
+        ", and the target's class is told openly: the label graph of such a "
+        "release has the target's label in it, so its noise guarantees "
+        "nothing about the class."));
   }
   for (size_t c = kNoSlots + 1; c < sweep.conditions().size(); ++c) {
     if (std::isnan(mean(c, 0, recall)) && std::isnan(mean(c, 1, recall))) continue;  // refused
     words.push_back(absl::StrCat("With ", sweep.conditions()[c].name, ", ", recall.name, " is ",
-                                 Short(mean(c, 0, recall)), " at epsilon ", Short(study.epsilon),
-                                 " and ", Short(mean(c, 1, recall)), " without noise."));
+                                 BesideAsItIs(sweep, results, c, 0, recall), " at epsilon ",
+                                 Short(study.epsilon), " and ",
+                                 BesideAsItIs(sweep, results, c, 1, recall), " without noise."));
   }
+  words.emplace_back(
+      "Differences from as it is have Student's 95 % over pairs of the same targets.");
+  words.emplace_back(kStartsDiffer);
   words.push_back(absl::StrCat(
       "As it is, alpha is ", Short(study.settings.alpha),
       "; another label graph takes the alpha that `privatemail collection create` takes for it."));

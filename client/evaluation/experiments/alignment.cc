@@ -37,6 +37,10 @@ class Dots {
     for (size_t i = 0; i < count; ++i) classes_.push_back(all[i * all.size() / count]);
   }
 
+  bool Have(int32_t label) const {
+    return std::find(classes_.begin(), classes_.end(), label) != classes_.end();
+  }
+
   const std::vector<int32_t>& classes() const { return classes_; }
 
   std::vector<double> Of(const Matrix& rows, const std::vector<int32_t>& labels) const {
@@ -60,27 +64,35 @@ class Dots {
 absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
   const DataSplit& split = scene->trial->split;
-  PM_ASSIGN_OR_RETURN(const int64_t slot,
-                      scene->joint.parameters.SlotOf(split.targets.labels.front()));
+  const std::vector<int32_t>& labels = scene->joint.parameters.slot_labels;
+  const Dots dots(labels);
+  // A target whose class is drawn.
+  const auto shown = std::find_if(split.targets.labels.begin(), split.targets.labels.end(),
+                                  [&](int32_t label) { return dots.Have(label); });
+  const auto target =
+      shown == split.targets.labels.end() ? 0 : shown - split.targets.labels.begin();
+  const int32_t label = split.targets.labels[static_cast<size_t>(target)];
+  PM_ASSIGN_OR_RETURN(const int64_t slot, scene->joint.parameters.SlotOf(label));
   SeededBits bits(SeedOf(absl::StrCat("alignment/", Exactly(epsilon)), seed));
   PM_ASSIGN_OR_RETURN(
       const Released released,
       ReleaseOf(scene->joint, PrivacyCost{.epsilon = epsilon, .delta = stage.study().delta}, slot,
-                split.targets.features.row(0), bits));
+                split.targets.features.row(target), bits));
   PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
                                                      scene->joint.label_graph, scene->settings()));
   const Matrix& server = scene->retriever->anchor_coordinates();
   const Matrix anchors = rows.bottomRows(server.rows());
   PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(anchors, server, /*with_scale=*/true));
   const Matrix slots = rows.topRows(scene->joint.slots());
-  const std::vector<int32_t>& labels = scene->joint.parameters.slot_labels;
-  const Dots dots(labels);
+  const std::vector<int32_t> its_label = {label};
   return JobResult{{"residual", {RelativeResidual(map, anchors, server)}},
                    {"server", dots.Of(server, split.anchors.labels)},
                    {"anchors_before", dots.Of(anchors, split.anchors.labels)},
                    {"anchors_after", dots.Of(map.Apply(anchors), split.anchors.labels)},
                    {"slots_before", dots.Of(slots, labels)},
-                   {"slots_after", dots.Of(map.Apply(slots), labels)}};
+                   {"slots_after", dots.Of(map.Apply(slots), labels)},
+                   {"target_before", dots.Of(slots.row(slot), its_label)},
+                   {"target_after", dots.Of(map.Apply(slots.row(slot)), its_label)}};
 }
 
 FigureSeries Scatter(std::string name, const std::vector<double>& dots,
@@ -119,17 +131,19 @@ void DrawAt(
       figure->panels.push_back(
           {.title = absl::StrCat(at, ", ", when, " alignment"),
            .series = {scatter("anchors", shown->at(absl::StrCat("anchors_", when))),
-                      scatter("slots", shown->at(absl::StrCat("slots_", when)))}});
+                      scatter("slots", shown->at(absl::StrCat("slots_", when))),
+                      scatter("the target's slot", shown->at(absl::StrCat("target_", when)))}});
     }
     figure->words.push_back(
         absl::StrCat("At ", at, " the anchors' residual under the alignment is ",
-                     Short(residuals / static_cast<double>(aligned)), " as a mean over ", aligned,
-                     " releases (0: they fit perfectly; 1: no better than their mean)."));
+                     Short(residuals / static_cast<double>(aligned)), " as a mean over ",
+                     Counted(static_cast<int64_t>(aligned), "release"),
+                     " (0: they fit perfectly; 1: no better than their mean)."));
   }
   if (aligned < releases.size()) {
     figure->words.push_back(absl::StrCat("At ", at, " ", releases.size() - aligned, " of ",
-                                         releases.size(),
-                                         " releases could not be made or aligned (", why, ")."));
+                                         Counted(std::ssize(releases), "release"),
+                                         " could not be made or aligned (", why, ")."));
   }
 }
 

@@ -86,8 +86,9 @@ std::string Monotone(const std::vector<JobResult>& results, const char* key,
     steps += std::max<size_t>(1, result.at(key).size()) - 1;
   }
   return absl::StrCat(what, rises == 0 ? " never rose in " : " is not monotone: it rose in ",
-                      rises == 0 ? "" : absl::StrCat(rises, " of "), steps, " iterations of ",
-                      results.size(), " runs.");
+                      rises == 0 ? "" : absl::StrCat(rises, " of "),
+                      Counted(static_cast<int64_t>(steps), "iteration"), " of ",
+                      Counted(std::ssize(results), "run"), ".");
 }
 
 // The mean over the runs after each iteration that all of them have.
@@ -149,23 +150,26 @@ Figure DrawObjective(std::vector<JobResult> results) {
                                         " the objective of a run is no finite number any more: "
                                         "the series ends there."));
   }
-  figure.words.push_back(absl::StrCat("Band: from the least to the greatest of ", results.size(),
-                                      " runs, one a split."));
+  figure.words.push_back(absl::StrCat("Band: from the least to the greatest of ",
+                                      Counted(std::ssize(results), "run"), ", one a split."));
   return figure;
 }
 
 // At how many iterations a line that was measured is nearly as high as it gets.
 std::string ReachedInWords(const std::string& line, const std::string& metric,
                            const std::vector<FigurePoint>& points) {
-  double most = 0;
-  for (const FigurePoint& point : points) most = std::max(most, point.y);
-  if (!(most > 0)) {
+  const auto by_height = [](const FigurePoint& one, const FigurePoint& other) {
+    return one.y < other.y;
+  };
+  const FigurePoint most = *std::max_element(points.begin(), points.end(), by_height);
+  if (!(most.y > 0)) {
     return absl::StrCat("PrivateMail ", line, " finds nothing: ", metric, " is nowhere above 0.");
   }
-  const auto first = std::find_if(points.begin(), points.end(),
-                                  [&](const FigurePoint& point) { return point.y >= .95 * most; });
-  return absl::StrCat("PrivateMail ", line, ": ", metric, " is at most ", Short(most),
-                      " and reaches 95 % of that with T = ", first->x, ".");
+  const auto first = std::find_if(points.begin(), points.end(), [&](const FigurePoint& point) {
+    return point.y >= .95 * most.y;
+  });
+  return absl::StrCat("PrivateMail ", line, ": ", metric, " is at most ", WithBand(BandAt(most)),
+                      ", with T = ", most.x, ", and has 95 % of that with T = ", first->x, ".");
 }
 
 Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study) {
@@ -184,10 +188,11 @@ Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, con
     const FigureSeries& series = figure.panels[0].series[c];
     if (std::isnan(series.points.front().y)) continue;  // refused
     const std::string line = absl::StrCat(c == 0 ? "at " : "", series.name);
-    figure.words.push_back(ReachedInWords(line, recall.name, series.points));
+    figure.words.push_back(absl::StrCat(ReachedInWords(line, recall.name, series.points), " ",
+                                        sweep.DifferencesInWords(results, c, recall.key)));
   }
   figure.words.push_back(
-      "Each T is a run of its own, whose start and noise are its own, too: the lines are no "
+      "Each T is a run of its own, in which the server starts elsewhere: the lines are no "
       "trajectories.");
   sweep.AddNotes(results, &figure.words);
   return figure;

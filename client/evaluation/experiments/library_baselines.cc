@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/baselines/all_baselines.h"
+#include "client/evaluation/figure_parts.h"
 #include "client/evaluation/split.h"
 #include "common/base/status_macros.h"
 
@@ -25,16 +26,27 @@ struct Told {
   bool wide_too = false;    // takes hardly longer with more columns
   // Answers are computed from one release that is private for any targets.
   bool hides_targets = false;
+  const char* remark = "";
 };
+constexpr char kNotCentred[] =
+    "The axes are those of the rows as they are, as in the paper, where PCA takes their mean off.";
 constexpr Told kTold[] = {
     {.id = "pca", .name = "PCA, not private", .work = 1, .wide_too = true},
     {.id = "t-sne", .name = "t-SNE, not private", .work = 100, .embeds_all = true},
-    {.id = "analyse-gauss", .name = "private PCA, analyse-Gauss", .work = 1, .wide_too = true},
-    {.id = "published-ppca", .name = "private PCA, exponential mechanism", .work = 10},
+    {.id = "analyse-gauss",
+     .name = "private PCA, analyse-Gauss",
+     .work = 1,
+     .wide_too = true,
+     .remark = kNotCentred},
+    {.id = "published-ppca",
+     .name = "private PCA, exponential mechanism",
+     .work = 10,
+     .remark = kNotCentred},
     {.id = "candidate-ppca",
      .name = "private PCA, exponential mechanism over public candidates",
      .work = 4,
-     .wide_too = true},
+     .wide_too = true,
+     .remark = kNotCentred},
     {.id = "random-projection",
      .name = "private random projections",
      .work = 1,
@@ -103,8 +115,8 @@ std::string NameOf(const Told& told, const Line& line, int64_t gallery_rows) {
   const bool published = absl::StrContains(told.id, "published");
   const std::string rows =
       gallery_rows > line.most_rows ? absl::StrCat(", ", line.most_rows, " gallery rows") : "";
-  return absl::StrCat(told.name, published ? ", as published" : "", " (", line.columns,
-                      line.columns == 1 ? " column" : " columns", rows, ")");
+  return absl::StrCat(told.name, published ? ", as published" : "", " (",
+                      Counted(line.columns, "column"), rows, ")");
 }
 
 Baseline ToBaseline(const Told& told, const Line& line, int64_t gallery_rows) {
@@ -113,6 +125,9 @@ Baseline ToBaseline(const Told& told, const Line& line, int64_t gallery_rows) {
           .protects = line.baseline->protects,
           .hides_targets = told.hides_targets,
           .work = told.work,
+          .gallery_share =
+              std::min(1., static_cast<double>(line.most_rows) / static_cast<double>(gallery_rows)),
+          .remark = told.remark,
           .rows = [line](const DataSplit& split, double epsilon, double delta, BitSource& bits) {
             return Embed(line, split, {epsilon, delta}, bits);
           }};

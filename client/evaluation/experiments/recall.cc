@@ -1,9 +1,11 @@
 #include "client/evaluation/experiments/recall.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/evaluation/figure_parts.h"
@@ -116,11 +118,26 @@ double CeilingAt(double epsilon, const Study& study, int64_t classes, const Metr
 }
 
 FigureSeries CeilingSeries(const Study& study, int64_t classes, const Metric& metric) {
-  FigureSeries series{.name = kCeiling, .mark = FigureSeries::Mark::kReference, .points = {}};
-  for (const double epsilon : study.epsilons) {
-    series.points.push_back({.x = epsilon, .y = CeilingAt(epsilon, study, classes, metric)});
+  return CurveOver(kCeiling, study.epsilons,
+                   [&](double epsilon) { return CeilingAt(epsilon, study, classes, metric); });
+}
+
+// Twenty lines in one plot would cover each other: side by side those of PrivateMail that are
+// proven, those as published, and the baselines, each with what all are compared with.
+std::vector<FigurePanel> PanelsOf(FigurePanel all) {
+  std::vector<FigurePanel> panels = {{"PrivateMail, proven", {}},
+                                     {"PrivateMail, as published: no proven guarantee", {}},
+                                     {"baselines", {}}};
+  for (FigureSeries& series : all.series) {
+    const bool ours = absl::StrContains(series.name, "PrivateMail");
+    const bool published = absl::StrContains(series.name, "published");
+    const std::set<std::string> shared = {kNoNoise, kFeatures, kChance, kCeiling};
+    const size_t place = !ours ? 2 : published ? 1 : 0;
+    for (size_t panel = 0; panel < panels.size(); ++panel) {
+      if (panel == place || shared.count(series.name) > 0) panels[panel].series.push_back(series);
+    }
   }
-  return series;
+  return panels;
 }
 
 // What the noise does and does not, from the narrowest budget to the widest.
@@ -179,9 +196,30 @@ std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baseli
 std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
   std::vector<std::string> words = {
       "Lines with `published` in their name follow printed formulas and are no proven guarantee."};
+  std::vector<std::pair<std::string, std::vector<std::string>>> protect;  // whom, and which do so
   for (const Baseline& baseline : baselines) {
     if (!baseline.is_private) continue;
-    words.push_back(absl::StrCat("What ", baseline.name, " protects: ", baseline.protects, "."));
+    const std::string whom =
+        absl::StrCat(baseline.protects, ".", baseline.remark.empty() ? "" : " ", baseline.remark);
+    if (protect.empty() || protect.back().first != whom) protect.push_back({whom, {}});
+    protect.back().second.push_back(absl::StrCat("\"", baseline.name, "\""));
+  }
+  for (const auto& [whom, names] : protect) {
+    words.push_back(absl::StrCat("What ", absl::StrJoin(names, ", "),
+                                 names.size() == 1 ? " protects: " : " protect: ", whom));
+  }
+  return words;
+}
+
+// Which lines cannot have a fidelity of 1.
+std::vector<std::string> PartsInWords(const std::vector<Baseline>& baselines) {
+  std::vector<std::string> words;
+  for (const Baseline& baseline : baselines) {
+    if (!(baseline.gallery_share < 1)) continue;
+    words.push_back(
+        absl::StrCat("\"", baseline.name, "\" embeds ", Short(baseline.gallery_share),
+                     " of the gallery: the rest never comes back, and its fidelity is about ",
+                     Short(baseline.gallery_share), " at the most."));
   }
   return words;
 }
@@ -208,14 +246,20 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
     for (const Metric& metric : MetricsAt(study.k)) {
       Figure& figure = figures.emplace_back();
       figure.id = absl::StrCat(metric.name.substr(0, metric.name.find('@')), "-epsilon");
-      figure.panels.push_back(sweep.PanelOf(results, metric));
+      FigurePanel all = sweep.PanelOf(results, metric);
       figure.title = absl::StrCat(metric.name, " against epsilon");
       figure.title[0] = absl::ascii_toupper(figure.title[0]);
       figure.x = EpsilonAxis();
-      figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
+      figure.y = ShareAxis(all.title);
       figure.words.push_back(NoiseInWords(sweep, results, study, metric));
-      if (metric.key == std::string("fidelity")) continue;
-      figure.panels[0].series.push_back(CeilingSeries(study, classes, metric));
+      if (metric.key == std::string("fidelity")) {
+        const std::vector<std::string> parts = PartsInWords(baselines);
+        figure.words.insert(figure.words.end(), parts.begin(), parts.end());
+        figure.panels = PanelsOf(std::move(all));
+        continue;
+      }
+      all.series.push_back(CeilingSeries(study, classes, metric));
+      figure.panels = PanelsOf(std::move(all));
       figure.words.push_back(CeilingInWords(study, classes, metric));
       figure.words.push_back(figures.size() == 1 ? BoundInWords(sweep, baselines)
                                                  : std::string(kBoundAsAbove));

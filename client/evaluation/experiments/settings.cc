@@ -65,6 +65,17 @@ Sweep SweepOf(const std::shared_ptr<Stage>& stage, const Knob& knob) {
           study.seeds};
 }
 
+std::string SpanInWords(const std::vector<FigurePoint>& points, const std::string& metric,
+                        const std::string& knob) {
+  const auto [least, most] = std::minmax_element(
+      points.begin(), points.end(),
+      [](const FigurePoint& one, const FigurePoint& other) { return one.y < other.y; });
+  const auto at = [&](const FigurePoint& point) {
+    return absl::StrCat(WithBand(BandAt(point)), " at ", knob, " ", Short(point.x));
+  };
+  return absl::StrCat(metric, " lies between ", at(*least), " and ", at(*most), ".");
+}
+
 Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& results,
             const Study& study) {
   Figure figure{.id = absl::StrCat("settings-", knob.id),
@@ -80,14 +91,11 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
     std::vector<FigurePoint> points = figure.panels.back().series.front().points;
     std::erase_if(points, [](const FigurePoint& point) { return std::isnan(point.y); });
     if (points.empty()) continue;  // refused
-    const auto [least, most] = std::minmax_element(
-        points.begin(), points.end(),
-        [](const FigurePoint& one, const FigurePoint& other) { return one.y < other.y; });
-    figure.words.push_back(absl::StrCat("At epsilon ", Short(study.epsilon), " ", metric.name,
-                                        " lies between ", Short(least->y), " at ", knob.name, " ",
-                                        Short(least->x), " and ", Short(most->y), " at ",
-                                        Short(most->x), "."));
+    figure.words.push_back(absl::StrCat("At epsilon ", Short(study.epsilon), " ",
+                                        SpanInWords(points, metric.name, knob.name), " ",
+                                        sweep.DifferencesInWords(results, 0, metric.key)));
   }
+  figure.words.emplace_back(kStartsDiffer);
   sweep.AddNotes(results, &figure.words);
   return figure;
 }

@@ -166,6 +166,7 @@ absl::StatusOr<Figure> Draw(const Sweep& sweep, const std::vector<JobResult>& re
   figure.words.push_back(
       "Only the rows given were read; if they are a collection's public anchors, this spends no "
       "budget.");
+  figure.words.emplace_back(kStartsDiffer);
   sweep.AddNotes(results, &figure.words);
   return figure;
 }

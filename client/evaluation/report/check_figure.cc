@@ -82,6 +82,9 @@ absl::Status CheckSeries(const std::string& field, const Figure& figure,
     PM_RETURN_IF_ERROR(
         CheckPoint(absl::StrCat(field, " points[", i, "]"), figure, series.points[i]));
   }
+  for (size_t i = 0; i < series.curve.size(); ++i) {
+    PM_RETURN_IF_ERROR(CheckPoint(absl::StrCat(field, " curve[", i, "]"), figure, series.curve[i]));
+  }
   return absl::OkStatus();
 }
 

@@ -42,7 +42,10 @@ Json ToJson(const FigurePoint& point) {
 Json ToJson(const FigureSeries& series) {
   Json points = Json::array();
   for (const FigurePoint& point : series.points) points.push_back(ToJson(point));
-  return {{"name", series.name}, {"mark", MarkName(series.mark)}, {"points", std::move(points)}};
+  Json object = {
+      {"name", series.name}, {"mark", MarkName(series.mark)}, {"points", std::move(points)}};
+  for (const FigurePoint& point : series.curve) object["curve"].push_back(ToJson(point));
+  return object;
 }
 
 Json ToJson(const FigurePanel& panel) {

@@ -12,7 +12,7 @@
 namespace privatemail {
 
 // The format that is written, and the only one that is read.
-inline constexpr int kResultsFormat = 2;
+inline constexpr int kResultsFormat = 3;
 
 // A list of figures:
 //   {"id": "recall", "title": "...", "x": AXIS, "y": AXIS,

@@ -53,16 +53,18 @@ std::string Contents(const Report& report) {
 absl::StatusOr<std::string> Section(const Figure& figure, size_t number) {
   PM_ASSIGN_OR_RETURN(const std::string page, InlineSvg(figure, kPageWidth));
   PM_ASSIGN_OR_RETURN(const std::string phone, InlineSvg(figure, kPhoneWidth));
-  std::string words;
+  // What is most to be known comes first, what is to be known besides after the plot.
+  std::string first;
+  std::string rest;
   for (const std::string& sentence : figure.words) {
-    absl::StrAppend(&words, "<p>", Escaped(sentence), "</p>\n");
+    absl::StrAppend(first.empty() ? &first : &rest, "<p>", Escaped(sentence), "</p>\n");
   }
   return absl::StrCat("<section id=\"figure-", figure.id, "\" aria-labelledby=\"heading-",
                       figure.id, "\">\n<p class=\"kicker\">Figure ", number,
                       "</p>\n<h2 id=\"heading-", figure.id, "\">", Escaped(figure.title), "</h2>\n",
-                      words, "<figure>\n<div class=\"page\">\n", page,
-                      "</div>\n<div class=\"phone\">\n", phone,
-                      "</div>\n</figure>\n<details>\n<summary>Table of the ", PointCount(figure),
+                      first, "<figure>\n<div class=\"page\">\n", page,
+                      "</div>\n<div class=\"phone\">\n", phone, "</div>\n</figure>\n", rest,
+                      "<details>\n<summary>Table of the ", PointCount(figure),
                       " points</summary>\n", HtmlTable(figure),
                       "<p class=\"files\">Rounded to six digits; exact in "
                       "<a href=\"results.json\">results.json</a>. The plot alone: <a href=\"",

@@ -23,7 +23,7 @@ nav{margin:44px 0 0}
 header h2{margin:40px 0 -20px}header h2,nav h2{font-size:15px;font-weight:600;letter-spacing:0;color:var(--soft)}
 nav ol{margin:8px 0 0;padding:0;list-style:none;counter-reset:figure}
 nav li{display:flex;gap:14px;line-height:1.5;padding:5px 0;counter-increment:figure}
-nav li::before{content:counter(figure);min-width:1.2em;color:var(--soft);font-variant-numeric:tabular-nums}
+nav li::before{content:counter(figure);flex:none;min-width:1.2em;white-space:nowrap;color:var(--soft);font-variant-numeric:tabular-nums}
 section{margin:64px 0 0;padding:40px 0 0;border-top:1px solid var(--rule);scroll-margin-top:0}
 figure{margin:30px 0 0}
 figure svg{display:block;width:100%;height:auto}

@@ -59,7 +59,7 @@ void AppendGroups(const Figure& figure, double width, std::vector<LegendEntry>* 
     return;
   }
   for (const auto& [group, rank] : ranks) {
-    entries->push_back({GroupStyle(rank, 0),
+    entries->push_back({GroupStyle(rank, {}),
                         true,
                         Wrapped(NameOfGroup(figure, group), kLegendFontSize, width - kLegendSample),
                         {}});
@@ -109,7 +109,7 @@ std::string DrawSample(const LegendEntry& entry, const std::string& hatch_fill) 
   const SeriesStyle& style = entry.style;
   const std::string point =
       absl::StrCat("<path class=\"", style.colour, style.hollow ? " hollow" : " point", "\" d=\"",
-                   PointPath(style.shape, middle, 4), "\"/>");
+                   PointPath(style.shape, middle, std::min(4 * style.size, 8.)), "\"/>");
   if (style.mark == Mark::kScatter) return point;
   if (style.mark == Mark::kBars) {
     return absl::StrCat("<rect class=\"bar ", style.colour, "\"", hatch_fill, " x=\"",

@@ -37,7 +37,7 @@ std::string Path(absl::string_view style_class, absl::string_view colour, absl::
 // together would hide what lies under them.
 std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
                      bool faint) {
-  const std::vector<FigurePoint> points = InOrder(series);
+  const std::vector<FigurePoint> points = InOrder(series.points);
   std::string areas;
   std::string whiskers;
   for (size_t first = 0; first < points.size();) {
@@ -77,7 +77,7 @@ std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const S
                      const std::vector<Spot>& places) {
   std::string points;
   for (const Spot& place : places) absl::StrAppend(&points, PointPath(style.shape, place, 3.6));
-  return Path("line", style.colour, LinePath(InOrder(series), frame), Dashes(style)) +
+  return Path("line", style.colour, LinePath(InOrder(series.points), frame), Dashes(style)) +
          Path(style.hollow ? "hollow" : "point", style.colour, points);
 }
 
@@ -85,7 +85,7 @@ std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const S
 std::string DrawReference(const FigureSeries& series, const PlotFrame& frame,
                           const SeriesStyle& style) {
   const AxisRange& x = frame.scales.x;
-  std::vector<FigurePoint> points = InOrder(series);
+  std::vector<FigurePoint> points = InOrder(series.curve.empty() ? series.points : series.curve);
   if (series.points.size() == 1 && std::isfinite(series.points[0].y)) {
     points = {series.points[0], series.points[0]};
     points[0].x = x.low;
@@ -109,12 +109,13 @@ std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame, const 
   for (const FigurePoint& point : series.points) {
     if (!IsDrawn(point)) continue;
     const int rank = ranks.at(point.group);
-    const SeriesStyle group = GroupStyle(rank, style.hollow ? 1 : 0);
-    absl::StrAppend(&paths[rank], PointPath(group.shape, frame.At(point.x, point.y), radius));
+    const SeriesStyle group = GroupStyle(rank, style);
+    absl::StrAppend(&paths[rank],
+                    PointPath(group.shape, frame.At(point.x, point.y), radius * group.size));
   }
   std::string drawn;
   for (const auto& [rank, path] : paths) {
-    const SeriesStyle group = GroupStyle(rank, style.hollow ? 1 : 0);
+    const SeriesStyle group = GroupStyle(rank, style);
     drawn += Path(group.hollow ? "cloud hollow" : "cloud point", group.colour, path);
   }
   return drawn;

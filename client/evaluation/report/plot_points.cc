@@ -29,7 +29,7 @@ Spot OnLine(const Vertex& vertex, double shift) {
 }
 
 std::vector<Vertex> VerticesOf(const FigureSeries& series, size_t line, const PlotFrame& frame) {
-  const std::vector<FigurePoint> points = InOrder(series);
+  const std::vector<FigurePoint> points = InOrder(series.points);
   const size_t stride = (points.size() + kMostPoints - 1) / kMostPoints;
   std::vector<Vertex> vertices;
   const auto spot_or = [&](size_t i, Spot instead) {
@@ -84,8 +84,7 @@ class Column {
 
 bool IsDrawn(const FigurePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
-std::vector<FigurePoint> InOrder(const FigureSeries& series) {
-  std::vector<FigurePoint> points = series.points;
+std::vector<FigurePoint> InOrder(std::vector<FigurePoint> points) {
   // NaN has no place in an order.
   const auto finite = std::stable_partition(
       points.begin(), points.end(), [](const auto& point) { return std::isfinite(point.x); });

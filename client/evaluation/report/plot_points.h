@@ -12,7 +12,7 @@ namespace privatemail {
 bool IsDrawn(const FigurePoint& point);
 
 // By x, without those that have none.
-std::vector<FigurePoint> InOrder(const FigureSeries& series);
+std::vector<FigurePoint> InOrder(std::vector<FigurePoint> points);
 
 // Of every line of the panel, in their order, the places of at most 25 of its points. Where points
 // of several lines would cover each other they stand side by side, in the order of the lines and

@@ -132,10 +132,13 @@ absl::Status ReadMark(const std::string& field, const json* value, FigureSeries:
 }
 
 absl::Status ReadSeries(const std::string& field, const json& value, FigureSeries* series) {
-  PM_RETURN_IF_ERROR(CheckMembers(field, value, {"name", "mark", "points"}));
+  PM_RETURN_IF_ERROR(CheckMembers(field, value, {"name", "mark", "points", "curve"}));
   PM_RETURN_IF_ERROR(ReadText(field + ".name", Find(value, "name"), &series->name));
   PM_RETURN_IF_ERROR(ReadMark(field + ".mark", Find(value, "mark"), &series->mark));
-  return ReadList(field + ".points", Find(value, "points"), ReadPoint, &series->points);
+  PM_RETURN_IF_ERROR(
+      ReadList(field + ".points", Find(value, "points"), ReadPoint, &series->points));
+  if (Find(value, "curve") == nullptr) return absl::OkStatus();
+  return ReadList(field + ".curve", Find(value, "curve"), ReadPoint, &series->curve);
 }
 
 absl::Status ReadPanel(const std::string& field, const json& value, FigurePanel* panel) {

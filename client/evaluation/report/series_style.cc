@@ -46,6 +46,13 @@ SeriesStyle NewStyle(const FigureSeries& series, int index) {
   style.hollow = index / static_cast<int>(kShapes.size()) % 2 == 1;
   style.hatch = index % kHatches;
   if (series.mark == Mark::kLine) style.dash = std::string(kLineDashes[index % 5]);
+  if (series.mark == Mark::kScatter) {
+    // Colours and shapes are the groups'. Dots, then larger ones with a hole, then rings around.
+    constexpr std::array<double, 3> kSizes = {1, 1.7, 3};
+    style.shape = 0;
+    style.hollow = index % 3 > 0;
+    style.size = kSizes.at(static_cast<size_t>(index % 3));
+  }
   if (series.mark == Mark::kReference) {
     constexpr int kRhythms = static_cast<int>(kReferenceDashes.size());
     style.dash = std::string(kReferenceDashes.at(static_cast<size_t>(index % kRhythms)));
@@ -92,14 +99,15 @@ GroupRanks RanksOf(const Figure& figure) {
   return ranks;
 }
 
-SeriesStyle GroupStyle(int rank, int variant) {
+SeriesStyle GroupStyle(int rank, const SeriesStyle& scatter) {
   constexpr int kShapeCount = static_cast<int>(kShapes.size());
   const int index = rank % kGroupStyles;
   SeriesStyle style;
   style.mark = Mark::kScatter;
   style.colour = absl::StrCat("c", index % kPlotColours);
   style.shape = index / kPlotColours % kShapeCount;
-  style.hollow = (index / (kPlotColours * kShapeCount) + variant) % 2 == 1;
+  style.hollow = (index / (kPlotColours * kShapeCount) % 2 == 1) != scatter.hollow;
+  style.size = scatter.size;
   return style;
 }
 

@@ -23,6 +23,7 @@ struct SeriesStyle {
   std::string dash;    // of a line; empty: none
   int shape = 0;       // of points
   bool hollow = false;
+  double size = 1;     // of points
   int hatch = 0;       // of bars; 0: none
   bool heavy = false;  // of a reference: when all rhythms of dashes are used up
 };
@@ -37,8 +38,8 @@ using GroupRanks = std::map<int32_t, int>;
 GroupRanks RanksOf(const Figure& figure);
 
 // Of a scatter's group by its rank: colours and shapes go round, 112 pairs before one occurs again.
-// `variant` tells one scatter in a panel from the next.
-SeriesStyle GroupStyle(int rank, int variant);
+// Scatters of one panel differ by SeriesStyle::hollow and size.
+SeriesStyle GroupStyle(int rank, const SeriesStyle& scatter);
 inline constexpr int kGroupStyles = 112;
 
 // Commands of an SVG path that draw a point.

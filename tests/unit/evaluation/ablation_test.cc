@@ -37,7 +37,8 @@ TEST(Ablation, TellsWhatTheLabelAloneGives) {
       (bars.points[1].y - bars.points[2].y) / (bars.points[0].y - bars.points[2].y);
   // Of the fidelity it gives nothing that could be told apart from chance.
   EXPECT_THAT(figure.words[0],
-              StartsWith("The label alone gives " + Short(share) + " throughout of what recall@4"));
+              StartsWith("The label alone gives " + Short(share) +
+                         " (the same each time, so that there is no interval) of what recall@4"));
   EXPECT_THAT(figure.words[2],
               StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
 }
@@ -52,7 +53,7 @@ TEST(Ablation, DropsAKernelWithWhichNothingCanBeProven) {
   ASSERT_EQ(figures.size(), 1u);
   const std::string words = Joined(figures[0].words);
   EXPECT_THAT(words, HasSubstr("Not measured: \"kernel over s^2\" at 1 (values of up to"));
-  EXPECT_THAT(words, HasSubstr("With kernel over s^2, recall@4 is not known at epsilon 1 and "));
+  EXPECT_THAT(words, HasSubstr("With kernel over s^2, recall@4 is not known instead of "));
   const FigurePanel& panel = figures[0].panels[0];
   const auto& categories = figures[0].x.categories;
   const auto bar = static_cast<size_t>(
@@ -67,11 +68,15 @@ TEST(Ablation, DoesNotTakeChanceForTheLabels) {
   const Experiment experiment = MakeAblationExperiment(SmallStage());
   const auto words = [&](double as_it_is, double random, double wrong) {
     const auto figures = experiment.draw(PlantedResults(
-        experiment, {{"as it is", as_it_is}, {"random feature", random}, {"wrong label", wrong}}));
+        experiment,
+        {{"as it is at", as_it_is}, {"random feature at", random}, {"wrong label at", wrong}}));
     return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
   };
-  EXPECT_THAT(words(.9, .5, .1), StartsWith("The label alone gives 0.5 throughout of what"));
-  EXPECT_THAT(words(.9, .1, .1), StartsWith("The label alone gives 0 throughout of what"));
+  EXPECT_THAT(
+      words(.9, .5, .1),
+      StartsWith(
+          "The label alone gives 0.5 (the same each time, so that there is no interval) of what"));
+  EXPECT_THAT(words(.9, .1, .1), StartsWith("The label alone gives 0 (the same each time"));
   EXPECT_THAT(words(.1, .1, .1), StartsWith("What the label alone gives of recall@4 cannot be"));
 }
 

@@ -1,8 +1,10 @@
 #include "client/evaluation/attacks/attacks.h"
 
+#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "client/evaluation/asking.h"
@@ -32,7 +34,7 @@ TEST(RowPrediction, IsTheIterationWithoutNoise) {
     ASSERT_OK_AND_ASSIGN(
         const Released released,
         ReleaseOf(joint, std::nullopt, slot, joint.anchors->points().row(anchor), bits));
-    prediction.Start(released.start);
+    prediction.Start(released.known.start);
     const RowVector expected = prediction.RowsOf(slot).row(anchor);
     const RowVector row = released.rows.row(slot).cast<double>();
     EXPECT_LT((expected - row).norm(), 1e-6 * row.norm()) << slot;
@@ -160,28 +162,81 @@ TEST(Attacks, WorkWithoutNoiseAndKeepToTheGuaranteeWithIt) {
   study.settings.kernel_bandwidth = 1;
   const auto stage = std::make_shared<Stage>(study);
   const auto figures = FiguresOf(MakeAttacksExperiment(stage), study);
-  ASSERT_EQ(figures.size(), 4u);
+  ASSERT_EQ(figures.size(), 6u);
   for (const Figure& figure : figures) ExpectSound(figure);
   // Certainly better than one in 20 slots, and than one of two items: of 40, 10 and 28 are.
-  for (const auto& [attack, least] : {std::pair{0, .25}, {2, .25}, {3, .7}}) {
+  for (const auto& [attack, least] : {std::pair{0, .99}, {1, .99}, {2, .8}, {4, .25}, {5, .7}}) {
     EXPECT_GT(SeriesNamed(figures[attack].panels[0], "without noise").points[0].y, least);
     EXPECT_THAT(Joined(figures[attack].words), Not(HasSubstr("says little")));
   }
-  EXPECT_GT(SeriesNamed(figures[2].panels[0], "right answers").points[0].y, .5);
-  // (e^epsilon + (C - 1) delta) / (e^epsilon + C - 1), and counts of 40 that do not contradict it.
-  for (const auto& [attack, choices] : {std::pair{0, 20.}, {1, 20.}, {3, 2.}}) {
+  EXPECT_GT(SeriesNamed(figures[4].panels[0], "right answers").points[0].y, .5);
+  // Of 20 (e^epsilon + 19 delta) / (e^epsilon + 19); of two Phi(mu / 2), where delta = Phi(mu / 2 -
+  // epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu). Counts of 40 do not contradict it.
+  const auto phi = [](double x) { return .5 * std::erfc(-x / std::sqrt(2)); };
+  for (const int attack : {0, 1, 2, 3, 5}) {
     const FigurePanel& panel = figures[attack].panels[0];
     const std::vector<FigurePoint>& allowed = SeriesNamed(panel, "the guarantee allows").points;
     const std::vector<FigurePoint>& found = SeriesNamed(panel, "right answers").points;
     ASSERT_EQ(allowed.size(), study.epsilons.size());
     for (size_t i = 0; i < allowed.size(); ++i) {
-      const double e = std::exp(study.epsilons[i]);
-      const double most = (e + (choices - 1) * study.delta) / (e + choices - 1);
-      EXPECT_NEAR(allowed[i].y, most, 1e-12);
-      EXPECT_LT(found[i].y, most + 5 * std::sqrt(most * (1 - most) / 40) + 1e-9);
+      const double epsilon = study.epsilons[i];
+      const double most = allowed[i].y;
+      if (attack == 2 || attack == 3) {
+        EXPECT_NEAR(most, AllowedOf20(epsilon, study.delta), 1e-12);
+      } else {
+        const double mu = -2 * std::sqrt(2) * boost::math::erfc_inv(2 * most);
+        const double delta =
+            phi(mu / 2 - epsilon / mu) - std::exp(epsilon) * phi(-mu / 2 - epsilon / mu);
+        EXPECT_NEAR(delta, study.delta, 1e-4 * study.delta) << epsilon;
+      }
+      EXPECT_LT(found[i].y, most + 5 * std::sqrt(most * (1 - most) / 40) + 1e-9) << attack;
     }
   }
-  EXPECT_THAT(Joined(figures[2].words), HasSubstr("no guarantee bounds it"));
+  EXPECT_THAT(Joined(figures[4].words), HasSubstr("no guarantee bounds it"));
+}
+
+// Noise of deviation s on rows that are D apart leaves Phi(D / 2s) to whoever compares likelihoods.
+TEST(Attacks, LikelihoodsFindWhatTheNoiseLeaves) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = 1;
+  Stage stage(study);
+  ASSERT_OK_AND_ASSIGN(const auto scene, stage.SceneOf(1));
+  const DataSplit& split = scene->trial->split;
+  for (const DecoyClass decoys : {DecoyClass::kOther, DecoyClass::kSame}) {
+    for (const double epsilon : {.1, 10., 30.}) {
+      const PrivacyCost cost{.epsilon = epsilon, .delta = study.delta};
+      double expected = 0, variance = 0, right = 0;
+      for (int run = 0; run < 10; ++run) {
+        const std::string part = std::to_string(run);
+        const auto found = LikelihoodAttack(decoys).attack(*scene, cost, part);
+        ASSERT_THAT(found, IsOk());
+        right += std::accumulate(found->begin(), found->end(), 0.);
+        for (size_t i = 0; i < found->size(); ++i) {
+          const auto slot_of = [&](int32_t label) {
+            return *scene->joint.parameters.SlotOf(label);
+          };
+          const int32_t label = split.targets.labels[i];
+          const int64_t other = DrawDecoy(split.gallery, label, decoys,
+                                          SeedOf(part + "/other", scene->trial->seed, i));
+          SeededBits bits(SeedOf(part, scene->trial->seed, i));
+          const RowVector target = split.targets.features.row(static_cast<Eigen::Index>(i));
+          const auto released = ReleaseOf(scene->joint, cost, slot_of(label), target, bits);
+          ASSERT_THAT(released, IsOk());
+          const auto exact = [&](int32_t of, const RowVector& row) {
+            return ExactRows(scene->joint, released->known, slot_of(of), row);
+          };
+          const double apart =
+              (exact(label, target) - exact(split.gallery.labels[static_cast<size_t>(other)],
+                                            split.gallery.features.row(other)))
+                  .norm();
+          const double chance = .5 * std::erfc(-apart / 2 / released->noise_stddev / std::sqrt(2));
+          expected += chance;
+          variance += chance * (1 - chance);
+        }
+      }
+      EXPECT_NEAR(right, expected, 5 * std::sqrt(variance)) << epsilon;
+    }
+  }
 }
 
 TEST(Attacks, AReleaseThatOverflowsNamesNoSlot) {

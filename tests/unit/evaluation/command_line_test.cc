@@ -76,5 +76,18 @@ TEST(CommandLine, UnpackedImagesDoNotStay) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out/unpacked"));
 }
 
+TEST(InFlags, NamesWhatWasTyped) {
+  const auto message = [](absl::string_view text) {
+    return std::string(InFlags(absl::InvalidArgumentError(text)).message());
+  };
+  EXPECT_EQ(message("kernel_bandwidth must be positive, but is 0"),
+            "--bandwidth must be positive, but is 0");
+  EXPECT_EQ(message("k must be 1"), "-k must be 1");
+  EXPECT_EQ(message("--delta must be 1"), "--delta must be 1");
+  EXPECT_EQ(message("knee must be 1"), "knee must be 1");
+  EXPECT_EQ(InFlags(absl::DataLossError("alpha must be 1")),
+            absl::DataLossError("--alpha must be 1"));
+}
+
 }  // namespace
 }  // namespace privatemail

@@ -3,10 +3,14 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/experiments/bounded_gaussian.h"
+#include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
+#include "client/evaluation/experiments/recall.h"
+#include "client/evaluation/experiments/settings.h"
 #include "client/evaluation/figure_parts.h"
 #include "tests/unit/evaluation/synthetic.h"
 
@@ -41,6 +45,15 @@ TEST(Alignment, BringsTheAnchorsToTheServers) {
   for (const FigurePoint& dot : server) classes.insert(dot.group);
   EXPECT_THAT(classes, ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16, 18));
   EXPECT_THAT(figures[0].words[0], HasSubstr("At epsilon 0.1 the anchors' residual"));
+  // The target's slot is one of the slots, and marked.
+  for (size_t panel = 1; panel < 5; ++panel) {
+    const auto& target = SeriesNamed(figures[0].panels[panel], "the target's slot").points;
+    ASSERT_EQ(target.size(), 1u);
+    const auto& slots = SeriesNamed(figures[0].panels[panel], "slots").points;
+    EXPECT_TRUE(std::any_of(slots.begin(), slots.end(), [&](const FigurePoint& slot) {
+      return slot.group == target[0].group && slot.x == target[0].x && slot.y == target[0].y;
+    }));
+  }
 }
 
 // So many iterations at such an alpha leave one direction: every anchor on a line.
@@ -138,6 +151,32 @@ TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
   EXPECT_THAT(Validate(study), IsOk());
   study.delta = 1e-310;
   EXPECT_THAT(Validate(study), FailsWith(code, "--delta must be between"));
+}
+
+// What one figure says of a condition is what another says of the same.
+TEST(Experiments, AgreeAboutACondition) {
+  Study study = SmallStudy();
+  study.epsilons = {study.epsilon};
+  const auto stage = std::make_shared<Stage>(study);
+  const auto fidelity = [&](const Figure& figure, size_t panel, const std::string& series,
+                            double x) {
+    for (const FigurePoint& point : SeriesNamed(figure.panels.at(panel), series).points) {
+      if (point.x == x) return point.y;
+    }
+    return std::nan("");
+  };
+  const auto first = [&](const Experiment& experiment) {
+    return FiguresOf(experiment, study).at(0);
+  };
+  const auto recall = FiguresOf(MakeRecallExperiment(stage, {}), study);
+  const double score = fidelity(recall.at(2), 0, "PrivateMail, gaussian", 1);
+  EXPECT_LT(score, 1);
+  EXPECT_EQ(
+      fidelity(first(MakeSettingsExperiment(stage)), 2, "epsilon 1", study.settings.embedding_dim),
+      score);
+  EXPECT_EQ(fidelity(first(MakeConvergenceExperiment(stage)), 2, "epsilon 1", study.settings.steps),
+            score);
+  EXPECT_EQ(fidelity(first(MakeAblationExperiment(stage)), 2, "epsilon 1", 0), score);
 }
 
 TEST(Experiments, AreFoundByName) {

@@ -54,6 +54,8 @@ void ExpectSame(const Figure& left, const Figure& right) {
       EXPECT_EQ(one.mark, other.mark);
       ASSERT_EQ(one.points.size(), other.points.size());
       for (size_t k = 0; k < one.points.size(); ++k) ExpectSame(one.points[k], other.points[k]);
+      ASSERT_EQ(one.curve.size(), other.curve.size());
+      for (size_t k = 0; k < one.curve.size(); ++k) ExpectSame(one.curve[k], other.curve[k]);
     }
   }
 }

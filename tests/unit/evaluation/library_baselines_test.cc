@@ -105,6 +105,17 @@ TEST(LibraryBaselines, RefuseWhatTheyCannotDoByItself) {
   }
 }
 
+TEST(LibraryBaselines, SayWhichShareOfTheGalleryTheyEmbed) {
+  const DataSplit split = SmallSplit();
+  for (const Baseline& baseline : LibraryBaselines(split, 2, 15)) {
+    const bool capped = baseline.name.find("15 gallery rows") != std::string::npos;
+    EXPECT_EQ(baseline.gallery_share,
+              capped ? 15. / static_cast<double>(split.gallery.labels.size()) : 1)
+        << baseline.name;
+    EXPECT_EQ(baseline.name.find("SNE") != std::string::npos, capped) << baseline.name;
+  }
+}
+
 // Splits differ in what is left for the gallery.
 TEST(LibraryBaselines, PlaceEveryRowOfALargerGalleryThanTheFirst) {
   const DataSplit first = SmallSplit();

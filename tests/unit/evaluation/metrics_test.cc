@@ -175,5 +175,19 @@ TEST(Bands, OfRatiosCoverTheRatioOfMeans) {
   EXPECT_NEAR(static_cast<double>(covered) / kBands, .95, .02);
 }
 
+// scipy.stats.t.ppf(.975, 3) = 3.182446305284263, of differences .1, .2, .3, .2: mean .2,
+// deviation .0816497.
+TEST(Bands, OfDifferencesArePaired) {
+  const std::optional<Band> band =
+      BandOfDifference({.5, .9, .4, .7}, {.4, .7, .1, .5}, /*certainty=*/.95);
+  ASSERT_TRUE(band.has_value());
+  EXPECT_NEAR(band->mean, .2, 1e-12);
+  EXPECT_NEAR(band->high - band->mean, 3.182446305284263 * .0816496580927726 / 2, 1e-9);
+  EXPECT_NEAR(band->mean - band->low, band->high - band->mean, 1e-12);
+  EXPECT_GT(BandOfDifference({.5, .9, .4, .7}, {.4, .7, .1, .5}, .99)->high, band->high);
+  EXPECT_FALSE(BandOfDifference({.5}, {.4}, .95).has_value());
+  EXPECT_FALSE(BandOfDifference({.5, .6}, {.4, .5}, .95).has_value());
+}
+
 }  // namespace
 }  // namespace privatemail

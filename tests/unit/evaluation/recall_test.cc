@@ -8,7 +8,9 @@
 namespace privatemail {
 namespace {
 
+using testing::Contains;
 using testing::ContainsRegex;
+using testing::Each;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
@@ -30,9 +32,17 @@ std::vector<Baseline> Baselines() {
     return rows;
   };
   return {{.name = "everything", .is_private = false, .protects = "nobody", .rows = all},
-          {.name = "labels", .is_private = true, .protects = "the features", .rows = by_label},
+          {.name = "labels",
+           .is_private = true,
+           .protects = "the features",
+           .gallery_share = .25,
+           .remark = "It remarks.",
+           .rows = by_label},
           {.name = "hidden", .protects = "each target", .hides_targets = true, .rows = all}};
 }
+
+// Panels.
+constexpr size_t kProven = 0, kAsPublished = 1, kOthers = 2;
 
 class Recall : public testing::Test {
  protected:
@@ -51,26 +61,33 @@ TEST_F(Recall, HasEveryLineItPromises) {
   ASSERT_EQ(figures_->size(), 3u);
   for (const Figure& figure : *figures_) {
     ExpectSound(figure);
-    ASSERT_EQ(figure.panels.size(), 1u);
+    ASSERT_EQ(figure.panels.size(), 3u);
     EXPECT_THAT(
-        NamesOf(figure.panels[0]),
-        IsSupersetOf(
-            {"PrivateMail, gaussian", "PrivateMail, laplace", "PrivateMail, bounded-gaussian",
-             "PrivateMail, published-gaussian", "PrivateMail, published-laplace",
-             "PrivateMail anchored, gaussian", "PrivateMail anchored, laplace",
-             "PrivateMail without noise", "PrivateMail, laplace, 2 private iterations",
-             "PrivateMail, published-laplace, 2 private iterations", "features, not private",
-             "supervised embedding, not private, given the targets' labels", "everything", "labels",
-             "chance"}));
+        NamesOf(figure.panels[kProven]),
+        IsSupersetOf({"PrivateMail, gaussian", "PrivateMail, laplace",
+                      "PrivateMail, bounded-gaussian", "PrivateMail anchored, gaussian",
+                      "PrivateMail anchored, laplace", "PrivateMail, laplace, 2 private iterations",
+                      "PrivateMail without noise", "features, not private", "chance"}));
+    EXPECT_THAT(NamesOf(figure.panels[kProven]), Each(Not(HasSubstr("published"))));
+    EXPECT_THAT(NamesOf(figure.panels[kAsPublished]),
+                IsSupersetOf({"PrivateMail, published-gaussian", "PrivateMail, published-laplace",
+                              "PrivateMail, published-laplace, 2 private iterations",
+                              "PrivateMail without noise", "features, not private", "chance"}));
+    EXPECT_THAT(NamesOf(figure.panels[kAsPublished]), Not(Contains("PrivateMail, gaussian")));
+    EXPECT_THAT(
+        NamesOf(figure.panels[kOthers]),
+        IsSupersetOf({"supervised embedding, not private, given the targets' labels", "everything",
+                      "labels", "PrivateMail without noise", "features, not private", "chance"}));
+    EXPECT_THAT(NamesOf(figure.panels[kOthers]), Not(Contains("PrivateMail, gaussian")));
   }
-  const FigurePanel& recall = figures_->at(0).panels[0];
+  const FigurePanel& recall = figures_->at(0).panels[kProven];
   EXPECT_EQ(SeriesNamed(recall, "PrivateMail, laplace").points.size(), 2u);
 }
 
 TEST_F(Recall, BaselinesAreScoredInTheirOwnSpace) {
-  const FigurePanel& precision = figures_->at(1).panels[0];
+  const FigurePanel& precision = figures_->at(1).panels[kOthers];
   EXPECT_EQ(SeriesNamed(precision, "labels").points[0].y, 1);
-  const FigurePanel& fidelity = figures_->at(2).panels[0];
+  const FigurePanel& fidelity = figures_->at(2).panels[kOthers];
   EXPECT_EQ(SeriesNamed(fidelity, "everything").points[0].y, 1);
   EXPECT_EQ(SeriesNamed(fidelity, "features, not private").points[0].y, 1);
   // 12 of the 240 gallery rows are of a target's class.
@@ -86,6 +103,16 @@ TEST_F(Recall, CeilingsAreThoseOfTheClosedForm) {
             .points;
     ASSERT_EQ(ceiling.size(), 2u);
     for (const FigurePoint& point : ceiling) {
+      const double e = std::exp(point.x);
+      EXPECT_NEAR(point.y, (k * e + 19 * delta) / (k * e + 20 - k), 1e-12);
+    }
+    // Drawn as the curve that it is.
+    const FigureSeries& drawn = SeriesNamed(figures_->at(figure).panels[kProven],
+                                            "ceiling of answers from one private release");
+    EXPECT_EQ(drawn.curve.front().x, .1);
+    EXPECT_EQ(drawn.curve.back().x, 10);
+    EXPECT_GT(drawn.curve.size(), 50u);
+    for (const FigurePoint& point : drawn.curve) {
       const double e = std::exp(point.x);
       EXPECT_NEAR(point.y, (k * e + 19 * delta) / (k * e + 20 - k), 1e-12);
     }
@@ -109,6 +136,8 @@ TEST_F(Recall, SaysOfWhichKindBandsAre) {
   for (const Figure& figure : *figures_) {
     EXPECT_THAT(figure.words.back(),
                 HasSubstr("95 % Student t over the means of 2 splits of this data set"));
+    EXPECT_THAT(figure.words.back(),
+                HasSubstr("all 0 or all 1, what it would be had one target come out otherwise"));
   }
 }
 
@@ -120,8 +149,11 @@ TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
                                            Short(point.high) + ")"));
   }
   const std::string words = Joined(figures_->at(0).words);
-  EXPECT_THAT(words, HasSubstr("What labels protects: the features."));
-  EXPECT_THAT(words, Not(HasSubstr("What everything protects")));
+  EXPECT_THAT(words, HasSubstr("What \"labels\" protects: the features. It remarks."));
+  EXPECT_THAT(Joined(figures_->at(2).words),
+              HasSubstr("\"labels\" embeds 0.25 of the gallery: the rest never comes back"));
+  EXPECT_THAT(Joined(figures_->at(2).words), Not(HasSubstr("\"everything\" embeds")));
+  EXPECT_THAT(words, Not(HasSubstr("What \"everything\" protects")));
 }
 
 // The papers print their bounds for one kernel alone: with another, lines that follow them have no
@@ -135,7 +167,7 @@ TEST(RecallWithAnotherKernel, LeavesOutWhatThePapersDoNotPrint) {
   for (const Figure& figure : figures) {
     for (const char* refused : {"published-gaussian", "published-laplace"}) {
       const auto name = std::string("PrivateMail, ") + refused;
-      for (const FigurePoint& point : SeriesNamed(figure.panels[0], name).points) {
+      for (const FigurePoint& point : SeriesNamed(figure.panels[kAsPublished], name).points) {
         EXPECT_TRUE(std::isnan(point.y)) << name;
       }
     }

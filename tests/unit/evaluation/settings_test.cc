@@ -22,12 +22,29 @@ TEST(Settings, AreTurnedOneAtATime) {
   for (const Figure& figure : figures) {
     ExpectSound(figure);
     EXPECT_THAT(NamesOf(figure.panels[0]), ElementsAre("epsilon 1", "without noise"));
-    double most = 0;
+    FigurePoint most;
     for (const FigurePoint& point : figure.panels[0].series[0].points) {
-      most = std::max(most, point.y);
+      if (point.y > most.y) most = point;
     }
-    EXPECT_THAT(figure.words[0], HasSubstr(" and " + Short(most) + " at "));
+    EXPECT_THAT(figure.words[0], HasSubstr(" and " + WithBand(BandAt(most)) + " at "));
   }
+}
+
+// One value is far from the others in either split, by not quite the same; another has the greatest
+// mean and the widest band, and is not shown to differ from any.
+TEST(Settings, SayBetweenWhichValuesScoresAreShownToDiffer) {
+  const Experiment experiment = MakeSettingsExperiment(SmallStage());
+  const auto words = [&](const std::map<std::string, double>& scores) {
+    const auto figures = experiment.draw(PlantedResults(experiment, scores));
+    return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(words({}), HasSubstr("No two of the 5 values are shown to differ (paired t over the "
+                                   "splits, 5 % over all pairs together)."));
+  EXPECT_THAT(words({{"dim: epsilon 1 at 4, seed 1", .2},
+                     {"dim: epsilon 1 at 4, seed 2", .1999},
+                     {"dim: epsilon 1 at 6, seed 1", .4},
+                     {"dim: epsilon 1 at 6, seed 2", .95}}),
+              HasSubstr("3 of the 10 pairs of values are shown to differ"));
 }
 
 // Factors of 0 are all 0, which no logarithmic axis has.

@@ -242,6 +242,21 @@ TEST(SvgPlot, ScatterDrawsAPathForEachGroup) {
   EXPECT_EQ(drawn, 300U);
 }
 
+// Anchors, slots and the target's slot of one class: the same colour, told apart by size and hole.
+TEST(SvgPlot, ScattersOfOnePanelLookDifferent) {
+  Figure figure = OneSeries(Mark::kScatter, {});
+  figure.panels[0].series.clear();
+  for (const char* name : {"anchors", "slots", "the target's slot"}) {
+    figure.panels[0].series.push_back({name, Mark::kScatter, {{0, 0}, {1, 1}}});
+  }
+  std::set<std::string> looks;
+  for (const Element& cloud : WithClass(Drawn(figure), "cloud")) {
+    EXPECT_THAT(cloud.style_class, ::testing::HasSubstr("c0"));
+    looks.insert(cloud.style_class + cloud.attributes.at("d"));
+  }
+  EXPECT_EQ(looks.size(), 3u);
+}
+
 TEST(SvgPlot, DrawsFiguresWithoutValues) {
   Figure figure = OneSeries(Mark::kLine, {});
   EXPECT_THAT(Texts(Drawn(figure)), ::testing::Contains("no values"));

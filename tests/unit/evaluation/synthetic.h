@@ -57,13 +57,14 @@ inline std::vector<Figure> FiguresOf(const Experiment& experiment, const Study& 
   return figures.value_or(std::vector<Figure>());
 }
 
-// Results as an experiment might have had them: every score of a target is that of its condition.
+// Results as an experiment might have had them: every score of a target is that of its job, by what
+// the job's key begins with.
 inline std::vector<JobResult> PlantedResults(const Experiment& experiment,
                                              const std::map<std::string, double>& scores) {
   std::vector<JobResult> results;
   for (const Job& job : experiment.jobs) {
     const auto found = std::find_if(scores.begin(), scores.end(), [&](const auto& one) {
-      return job.key.rfind(one.first + " at", 0) == 0;
+      return job.key.rfind(one.first, 0) == 0;
     });
     // Splits differ in all conditions alike.
     const double score = (found == scores.end() ? .5 : found->second) +

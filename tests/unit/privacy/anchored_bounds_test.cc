@@ -257,7 +257,7 @@ TEST(AnchoredBounds, RefuseByNameWhatNoBoundHoldsFor) {
   EXPECT_THAT(bound(coordinates, anchors, pull, .01),
               FailsWith(absl::StatusCode::kFailedPrecondition, "kernel_bandwidth is too small"));
   EXPECT_THAT(bound(coordinates, (1 + 1e-13) * anchors, pull, 72),
-              FailsWith(kInvalid, "anchors row 0 must have length 1, but has 1.0000000000001"));
+              FailsWith(kInvalid, "anchors row 0 must have length 1, but has 1.0000000000000999"));
   EXPECT_THAT(bound(coordinates, anchors, Matrix::Constant(4, 2, 1e9), .01165),
               FailsWith(absl::StatusCode::kFailedPrecondition, "a slot's row may have the length"));
   EXPECT_THAT(bound(0 * coordinates, anchors, pull, 72),

@@ -23,7 +23,7 @@ TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
   EXPECT_THAT(checked.out(), ::testing::HasSubstr("\nmax_k = 7\n"));
   const std::string bad = directory.Write("bad.toml", "\nmax_kk = 7\n");
   Program refused(directory.path(), {"--config", bad, "--check-config"});
-  EXPECT_EQ(refused.ExitCode(), 1);
+  EXPECT_EQ(refused.ExitCode(), 2);
   EXPECT_THAT(refused.err(), ::testing::HasSubstr(bad + " line 2: 'max_kk' is no setting"));
   EXPECT_FALSE(std::filesystem::exists(directory / "data"));
 }
@@ -55,7 +55,7 @@ TEST(Privatemaild, ChecksRangesPairsAndFilesInOneGo) {
       "d.toml", absl::StrCat("max_k = 0\ntls_key = 'k'\nclient_ca = '", directory / "none",
                              "'\nlisten = 'nowhere'\naudit_log = '", directory.path(), "'\n"));
   Program checked(directory.path(), {"--config", config, "--check-config"});
-  EXPECT_EQ(checked.ExitCode(), 1);
+  EXPECT_EQ(checked.ExitCode(), 2);
   EXPECT_EQ(checked.out(), "");
   const std::string prefix = "[-0-9T:.Z]+ ERROR ";
   const std::string expected = absl::StrCat(
@@ -82,7 +82,7 @@ TEST(Privatemaild, RefusesAConfigurationThatIsNoRegularFile) {
 TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "0.0.0.0:0", "--insecure"});
-  EXPECT_EQ(program.ExitCode(), 1);
+  EXPECT_EQ(program.ExitCode(), 2);
   EXPECT_EQ(program.out(), "");
   EXPECT_THAT(program.err(),
               ::testing::MatchesRegex("[-0-9T:.Z]+ ERROR --insecure serves plaintext[^\n]*\n"));

@@ -1,0 +1,95 @@
+// A whole embedding job as an operator runs it: build_benchmark ITEMS DIM. A daemon reads the items
+// from its store, embeds them (T = 5, s = 6, k = 2) and saves the result. Once with the features in
+// memory, once with a max_build_memory that has no room for them, so that they are in a file.
+// Prints the time and what the daemon's memory grew by at its peak, beside what they aim at.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/benchmarks/serving_load.h"
+#include "tests/e2e/service.h"
+
+namespace privatemail::e2e {
+namespace {
+
+constexpr int kAnchors = 1000;
+constexpr int kClasses = 100;
+constexpr double kTargetSeconds = 60;
+constexpr double kTargetMemory = 1.3;
+// What a build with features in a file is said to take, but for ids and payloads: README, Limits.
+constexpr double kStatedBytesOfRow = (4 + 2) * (2 + 1) * 8;
+
+// A line of /proc/PID/status, in bytes.
+double MemoryOf(pid_t process, const std::string& line) {
+  std::ifstream status(absl::StrCat("/proc/", process, "/status"));
+  double kibibytes = 0;
+  for (std::string word; status >> word;) {
+    if (word == line) status >> kibibytes;
+  }
+  return 1024 * kibibytes;
+}
+
+void ForgetPeak(pid_t process) {
+  std::ofstream(absl::StrCat("/proc/", process, "/clear_refs")) << 5;
+}
+
+struct Job {
+  double seconds = 0;
+  double grown = 0;  // bytes
+};
+
+Job BuildWith(const TemporaryFolder& folder, const Certificates& certificates,
+              const std::string& settings) {
+  const auto daemon = StartDaemon(folder, certificates, {"--config", settings});
+  const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+  const pid_t process = daemon->program().pid();
+  ForgetPeak(process);
+  const double before = MemoryOf(process, "VmRSS:");
+  const auto start = std::chrono::steady_clock::now();
+  Build(admin, "things");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return {took.count(), MemoryOf(process, "VmHWM:") - before};
+}
+
+const char* Verdict(bool met) { return met ? "met" : "MISSED"; }
+
+int Measure(int items, int dim) {
+  const TemporaryFolder folder;
+  const Certificates certificates = *Certificates::Make(folder.path());
+  {
+    const auto daemon = StartDaemon(folder, certificates);
+    const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+    if (!admin.CreateCollection(NewThingsOf(kAnchors, dim, kClasses)).ok()) std::abort();
+    Upload(admin, "things", SeparatedClasses(items, 2, dim).vectors, kClasses);
+  }
+  const double feature_bytes = 4. * items * dim;
+  const Job in_memory = BuildWith(folder, certificates, folder.Write("large.toml", ""));
+  std::printf("build through the daemon, n %d, d %d, k 2, T 5, s 6: %.1f s, target %.0f s: %s\n",
+              items, dim, in_memory.seconds, kTargetSeconds,
+              Verdict(in_memory.seconds < kTargetSeconds));
+  std::printf("  the daemon grew by %.2f times the features, target %.1f: %s\n",
+              in_memory.grown / feature_bytes, kTargetMemory,
+              Verdict(in_memory.grown / feature_bytes < kTargetMemory));
+
+  const auto memory = static_cast<int64_t>(feature_bytes / 2 + (int64_t{64} << 20));
+  const Job in_file =
+      BuildWith(folder, certificates,
+                folder.Write("small.toml", absl::StrCat("max_build_memory = ", memory, "\n")));
+  std::printf(
+      "  with a max_build_memory of %.0f MB: %.1f s; it grew by %.0f MB, %.0f bytes a row "
+      "(stated: %.0f, ids and payloads, and the new embedding beside them): %s\n",
+      1e-6 * static_cast<double>(memory), in_file.seconds, 1e-6 * in_file.grown,
+      in_file.grown / items, kStatedBytesOfRow, Verdict(in_file.grown < memory));
+  return 0;
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  return privatemail::e2e::Measure(std::atoi(argv[1]), std::atoi(argv[2]));
+}
