@@ -244,10 +244,11 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->add_option("--out", options->out,
                    "File to write the plan to, if it fulfils the wish, for query --plan");
   plan->footer(
-      "The plan of fewest bytes that is foreseen to fulfil the wish. On features of pictures that "
-      "it was not fitted to, intervals had the mean of nine in ten cases, queries and items being "
-      "of the anchors' kind; README says where they had fewer. Exit code 1: no plan fulfils the "
-      "wish, and the one that finds most is shown.");
+      "The plan of fewest bytes that is foreseen to fulfil the wish. Of fidelity, intervals had "
+      "the "
+      "mean in nine of ten cases; of recall in eight to nine: README says on which data. Queries "
+      "and items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one "
+      "that finds most is shown.");
   plan->callback([&context, options] {
     context.run = [&context, options] { return Plan(context, *options); };
   });

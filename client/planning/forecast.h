@@ -14,9 +14,10 @@
 
 namespace privatemail {
 
-// Of a mean over queries of the kind that anchors are; in [0, 1]. On features of pictures that the
-// method was not fitted to, the mean lay between `low` and `high` in nine of ten cases
-// (tests/benchmarks/plan_coverage.cc).
+// Of a mean over queries of the kind that anchors are; in [0, 1]. Whether the mean lies between
+// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc: in 92 of 100 cases on other
+// classes of the features that the method was fitted to, in 85 on pictures of another kind
+// (fidelity 91, recall 80).
 struct Estimate {
   double value = 0;
   double low = 0;
