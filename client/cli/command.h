@@ -41,6 +41,7 @@ void AddBuildCommand(CLI::App& app, Context& context);
 void AddItemsCommand(CLI::App& app, Context& context);
 void AddSnapshotCommand(CLI::App& app, Context& context);
 void AddRestoreCommand(CLI::App& app, Context& context);
+void AddPlanCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddExplainCommand(CLI::App& app, Context& context);

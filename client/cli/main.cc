@@ -70,6 +70,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddItemsCommand(app, context);
   AddSnapshotCommand(app, context);
   AddRestoreCommand(app, context);
+  AddPlanCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
   AddHealthCommand(app, context);

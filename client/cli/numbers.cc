@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace privatemail::cli {
 namespace {
@@ -88,6 +89,27 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description) {
   return Add(command, flags, numbers, description);
+}
+
+CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
+                      const std::string& description) {
+  const auto read = [flags, bytes](const std::string& text) {
+    constexpr double kMost = 1e15;
+    absl::string_view number = text;
+    double unit = 1;
+    for (const char letter : {'K', 'M', 'G'}) {
+      unit *= 1000;
+      if (absl::ConsumeSuffix(&number, std::string(1, letter))) break;
+      if (letter == 'G') unit = 1;
+    }
+    double value = 0;
+    if (!absl::SimpleAtod(number, &value) || !(value > 0 && value * unit <= kMost)) {
+      throw CLI::ConversionError(absl::StrCat(
+          flags, " must be a number of bytes, as 2500, 800K or 2M, but is \"", text, "\""));
+    }
+    *bytes = static_cast<int64_t>(value * unit);
+  };
+  return command->add_option_function<std::string>(flags, read, description)->type_name("BYTES");
 }
 
 absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,

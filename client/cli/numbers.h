@@ -25,6 +25,10 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description);
 
+// An option of a number of bytes: "2500", or with K, M or G, of 1,000 each, "2M", "1.5M".
+CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
+                      const std::string& description);
+
 // Of "224x112" 224 and 112. INVALID_ARGUMENT naming the option for any other text.
 absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
                                                    absl::string_view text);

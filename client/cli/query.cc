@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/names.h"
+#include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
 #include "client/cli/scheme.h"
@@ -28,25 +29,52 @@ constexpr const char* kSlotFlags[] = {"--label",        "--labels",         "--d
                                       "--post-process", "--filter",         "--dummies",
                                       "--dummy-labels", "--compare-images", "--report"};
 
+// What a plan says.
+constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon", "-k"};
+
 struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
   std::string foreign;  // an option that was given and is another scheme's; empty: none
   SlotsQuery slots;     // what all schemes have, too
   CellsOptions cells;
+  std::string plan_file;  // empty: none
 };
 
 absl::Status CheckScheme(const QueryCommandOptions& options) {
   if (options.foreign.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(options.foreign, " is of no use with --scheme ",
-                                                 NameOf(options.scheme), ": expected none"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(options.foreign, " is of no use with ",
+                   options.plan_file.empty() ? "--scheme " + NameOf(options.scheme) : "--plan",
+                   ": expected none"));
+}
+
+absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& options) {
+  PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(options.plan_file));
+  if (plan.collection != options.slots.collection) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--plan ", options.plan_file, " must be for collection ",
+                     options.slots.collection, ", but is for ", plan.collection));
+  }
+  return QueryCells(context, {.collection = plan.collection,
+                              .fingerprint = plan.fingerprint,
+                              .targets = options.slots.targets,
+                              .cells = {.partition = plan.cost.partition,
+                                        .ask = plan.cost.ask,
+                                        .focus = plan.cost.focus,
+                                        .items = plan.items},
+                              .epsilon = plan.cost.epsilon,
+                              .k = plan.k,
+                              .with_payloads = options.slots.query.with_payloads});
 }
 
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   PM_RETURN_IF_ERROR(CheckScheme(options));
+  if (!options.plan_file.empty()) return QueryAsPlanned(context, options);
   SlotsQuery slots = options.slots;
   slots.scheme = options.scheme;
   if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
   return QueryCells(context, {.collection = slots.collection,
+                              .fingerprint = "",
                               .targets = slots.targets,
                               .cells = options.cells,
                               .epsilon = slots.query.cost.epsilon,
@@ -60,6 +88,21 @@ std::string GivenOf(const CLI::App& command, absl::Span<const char* const> flags
     if (command.get_option(flag)->count() > 0) return flag;
   }
   return "";
+}
+
+// The first that is of no use.
+std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options) {
+  const auto given = [&](absl::Span<const char* const> flags) { return GivenOf(query, flags); };
+  if (!options.plan_file.empty()) {
+    for (const auto flags : {absl::MakeConstSpan(kPlannedFlags), absl::MakeConstSpan(kCellsFlags),
+                             absl::MakeConstSpan(kSlotFlags)}) {
+      if (const std::string foreign = given(flags); !foreign.empty()) return foreign;
+    }
+    return "";
+  }
+  if (options.scheme == Scheme::kCells) return given(kSlotFlags);
+  const std::string foreign = given(kCellsFlags);
+  return foreign.empty() && options.scheme == Scheme::kAnchored ? given(kIterationFlags) : foreign;
 }
 
 }  // namespace
@@ -77,7 +120,11 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "noisy choice of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Matches wanted")->capture_default_str();
-  query->add_option("--epsilon", slots.query.cost.epsilon, "Spent by each query")->required();
+  query->add_option("--epsilon", slots.query.cost.epsilon,
+                    "Spent by each query; required without --plan");
+  query->add_option("--plan", options->plan_file,
+                    "A file that `privatemail plan --out` has written: scheme cells, and how it "
+                    "asks, with its epsilon and -k");
   query->add_option("--delta", slots.delta,
                     "Spent by each query, where the mechanism has one: the Gaussian ones");
   query
@@ -110,12 +157,10 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "The gallery's pictures on this machine, to show what a search without privacy finds");
   query->add_option("--report", slots.report_file, "Write an HTML report with pictures and plots");
   query->callback([&context, options, query] {
-    options->foreign =
-        GivenOf(*query, options->scheme == Scheme::kCells ? absl::MakeConstSpan(kSlotFlags)
-                                                          : absl::MakeConstSpan(kCellsFlags));
-    if (options->foreign.empty() && options->scheme == Scheme::kAnchored) {
-      options->foreign = GivenOf(*query, kIterationFlags);
+    if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
+      throw CLI::RequiredError("--epsilon");
     }
+    options->foreign = ForeignOf(*query, *options);
     context.run = [&context, options] { return Query(context, *options); };
   });
 }

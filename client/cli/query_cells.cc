@@ -46,6 +46,18 @@ absl::StatusOr<CellQueryOptions> OptionsOf(const CellsQuery& query) {
                           .with_payloads = query.with_payloads};
 }
 
+// A plan is worth nothing for other anchors than it was made with.
+absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionResponse& collection) {
+  if (query.fingerprint.empty() || query.fingerprint == collection.fingerprint()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("--plan was made for the public parameters ",
+                                                    ToHex(query.fingerprint), ", but collection ",
+                                                    collection.name(),
+                                                    " has others now: make another with "
+                                                    "`privatemail plan`; nothing was spent"));
+}
+
 // Before anything is spent to be told the same.
 absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
   if (collection.cells_ready()) return absl::OkStatus();
@@ -182,6 +194,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(query.collection));
+  PM_RETURN_IF_ERROR(CheckPlanned(query, collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(query.collection, collection.fingerprint()));
   PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, anchors));

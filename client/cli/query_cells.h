@@ -28,7 +28,8 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options);
 
 struct CellsQuery {
   std::string collection;
-  TargetOptions targets;  // without labels
+  std::string fingerprint;  // the collection must still have it; empty: any
+  TargetOptions targets;    // without labels
   CellsOptions cells;
   double epsilon = 0;
   int64_t k = 8;

@@ -68,15 +68,6 @@ std::vector<std::string> Facts(const QueryOutcome& outcome) {
   return facts;
 }
 
-nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning) {
-  if (!meaning.has_value()) return nullptr;
-  return {{"radius", meaning->radius},
-          {"pairs_of_one_class", meaning->pairs_of_one_class},
-          {"closer_of_one_class", meaning->close_of_one_class},
-          {"pairs_of_two_classes", meaning->pairs_of_two_classes},
-          {"closer_of_two_classes", meaning->close_of_two_classes}};
-}
-
 void AddClouds(const QueryOutcome& outcome, const SlotClient& client, ReportQuery* report) {
   const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
@@ -119,6 +110,15 @@ void Finish(const SlotClient& client, QueryOutcome* outcome) {
   absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
   outcome->status = result.status();
   if (result.ok()) outcome->result = *std::move(result);
+}
+
+nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning) {
+  if (!meaning.has_value()) return nullptr;
+  return {{"radius", meaning->radius},
+          {"pairs_of_one_class", meaning->pairs_of_one_class},
+          {"closer_of_one_class", meaning->close_of_one_class},
+          {"pairs_of_two_classes", meaning->pairs_of_two_classes},
+          {"closer_of_two_classes", meaning->close_of_two_classes}};
 }
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {

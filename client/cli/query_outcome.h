@@ -43,6 +43,8 @@ std::vector<QueryOutcome> SendAll(const SlotClient& client, const KeepFn& keep, 
 void Finish(const SlotClient& client, QueryOutcome* outcome);
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
+// Null where there is none.
+nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning);
 nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings,
                       const ReportQuery& report);
 

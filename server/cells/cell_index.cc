@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <utility>
 
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
+#include "common/cells/cell_lists.h"
 #include "common/protocol/cell_code.h"
-#include "server/cells/cell_lists.h"
+#include "server/cells/find_item_cells.h"
 #include "server/index/k_means.h"
 
 namespace privatemail {
@@ -99,11 +99,6 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
   if (stopped) return nullptr;
   return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
                                                         Encode(*parameters.cell_code, items)));
-}
-
-double CellIndex::ListedEpsilon(double epsilon) {
-  constexpr double kSmallest = 1. / 16, kLargest = 32;
-  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
 }
 
 absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/cells/demand.h"
+#include "common/cells/item_cells.h"
 #include "common/protocol/public_parameters.h"
-#include "server/cells/demand.h"
-#include "server/cells/item_cells.h"
 #include "server/cells/kept_lists.h"
 #include "server/store/types.h"
 
@@ -37,10 +37,6 @@ class CellIndex {
   int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
   // Of the gallery.
   uint64_t items_version() const { return gallery_.version; }
-
-  // Lists are made for a few epsilons, of which neighbours differ little in what they are worth:
-  // the nearest of those to a finite one.
-  static double ListedEpsilon(double epsilon);
 
   // For each of the cells of a partition the rows that answer for it, most wanted first (CellList
   // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.

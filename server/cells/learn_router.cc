@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/cells/cell_lists.h"
+#include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
-#include "server/cells/cell_lists.h"
-#include "server/cells/demand.h"
 #include "server/index/exact_index.h"
 
 namespace privatemail {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/base/matrix.h"
+#include "common/cells/item_cells.h"
 #include "common/numerics/cell_router.h"
-#include "server/cells/item_cells.h"
 
 namespace privatemail {
 

@@ -229,5 +229,99 @@ TEST_F(Cells, WhatCannotBeAskedForIsKnownBeforeAnythingIsSpent) {
                 "FAILED_PRECONDITION", {"the collection has no cells"});
 }
 
+TEST_F(Cells, ArePlannedWithoutATargetAndAskedForAsPlanned) {
+  const std::string plan = folder_ / "plan.json";
+  const json before = Everything();
+  const json planned =
+      Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--fidelity", ".5",
+              "--recall", ".9", "-k", "5", "--radius", ".5", "--out", plan});
+  EXPECT_EQ(planned["scheme"], "cells");
+  EXPECT_EQ(planned["ask"], 1);
+  EXPECT_EQ(planned["focus"], 1);
+  EXPECT_EQ(planned["code"], "float16");
+  EXPECT_EQ(planned["of_items"], kItems);
+  EXPECT_EQ(planned["foreseen_from_anchors"], kClasses * kAnchorsPerClass);
+  EXPECT_EQ(planned["fulfils"], true);
+  EXPECT_EQ(planned["guarantee"]["epsilon"], 40);
+  EXPECT_EQ(planned["guarantee"]["proven"], true);
+  EXPECT_EQ(planned["spent"]["epsilon"], 0);
+  EXPECT_EQ(planned["radius_meaning"]["radius"], .5);
+  for (const char* found : {"fidelity", "recall"}) {
+    EXPECT_LE(planned[found]["low"], planned[found]["value"]);
+    EXPECT_LE(planned[found]["value"], planned[found]["high"]);
+  }
+  EXPECT_GE(planned["fidelity"]["value"].get<double>(), .5);
+  EXPECT_GT(planned["timings"]["choose_ms"].get<double>(), 0);
+  EXPECT_GT(planned["timings"]["rank_ms"].get<double>(), 0);
+  EXPECT_EQ(Everything(), before);
+
+  const json answer =
+      Answer({"query", "things", "--vectors", Vectors("gallery"), "--row", "17", "--plan", plan});
+  EXPECT_EQ(answer["scheme"], "cells");
+  EXPECT_EQ(answer["partition"], planned["partition"]);
+  EXPECT_EQ(answer["candidates"], planned["items"]);
+  EXPECT_EQ(answer["guarantee"], planned["guarantee"]);
+  EXPECT_THAT(answer["matches"], SizeIs(5));
+  EXPECT_EQ(answer["matches"][0]["label"], 17 % kClasses);
+  EXPECT_LE(answer["bytes"]["down"], planned["bytes"]["down"]);
+  EXPECT_EQ(Budget()["left"]["epsilon"], 960);
+
+  for (const std::vector<std::string>& said :
+       std::vector<std::vector<std::string>>{{"--epsilon", "1"},
+                                             {"-k", "3"},
+                                             {"--scheme", "cells"},
+                                             {"--items", "9"},
+                                             {"--partition", "0"},
+                                             {"--label", "1"}}) {
+    std::vector<std::string> command = {"query", "things", "--vectors", Vectors("gallery"),
+                                        "--row", "17",     "--plan",    plan};
+    command.insert(command.end(), said.begin(), said.end());
+    ExpectRefused(command, "INVALID_ARGUMENT", {said[0] + " is of no use with --plan"});
+  }
+  ExpectRefused({"query", "other", "--vectors", Vectors("gallery"), "--row", "17", "--plan", plan},
+                "INVALID_ARGUMENT", {"must be for collection other, but is for things"});
+}
+
+TEST_F(Cells, APlanIsOfNoUseForOtherAnchors) {
+  const std::string plan = folder_ / "plan.json";
+  Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "1M", "--out", plan});
+  Answer({"collection", "delete", "things"});
+  Write("others", SeparatedClasses(kClasses * kAnchorsPerClass, 5));
+  Answer({"collection", "create", "things", "--anchors", Vectors("others"), "--anchor-labels",
+          Labels("others"), "--cells", "5", "--cell-code", "float16"});
+  ExpectRefused({"query", "things", "--vectors", Vectors("gallery"), "--row", "17", "--plan", plan},
+                "FAILED_PRECONDITION",
+                {"--plan was made for the public parameters", "nothing was spent"});
+}
+
+TEST_F(Cells, WhatNoPlanReachesIsToldWithItsCeiling) {
+  const std::string plan = folder_ / "plan.json";
+  const std::vector<std::string> command = {
+      "plan", "things", "--epsilon", ".5", "--fidelity", ".9", "--max-bytes", "3K", "--out", plan};
+  const Outcome told = Run(command);
+  EXPECT_EQ(told.exit_code, 1) << told.err;
+  EXPECT_THAT(told.out, HasSubstr("no plan is foreseen to reach fidelity 0.9 with epsilon 0.5 and "
+                                  "3000 bytes; the most:\n"));
+  EXPECT_THAT(told.out, HasSubstr("f e^epsilon / (1 + f (e^epsilon - 1)) = "));
+  EXPECT_FALSE(std::filesystem::exists(plan));
+  std::vector<std::string> with_json = command;
+  with_json.push_back("--json");
+  const json answer = Run(with_json).json();
+  EXPECT_EQ(answer["fulfils"], false);
+  EXPECT_EQ(answer["ceiling"]["share"].get<double>(), answer["items"].get<double>() / kItems);
+  EXPECT_LT(answer["ceiling"]["fidelity"].get<double>(), .9);
+
+  ExpectRefused({"plan", "things", "--epsilon", "1", "--max-bytes", "9"}, "INVALID_ARGUMENT",
+                {"--max-bytes must be at least", "but is 9"});
+  ExpectRefused({"plan", "things", "--epsilon", "1", "--max-bytes", "2Q"}, "INVALID_ARGUMENT",
+                {"--max-bytes must be a number of bytes, as 2500, 800K or 2M, but is \"2Q\""});
+  ExpectRefused({"plan", "things", "--epsilon", "nan", "--max-bytes", "1M"}, "INVALID_ARGUMENT",
+                {"epsilon"});
+  ExpectRefused({"plan", "things", "--epsilon", "1", "--max-bytes", "1M", "--radius", "3"},
+                "INVALID_ARGUMENT", {"--radius must be between 0 and 2, but is 3"});
+  ExpectRefused({"plan", "nothing", "--epsilon", "1", "--max-bytes", "1M"}, "NOT_FOUND",
+                {"nothing"});
+}
+
 }  // namespace
 }  // namespace privatemail::e2e

@@ -99,6 +99,7 @@ TEST_F(CommandLine, NoNumberIsEmpty) {
                                              {"ingest"},
                                              {"items", "list"},
                                              {"key", "create"},
+                                             {"plan"},
                                              {"query"},
                                              {"sample-images"},
                                              {"sensitivity"}}) {

@@ -2,13 +2,11 @@
 #include "server/cells/cell_index.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <thread>
 
+#include "common/cells/cell_lists.h"
 #include "common/numerics/neighbors.h"
 #include "common/protocol/cell_code.h"
-#include "server/cells/cell_lists.h"
 #include "server/cells/partition_anchors.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -139,20 +137,6 @@ TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
   }
   EXPECT_GT(Differences(scene.Lists(0, 8, 20), scene.Lists(0, .5, 20)), 5)
       << "epsilon decides what is worth sending";
-}
-
-TEST(CellIndex, ListsAreMadeForAFewEpsilons) {
-  EXPECT_DOUBLE_EQ(CellIndex::ListedEpsilon(1), 1);
-  EXPECT_DOUBLE_EQ(CellIndex::ListedEpsilon(4), 4);
-  std::map<double, int> levels;
-  for (double epsilon = 1e-9; epsilon < 1e9; epsilon *= 1.01) {
-    const double listed = CellIndex::ListedEpsilon(epsilon);
-    ++levels[listed];
-    if (epsilon > 1. / 16 && epsilon < 32) {
-      EXPECT_LE(std::abs(std::log2(listed / epsilon)), .2501);
-    }
-  }
-  EXPECT_EQ(levels.size(), 19u);
 }
 
 TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {

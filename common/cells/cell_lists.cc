@@ -1,4 +1,4 @@
-#include "server/cells/cell_lists.h"
+#include "common/cells/cell_lists.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,11 @@
 #include <numeric>
 
 namespace privatemail {
+
+double ListedEpsilon(double epsilon) {
+  constexpr double kSmallest = 1. / 16, kLargest = 32;
+  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
+}
 
 std::vector<int64_t> CellList(const Demand& demand, const ItemCells& lie, int64_t cell,
                               double epsilon, int64_t length) {

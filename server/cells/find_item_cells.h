@@ -1,20 +1,13 @@
-// The cell that each item lies in.
-#ifndef PRIVATEMAIL_SERVER_CELLS_ITEM_CELLS_H_
-#define PRIVATEMAIL_SERVER_CELLS_ITEM_CELLS_H_
+// Which cell each item of a gallery lies in.
+#ifndef PRIVATEMAIL_SERVER_CELLS_FIND_ITEM_CELLS_H_
+#define PRIVATEMAIL_SERVER_CELLS_FIND_ITEM_CELLS_H_
 
 #include <atomic>
-#include <cstdint>
-#include <vector>
 
 #include "common/base/matrix.h"
+#include "common/cells/item_cells.h"
 
 namespace privatemail {
-
-// For each item the cell whose centroid is nearest to it, and how near that is.
-struct ItemCells {
-  std::vector<int64_t> cells;
-  std::vector<float> squared_distances;
-};
 
 // items: n x d; centroids: cells x d. When `stopped` becomes true meanwhile (null: never), it ends
 // early and is good for nothing.
@@ -23,4 +16,4 @@ ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_CELLS_ITEM_CELLS_H_
+#endif  // PRIVATEMAIL_SERVER_CELLS_FIND_ITEM_CELLS_H_

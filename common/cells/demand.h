@@ -4,8 +4,8 @@
 // searcher asks for cells, chosen by a differentially private mechanism over their numbers alone
 // (PRIVACY.md section 5); which items answer for a cell is the server's affair, and costs no
 // privacy. Knows the gallery, nothing of a searcher.
-#ifndef PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
-#define PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
+#ifndef PRIVATEMAIL_COMMON_CELLS_DEMAND_H_
+#define PRIVATEMAIL_COMMON_CELLS_DEMAND_H_
 
 #include <cstdint>
 #include <vector>
@@ -22,17 +22,19 @@ struct KnownQueries {
 };
 
 // The expected demand of queries from a cell: every known one brings 1, spread over its neighbours
-// with weights that fall with their rank, e-fold in kRanksPerFold, so that an item counts which was
-// nearly among the few nearest.
+// with weights that fall with their rank, e-fold in kRanksPerFold ranks, so that an item counts
+// which was nearly among the few nearest.
 class Demand {
  public:
   static constexpr double kRanksPerFold = 20;
   static constexpr int64_t kRanks = 64;  // neighbours of a known query that are worth giving
 
   // What each of so many neighbours of one query counts, nearest first, together 1.
-  static std::vector<float> Weights(size_t neighbours);
+  static std::vector<float> Weights(size_t neighbours, double ranks_per_fold = kRanksPerFold);
 
-  Demand(const KnownQueries& queries, int64_t cells, int64_t items);
+  // ranks_per_fold: another than kRanksPerFold where these items stand in for more or fewer.
+  Demand(const KnownQueries& queries, int64_t cells, int64_t items,
+         double ranks_per_fold = kRanksPerFold);
 
   int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
   int64_t items() const { return total_.size(); }
@@ -53,4 +55,4 @@ class Demand {
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_CELLS_DEMAND_H_
+#endif  // PRIVATEMAIL_COMMON_CELLS_DEMAND_H_

@@ -1,4 +1,4 @@
-#include "server/cells/item_cells.h"
+#include "server/cells/find_item_cells.h"
 
 #include "server/index/k_means.h"
 

@@ -1,14 +1,18 @@
 // The items that answer for each cell.
-#ifndef PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
-#define PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
+#ifndef PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
+#define PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "server/cells/demand.h"
-#include "server/cells/item_cells.h"
+#include "common/cells/demand.h"
+#include "common/cells/item_cells.h"
 
 namespace privatemail {
+
+// Servers make lists for a few epsilons, of which neighbours differ little in what they are worth:
+// the nearest of those to a finite one.
+double ListedEpsilon(double epsilon);
 
 // `length` rows of the gallery for a cell, most wanted first. Searchers ask for their own cell
 // with e^epsilon times the probability of each other one, so that whoever asks for a cell is of it
@@ -27,4 +31,4 @@ std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCell
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_CELLS_CELL_LISTS_H_
+#endif  // PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_

@@ -1,0 +1,241 @@
+// privatemail plan: how to ask for cells, what that would find and cost, before anything is spent.
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cell_client.h"
+#include "client/cli/collection_words.h"
+#include "client/cli/command.h"
+#include "client/cli/numbers.h"
+#include "client/cli/plan_file.h"
+#include "client/cli/plan_timing.h"
+#include "client/cli/private_file.h"
+#include "client/cli/query_outcome.h"
+#include "client/planning/forecast.h"
+#include "client/planning/query_plan.h"
+#include "client/release/published_collection.h"
+#include "client/release/radius_meaning.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::cli {
+namespace {
+
+struct PlanOptions {
+  std::string name;
+  PlanWish wish;
+  std::optional<double> radius;
+  std::string out;
+};
+
+// A plan and what is said beside it.
+struct PlanAnswer {
+  QueryPlan plan;
+  PlanTiming timing;
+  int64_t gallery = 0;
+  int64_t anchors = 0;
+  std::string code;
+  std::string collection;
+  std::optional<RadiusMeaning> radius;
+};
+
+// What a radius means here: the anchored scheme takes one.
+absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<double>& radius,
+                                                       const PublicParameters& parameters,
+                                                       const Anchors& anchors) {
+  constexpr double kDiameter = 2;  // of the unit ball
+  if (!radius.has_value()) return std::nullopt;
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", *radius));
+  PM_RETURN_IF_ERROR(CheckBetween("radius", *radius, 0, kDiameter));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  std::vector<int64_t> slots;
+  for (const int32_t label : anchors.labels) {
+    PM_ASSIGN_OR_RETURN(slots.emplace_back(), parameters.SlotOf(label));
+  }
+  return MeaningOfRadius(unit_anchors, slots, *radius);
+}
+
+std::string CodeName(CellCode code) {
+  for (const auto& [name, known] : kCellCodeNames) {
+    if (known == code) return name;
+  }
+  return "";
+}
+
+nlohmann::json ToJson(const Estimate& estimate) {
+  return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
+}
+
+nlohmann::json ToJson(const PlanAnswer& answer, const PlanWish& wish) {
+  const QueryPlan& plan = answer.plan;
+  nlohmann::json json = {
+      {"collection", answer.collection},
+      {"scheme", "cells"},
+      {"partition", plan.cost.partition},
+      {"cells", plan.cells},
+      {"ask", plan.cost.ask},
+      {"focus", plan.cost.focus},
+      {"items", plan.items},
+      {"of_items", answer.gallery},
+      {"k", plan.k},
+      {"code", answer.code},
+      {"fidelity", ToJson(plan.forecast.fidelity)},
+      {"recall", ToJson(plan.forecast.recall)},
+      {"foreseen_from_anchors", answer.anchors},
+      {"bytes", {{"down", plan.bytes_down}, {"assumed_id_bytes", wish.id_bytes}}},
+      {"timings", {{"choose_ms", answer.timing.choose_ms}, {"rank_ms", answer.timing.rank_ms}}},
+      {"guarantee", cli::ToJson(plan.guarantee)},
+      {"spent", cli::ToJson(Budget{})},
+      {"fulfils", plan.fulfils},
+      {"radius_meaning", cli::ToJson(answer.radius)}};
+  if (plan.ceiling.has_value()) {
+    json["ceiling"] = {{"share", plan.ceiling->share},
+                       {"fidelity", plan.ceiling->fidelity},
+                       {"share_needed", plan.ceiling->share_needed},
+                       {"epsilon_needed", plan.ceiling->epsilon_needed},
+                       {"words", plan.ceiling->InWords(wish.epsilon, *wish.fidelity)}};
+  }
+  return json;
+}
+
+std::string InWords(const char* what, int64_t k, const Estimate& estimate) {
+  return absl::StrFormat("%s@%d %.2f (%.2f to %.2f)", what, k, estimate.value, estimate.low,
+                         estimate.high);
+}
+
+// "fidelity 0.5 and recall 0.9"
+std::string InWords(const PlanWish& wish) {
+  std::vector<std::string> words;
+  if (wish.fidelity) words.push_back(absl::StrCat("fidelity ", *wish.fidelity));
+  if (wish.recall) words.push_back(absl::StrCat("recall ", *wish.recall));
+  return absl::StrJoin(words, " and ");
+}
+
+void Print(const PlanAnswer& answer, const PlanOptions& options) {
+  const QueryPlan& plan = answer.plan;
+  if (!plan.fulfils) {
+    std::cout << absl::StreamFormat(
+        "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
+        InWords(options.wish), options.wish.epsilon, options.wish.max_bytes);
+  }
+  std::cout << absl::StreamFormat(
+      "scheme cells: ask for %d of the %d cells of partition %d, drawn to the nearest %d; %d of %d "
+      "items answer, as %s\n"
+      "%s, %s: foreseen from %d anchors alone, nothing was spent\n"
+      "%d bytes down, if ids take %d bytes, without payloads\n"
+      "%.2g ms to choose and %.2g ms to rank on this machine, beside network and server\n"
+      "each query spends epsilon %g (%s: %s); hidden: %s\n",
+      plan.cost.ask, plan.cells, plan.cost.partition, plan.cost.focus, plan.items, answer.gallery,
+      answer.code, InWords("fidelity", plan.k, plan.forecast.fidelity),
+      InWords("recall", plan.k, plan.forecast.recall), answer.anchors, plan.bytes_down,
+      options.wish.id_bytes, answer.timing.choose_ms, answer.timing.rank_ms, plan.guarantee.epsilon,
+      plan.guarantee.proven ? "proven" : "NOT proven", plan.guarantee.source,
+      plan.guarantee.neighbours);
+  if (plan.ceiling.has_value()) {
+    std::cout << plan.ceiling->InWords(options.wish.epsilon, *options.wish.fidelity) << "\n";
+  }
+  if (answer.radius.has_value()) {
+    std::cout << "instead, --scheme anchored --mechanism lap-output --radius "
+              << answer.radius->radius
+              << " hides the features within the radius and not the class, and finds the class; "
+                 "of the anchors "
+              << answer.radius->InWords() << ". What it would find is not foreseen\n";
+  }
+  if (plan.fulfils && !options.out.empty()) {
+    std::cout << "privatemail query " << Printable(answer.collection) << " --plan "
+              << Printable(options.out) << " asks so\n";
+  }
+}
+
+absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
+  if (collection.embedded_items() > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", collection.name(), " has no items that could be found"));
+}
+
+absl::Status Plan(Context& context, const PlanOptions& options) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      transport.GetCollection(options.name));
+  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> chunks,
+                      transport.GetAnchors(options.name, collection.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, chunks));
+  PM_RETURN_IF_ERROR(CheckPlannable(collection));
+  const PublicParameters& parameters = client.parameters();
+  PM_ASSIGN_OR_RETURN(const Anchors anchors, JoinAnchors(chunks, parameters.feature_dim));
+  PlanAnswer answer{.plan = {},
+                    .timing = {},
+                    .gallery = static_cast<int64_t>(collection.embedded_items()),
+                    .anchors = parameters.anchor_count,
+                    .code = CodeName(*parameters.cell_code),
+                    .collection = collection.name(),
+                    .radius = {}};
+  PM_ASSIGN_OR_RETURN(answer.radius, MeaningOf(options.radius, parameters, anchors));
+  std::optional<PrivateFile> file;
+  if (!options.out.empty()) {
+    PM_ASSIGN_OR_RETURN(PrivateFile opened, PrivateFile::Create("--out", options.out));
+    file.emplace(std::move(opened));
+  }
+  PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
+                      Forecaster::Create(parameters, anchors, answer.gallery));
+  PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
+  PM_ASSIGN_OR_RETURN(answer.timing,
+                      TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
+  if (answer.plan.fulfils && file.has_value()) {
+    PM_RETURN_IF_ERROR(file->Commit(PlanText({.collection = collection.name(),
+                                              .fingerprint = collection.fingerprint(),
+                                              .cost = answer.plan.cost,
+                                              .items = answer.plan.items,
+                                              .k = answer.plan.k})));
+  }
+  if (!answer.plan.fulfils) context.exit_code = kExitFailure;
+  Answer(context, ToJson(answer, options.wish), [&] { Print(answer, options); });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<PlanOptions>();
+  PlanWish& wish = options->wish;
+  CLI::App* plan = AddCommand(
+      app, "plan",
+      "How to ask for cells, and what that would find and cost: foreseen from a collection's "
+      "public anchors, at no cost and without a target");
+  plan->add_option("NAME", options->name, "The collection, with cells")->required();
+  plan->add_option("--epsilon", wish.epsilon, "What each query may spend")->required();
+  AddBytes(plan, "--max-bytes", &wish.max_bytes,
+           "What an answer may take: bytes, or with K, M or G, of 1,000 each")
+      ->required();
+  plan->add_option("--fidelity", wish.fidelity,
+                   "At least this share of the -k nearest items shall come back; with neither this "
+                   "nor --recall, as much as can be");
+  plan->add_option("--recall", wish.recall,
+                   "At least with this probability one of the -k best that come back shall be of "
+                   "the query's class");
+  plan->add_option("-k", wish.k, "Matches wanted")->capture_default_str();
+  plan->add_option("--radius", options->radius,
+                   "Say, too, what this radius of the anchored scheme means on the collection");
+  plan->add_option("--id-bytes", wish.id_bytes,
+                   "Length of an item's id, which no server publishes: assumed")
+      ->capture_default_str();
+  plan->add_option("--out", options->out,
+                   "File to write the plan to, if it fulfils the wish, for query --plan");
+  plan->footer(
+      "The plan of fewest bytes that is foreseen to fulfil the wish. Intervals had the mean of "
+      "other data in more than nine of ten cases, queries and items being of the anchors' kind. "
+      "Exit code 1: no plan fulfils the wish, and the one that finds most is shown.");
+  plan->callback([&context, options] {
+    context.run = [&context, options] { return Plan(context, *options); };
+  });
+}
+
+}  // namespace privatemail::cli

@@ -1,0 +1,78 @@
+#include "client/cli/plan_file.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kFingerprintBytes = 32;
+
+absl::Status NoPlan(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--plan ", path, " is no file that `privatemail plan --out` has written: ", why));
+}
+
+template <typename Value>
+absl::Status Take(const std::string& path, const json& plan, const char* field,
+                  bool (json::*is)() const noexcept, Value* value) {
+  if (!plan.contains(field) || !(plan[field].*is)()) {
+    return NoPlan(path, absl::StrCat(field, " is missing or of another type"));
+  }
+  *value = plan[field].get<Value>();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string PlanText(const PlannedQuery& query) {
+  return absl::StrCat(json{{"collection", query.collection},
+                           {"fingerprint", ToHex(query.fingerprint)},
+                           {"scheme", "cells"},
+                           {"partition", query.cost.partition},
+                           {"ask", query.cost.ask},
+                           {"focus", query.cost.focus},
+                           {"epsilon", query.cost.epsilon},
+                           {"items", query.items},
+                           {"k", query.k}}
+                          .dump(),
+                      "\n");
+}
+
+absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NoPlan(path, "it cannot be read");
+  const json plan = json::parse(std::string(std::istreambuf_iterator<char>(file), {}),
+                                /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!plan.is_object()) return NoPlan(path, "it holds no JSON object");
+  PlannedQuery query;
+  std::string scheme, fingerprint;
+  PM_RETURN_IF_ERROR(Take(path, plan, "collection", &json::is_string, &query.collection));
+  PM_RETURN_IF_ERROR(Take(path, plan, "fingerprint", &json::is_string, &fingerprint));
+  PM_RETURN_IF_ERROR(Take(path, plan, "scheme", &json::is_string, &scheme));
+  PM_RETURN_IF_ERROR(
+      Take(path, plan, "partition", &json::is_number_integer, &query.cost.partition));
+  PM_RETURN_IF_ERROR(Take(path, plan, "ask", &json::is_number_integer, &query.cost.ask));
+  PM_RETURN_IF_ERROR(Take(path, plan, "focus", &json::is_number_integer, &query.cost.focus));
+  PM_RETURN_IF_ERROR(Take(path, plan, "epsilon", &json::is_number, &query.cost.epsilon));
+  PM_RETURN_IF_ERROR(Take(path, plan, "items", &json::is_number_integer, &query.items));
+  PM_RETURN_IF_ERROR(Take(path, plan, "k", &json::is_number_integer, &query.k));
+  if (scheme != "cells") {
+    return NoPlan(path, absl::StrCat("scheme must be cells, but is ", scheme));
+  }
+  query.fingerprint = absl::HexStringToBytes(fingerprint);
+  if (query.fingerprint.size() == kFingerprintBytes && ToHex(query.fingerprint) == fingerprint) {
+    return query;
+  }
+  return NoPlan(path, "fingerprint must be 64 hexadecimal digits");
+}
+
+}  // namespace privatemail::cli

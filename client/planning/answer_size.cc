@@ -1,0 +1,45 @@
+#include "client/planning/answer_size.h"
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include <algorithm>
+
+namespace privatemail {
+namespace {
+
+using google::protobuf::io::CodedOutputStream;
+
+constexpr int64_t kMessageBytes = 1 << 16;
+// Tags and lengths of labels and codes, tag and value of the version: at most, and with gRPC's
+// frame of 5 bytes.
+constexpr int64_t kRestOfMessage = 2 * (1 + 5) + (1 + 10) + 5;
+
+int64_t LabelBytes(const PublicParameters& parameters) {
+  size_t most = 0;
+  for (const int32_t label : parameters.slot_labels) {
+    most = std::max(most, CodedOutputStream::VarintSize32SignExtended(label));
+  }
+  return static_cast<int64_t>(most);
+}
+
+int64_t ItemBytes(const PublicParameters& parameters, int64_t id_bytes) {
+  const auto length =
+      static_cast<int64_t>(CodedOutputStream::VarintSize32(static_cast<uint32_t>(id_bytes)));
+  return 1 + length + id_bytes + LabelBytes(parameters) +
+         CodeBytes(*parameters.cell_code, parameters.feature_dim);
+}
+
+}  // namespace
+
+int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes) {
+  const int64_t of_items = items * ItemBytes(parameters, id_bytes);
+  return of_items + (of_items / kMessageBytes + 1) * kRestOfMessage;
+}
+
+int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes) {
+  int64_t items = bytes / ItemBytes(parameters, id_bytes);
+  while (items > 0 && AnswerBytes(parameters, items, id_bytes) > bytes) --items;
+  return items;
+}
+
+}  // namespace privatemail

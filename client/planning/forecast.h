@@ -1,0 +1,85 @@
+// What queries for cells are expected to find in a collection, told from its public anchors alone:
+// no target is seen, nothing is spent, and no server is asked.
+#ifndef PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_
+#define PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/planning/stand_in.h"
+#include "common/cells/item_cells.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// Of a mean over queries of the kind that anchors are; in [0, 1]. On features of pictures that the
+// method was not fitted to, the mean lay between `low` and `high` in nine of ten cases
+// (tests/benchmarks/plan_coverage.cc).
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct Forecast {
+  Estimate fidelity;  // share of the k items nearest to a query that come back
+  Estimate recall;    // probability that one of the k best that come back has the query's class
+};
+
+// How queries that ask for one cell are chosen (CellMechanism with ask and focus 1), and how many
+// matches are wanted of what comes back.
+struct CellAsk {
+  int64_t partition = 0;
+  double epsilon = 0;
+  int64_t k = 8;
+};
+
+// Of one collection. The stand-ins answer as its server does: lists of what known queries of each
+// cell want (common/cells), the held-out anchors ask, and the mean is exact over the mechanism's
+// law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
+// - fidelity: the same share of the items answers; k and the ranks that demand counts are scaled by
+//   sqrt(G / n). A server knows more queries a cell than the stand-in, so that its lists fit better
+//   than those fit held-out anchors: some two thirds of the way to what the known ones find is
+//   added.
+// - recall: k is as it is, and the lists that answer are longer than the same share of G by
+//   (n / G)^g. What asks for its own cell and what asks for another have a g each, linear in
+//   ln(cells) and ln(epsilon), between 0 (the same share of the items) and 1 (as many items).
+// These rules, their constants and the widths of the intervals are found by experiment and not
+// derived: forecast.cc says on which data. They say nothing of queries of another kind than the
+// anchors, of galleries of other classes or in other proportions; and of data without the finer and
+// finer likeness that features of pictures have, such as round clouds of noise, recall's interval
+// has the mean in less than half of the cases. Immutable and thread-safe.
+class Forecaster {
+ public:
+  // anchors must be those that the parameters were published with; items: n, of the gallery.
+  // FAILED_PRECONDITION: the collection has no cells, or fewer than 20 anchors. INVALID_ARGUMENT
+  // and DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an anchor is zero or not finite, or items is
+  // not positive.
+  static absl::StatusOr<Forecaster> Create(const PublicParameters& parameters,
+                                           const Anchors& anchors, int64_t items);
+
+  int64_t items() const { return items_; }
+  // Cells of each partition.
+  const std::vector<int64_t>& cells() const { return cells_; }
+
+  // One for each of `answered`, the numbers of items that answer. INVALID_ARGUMENT naming what is
+  // out of range: partition, epsilon, k or an answered number of items, which are 1 to items().
+  // Seconds of all cores for thousands of anchors and hundreds of cells.
+  absl::StatusOr<std::vector<Forecast>> Foresee(const CellAsk& ask,
+                                                const std::vector<int64_t>& answered) const;
+
+ private:
+  Forecaster() = default;
+
+  int64_t items_ = 0;
+  std::vector<int64_t> cells_;   // of each partition
+  std::vector<ItemCells> lie_;   // of each partition, where each anchor does
+  std::vector<int32_t> labels_;  // of each anchor
+  std::vector<StandIn> stand_ins_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_

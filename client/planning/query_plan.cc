@@ -1,0 +1,122 @@
+#include "client/planning/query_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "client/planning/answer_size.h"
+#include "client/privacy/cell_mechanism.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail {
+namespace {
+
+constexpr double kLadderStep = 1.5;
+
+absl::Status CheckShare(absl::string_view field, const std::optional<double>& share) {
+  return share.has_value() ? CheckOpenUnitInterval(field, *share) : absl::OkStatus();
+}
+
+// As many as come in question, ascending: as few as there are matches wanted, up to all that fit.
+absl::StatusOr<std::vector<int64_t>> Ladder(const PublicParameters& parameters,
+                                            const PlanWish& wish, int64_t items) {
+  const int64_t most = std::min(ItemsWithin(parameters, wish.max_bytes, wish.id_bytes), items);
+  if (most < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("max_bytes must be at least %d, which one item takes, but is %d",
+                        AnswerBytes(parameters, 1, wish.id_bytes), wish.max_bytes));
+  }
+  std::vector<int64_t> ladder;
+  for (auto step = static_cast<double>(wish.k); step < static_cast<double>(most);
+       step *= kLadderStep) {
+    ladder.push_back(std::llround(step));
+  }
+  ladder.push_back(most);
+  return ladder;
+}
+
+bool Fulfils(const PlanWish& wish, const Forecast& forecast) {
+  return (!wish.fidelity || forecast.fidelity.value >= *wish.fidelity) &&
+         (!wish.recall || forecast.recall.value >= *wish.recall);
+}
+
+// What counts where plans do not fulfil a wish.
+double Worth(const PlanWish& wish, const Forecast& forecast) {
+  return wish.recall && !wish.fidelity ? forecast.recall.value : forecast.fidelity.value;
+}
+
+bool Better(const PlanWish& wish, const QueryPlan& one, const QueryPlan& other) {
+  if (one.fulfils != other.fulfils) return one.fulfils;
+  const bool wished = wish.fidelity.has_value() || wish.recall.has_value();
+  if (one.fulfils && wished && one.items != other.items) return one.items < other.items;
+  return Worth(wish, one.forecast) > Worth(wish, other.forecast);
+}
+
+}  // namespace
+
+Ceiling CeilingFor(double epsilon, double share, double wished) {
+  const double odds = wished / (1 - wished);
+  return {.share = share,
+          .fidelity = CellCeiling(epsilon, share),
+          .share_needed = CellCeiling(-epsilon, wished),
+          .epsilon_needed = std::max(0., std::log(odds * (1 - share) / share))};
+}
+
+std::string Ceiling::InWords(double epsilon, double wished) const {
+  return absl::StrFormat(
+      "ceiling: of a share f = %.3g of the items that may answer, a choice at epsilon %g has the "
+      "right cell with f e^epsilon / (1 + f (e^epsilon - 1)) = %.3g x %.4g / (1 + %.3g x %.4g) = "
+      "%.3f at most; for %g it takes epsilon %.3g with this share, or a share of %.3g with this "
+      "epsilon; it is a mean over cells that are equally wanted, and items that many queries want "
+      "may "
+      "come back a little more often",
+      share, epsilon, share, std::exp(epsilon), share, std::expm1(epsilon), fidelity, wished,
+      epsilon_needed, share_needed);
+}
+
+absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
+                                   const PlanWish& wish) {
+  PM_RETURN_IF_ERROR(CheckShare("fidelity", wish.fidelity));
+  PM_RETURN_IF_ERROR(CheckShare("recall", wish.recall));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", wish.k, 1, forecaster.items()));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> ladder,
+                      Ladder(parameters, wish, forecaster.items()));
+  std::optional<QueryPlan> best;
+  for (size_t partition = 0; partition < forecaster.cells().size(); ++partition) {
+    const CellCost cost{.partition = static_cast<int64_t>(partition), .epsilon = wish.epsilon};
+    PM_ASSIGN_OR_RETURN(
+        const std::vector<Forecast> forecasts,
+        forecaster.Foresee({.partition = cost.partition, .epsilon = wish.epsilon, .k = wish.k},
+                           ladder));
+    for (size_t i = 0; i < ladder.size(); ++i) {
+      QueryPlan plan{.cost = cost,
+                     .cells = forecaster.cells()[partition],
+                     .items = ladder[i],
+                     .k = wish.k,
+                     .forecast = forecasts[i],
+                     .guarantee = {},
+                     .fulfils = Fulfils(wish, forecasts[i]),
+                     .ceiling = {}};
+      if (!best || Better(wish, plan, *best)) best = std::move(plan);
+    }
+  }
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
+                      CellMechanism::Create({.cells = best->cells,
+                                             .ask = best->cost.ask,
+                                             .focus = best->cost.focus,
+                                             .epsilon = wish.epsilon}));
+  best->guarantee = mechanism.guarantee();
+  best->bytes_down = AnswerBytes(parameters, best->items, wish.id_bytes);
+  if (wish.fidelity && best->forecast.fidelity.value < *wish.fidelity) {
+    const double share =
+        static_cast<double>(ladder.back()) / static_cast<double>(forecaster.items());
+    best->ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
+  }
+  return *std::move(best);
+}
+
+}  // namespace privatemail

@@ -1,0 +1,69 @@
+// Which query for cells is worth its price, chosen before anything is spent.
+#ifndef PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
+#define PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/planning/forecast.h"
+#include "client/privacy/guarantee.h"
+#include "client/release/cell_scheme.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// What a query shall promise, cost and find.
+struct PlanWish {
+  double epsilon = std::numeric_limits<double>::quiet_NaN();  // no default
+  int64_t max_bytes = 0;                                      // of the answer
+  std::optional<double> fidelity;  // at least, in (0, 1); neither: the most that can be found
+  std::optional<double> recall;
+  int64_t k = 8;          // matches wanted
+  int64_t id_bytes = 24;  // of an item's id, which is not published: assumed
+};
+
+// The ceiling over fidelity of CellCeiling, p = f e^epsilon / (1 + f (e^epsilon - 1)), read in all
+// three directions. Of a wish for p: an average over cells that are equally wanted; lists that
+// overlap, and items that many queries want, may find a little more at small epsilon.
+struct Ceiling {
+  double share = 0;           // f: of the gallery that may answer
+  double fidelity = 0;        // p at this share
+  double share_needed = 0;    // f for the fidelity that was wished, at this epsilon
+  double epsilon_needed = 0;  // epsilon for it, at this share
+
+  // "ceiling: with a share f = 800 / 8000 = 0.1 of the items and epsilon 1 ..."
+  std::string InWords(double epsilon, double wished) const;
+};
+
+// wished: in (0, 1); share in (0, 1].
+Ceiling CeilingFor(double epsilon, double share, double wished);
+
+// How a query asks, and what comes of it. Public: no target has a part in it.
+struct QueryPlan {
+  CellCost cost;      // ask and focus 1
+  int64_t cells = 0;  // K of the partition
+  int64_t items = 0;  // that answer
+  int64_t k = 0;
+  Forecast forecast;
+  int64_t bytes_down = 0;
+  Guarantee guarantee;             // of each query with it
+  bool fulfils = true;             // the wish
+  std::optional<Ceiling> ceiling;  // where a fidelity was wished and is not reached
+};
+
+// Of all partitions of the collection, with numbers of items in steps of a half more up to
+// max_bytes, the plan of fewest bytes that is foreseen to fulfil the wish; where none is, or
+// nothing is wished, the one that finds most (fidelity, or recall where only that is wished).
+//
+// One cell is asked for, and the choice drawn to one: PRIVACY.md section 5. parameters and
+// forecaster are of one collection. INVALID_ARGUMENT naming what is out of range; max_bytes, where
+// it has not room for one item.
+absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
+                                   const PlanWish& wish);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_

@@ -1,0 +1,101 @@
+#include "tests/testing/found_in_cells.h"
+
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/parallel.h"
+#include "common/base/validate.h"
+#include "common/numerics/neighbors.h"
+
+namespace privatemail {
+namespace {
+
+Gallery Stored(const LabelledFeatures& gallery) {
+  constexpr int64_t kFirstId = 1'000'000'000;  // of as many digits as all others: they ascend
+  Gallery stored;
+  stored.features = gallery.features;
+  stored.labels = gallery.labels;
+  stored.payloads.resize(gallery.labels.size());
+  for (int64_t i = 0; i < std::ssize(gallery.labels); ++i) {
+    stored.ids.push_back(absl::StrCat(kFirstId + i));
+  }
+  return stored;
+}
+
+}  // namespace
+
+FoundInCells::FoundInCells(const PublicParameters& parameters, const Anchors& anchors,
+                           const LabelledFeatures& gallery, const LabelledFeatures& targets)
+    : gallery_(gallery),
+      targets_(targets),
+      index_(CellIndex::Make(parameters, anchors, Stored(gallery), /*stopped=*/{false})) {
+  const Matrix items = UnitRows("gallery", gallery.features).value();
+  const Matrix queries = UnitRows("targets", targets.features).value();
+  const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    partitions_.push_back(partition.cells);
+    std::vector<int64_t>& cells = cells_.emplace_back();
+    const Matrix centroids = CellCentroids(partition, unit_anchors);
+    for (const std::vector<Neighbor>& nearest : NearestRows(queries, centroids, 1)) {
+      cells.push_back(nearest.front().row);
+    }
+  }
+  items_near_.resize(static_cast<size_t>(queries.rows()));
+  ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
+    const auto all = NearestRows(Matrix(queries.row(i)), items, items.rows());
+    for (const Neighbor& one : all.front()) {
+      items_near_[static_cast<size_t>(i)].push_back(static_cast<int32_t>(one.row));
+    }
+  });
+}
+
+FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const {
+  const int64_t cells = partitions_[partition];
+  std::vector<uint32_t> all(static_cast<size_t>(cells));
+  std::iota(all.begin(), all.end(), 0U);
+  const auto lists =
+      index_->ListsFor(partition, all, epsilon, answered, [] { return false; }).value();
+  std::vector<std::vector<bool>> has(lists.size(), std::vector<bool>(gallery_.labels.size()));
+  for (size_t cell = 0; cell < lists.size(); ++cell) {
+    for (int64_t i = 0; i < answered; ++i) {
+      has[cell][static_cast<size_t>((*lists[cell])[static_cast<size_t>(i)])] = true;
+    }
+  }
+  const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
+  std::vector<FoundMeans> found(items_near_.size());
+  ParallelFor(static_cast<int>(found.size()), [&](int i) {
+    const auto target = static_cast<size_t>(i);
+    for (size_t cell = 0; cell < has.size(); ++cell) {
+      const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
+      const FoundMeans one = Found(target, has[cell], k);
+      found[target].fidelity += (own ? std::exp(epsilon) * other : other) * one.fidelity;
+      found[target].recall += (own ? std::exp(epsilon) * other : other) * one.recall;
+    }
+  });
+  FoundMeans mean;
+  for (const FoundMeans& one : found) {
+    mean.fidelity += one.fidelity / static_cast<double>(found.size());
+    mean.recall += one.recall / static_cast<double>(found.size());
+  }
+  return mean;
+}
+
+FoundMeans FoundInCells::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
+  FoundMeans found;
+  int64_t rank = 0, came = 0;
+  for (const int32_t item : items_near_[target]) {
+    if (rank >= k && (came == k || found.recall > 0)) break;
+    if (has[static_cast<size_t>(item)]) {
+      if (rank < k) found.fidelity += 1 / static_cast<double>(k);
+      const bool same = gallery_.labels[static_cast<size_t>(item)] == targets_.labels[target];
+      if (++came <= k && same) found.recall = 1;
+    }
+    ++rank;
+  }
+  return found;
+}
+
+}  // namespace privatemail

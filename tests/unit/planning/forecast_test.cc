@@ -1,0 +1,157 @@
+#include "client/planning/forecast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "server/cells/partition_anchors.h"
+#include "tests/testing/found_in_cells.h"
+#include "tests/unit/planning/planned_collections.h"
+
+namespace privatemail {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+
+// As many as a stand-in of 40 anchors has, so that nothing is scaled.
+constexpr int64_t kAsMany = 36;
+
+Forecast Foreseen(const PlannedCollection& of, int64_t items, const CellAsk& ask,
+                  int64_t answered) {
+  return Forecaster::Create(of.parameters, of.anchors, items)->Foresee(ask, {answered})->front();
+}
+
+TEST(Forecast, OfSeparateCellsIsTheProbabilityOfTheOwnOne) {
+  const PlannedCollection clouds = TwoClouds();
+  for (const double epsilon : {2., 3., 5.}) {
+    const double own = std::exp(epsilon) / (std::exp(epsilon) + 1);
+    const auto foreseen = [&](int64_t answered) {
+      return Foreseen(clouds, kAsMany, {.partition = 0, .epsilon = epsilon, .k = 4}, answered);
+    };
+    // Half of the items: of a cell's list all are of its cloud, but for stand-ins that have held
+    // out more of one cloud than of the other.
+    EXPECT_NEAR(foreseen(kAsMany / 2).fidelity.value, own, .06);
+    // Fewer than either cloud has in any stand-in: no list has an item of the other's class.
+    EXPECT_NEAR(foreseen(kAsMany / 3).recall.value, own, 1e-9);
+  }
+}
+
+TEST(Forecast, OfAllItemsIsAllOfThem) {
+  for (const int64_t items : {20, 36, 500}) {
+    const Forecast forecast =
+        Foreseen(TwoClouds(), items, {.partition = 0, .epsilon = .1, .k = 4}, items);
+    EXPECT_NEAR(forecast.fidelity.value, 1, 1e-12);
+    EXPECT_NEAR(forecast.recall.value, 1, 1e-12);
+  }
+}
+
+TEST(Forecast, OfFewerItemsThanMatchesIsAtMostTheirShare) {
+  const Forecast forecast =
+      Foreseen(TwoClouds(), kAsMany, {.partition = 0, .epsilon = 20, .k = 8}, 2);
+  EXPECT_LE(forecast.fidelity.value, .25 + 1e-9);
+  EXPECT_GT(forecast.fidelity.value, .05);
+}
+
+TEST(Forecast, HasIntervalsOfSharesAroundItsValues) {
+  const PlannedCollection clouds = TwoClouds();
+  for (const double epsilon : {.1, 1., 20.}) {
+    for (const int64_t answered : {1, 9, 18, 36}) {
+      const Forecast forecast =
+          Foreseen(clouds, kAsMany, {.partition = 0, .epsilon = epsilon, .k = 4}, answered);
+      for (const Estimate& one : {forecast.fidelity, forecast.recall}) {
+        EXPECT_LE(0, one.low);
+        EXPECT_LE(one.low, one.value);
+        EXPECT_LE(one.value, one.high);
+        EXPECT_LE(one.high, 1);
+      }
+    }
+  }
+}
+
+// Classes around random directions, several a cell, and wide enough to overlap.
+LabelledFeatures Mixture(int rows, unsigned seed) {
+  constexpr int kClasses = 40;
+  constexpr int kDim = 12;
+  std::mt19937 centre_bits(7), bits(seed);
+  std::normal_distribution<float> normal;
+  const FloatMatrix centres =
+      FloatMatrix::NullaryExpr(kClasses, kDim, [&] { return normal(centre_bits); });
+  LabelledFeatures made{FloatMatrix::NullaryExpr(rows, kDim, [&] { return normal(bits); }), {}};
+  for (int row = 0; row < rows; ++row) {
+    const int label = row % kClasses;
+    made.features.row(row) = centres.row(label) + .7F * made.features.row(row);
+    made.labels.push_back(label);
+  }
+  return made;
+}
+
+// How near, and how often within the interval, tests/benchmarks/plan_coverage.cc measures on real
+// features. These clouds, round in all directions, are not what the rules were fitted to.
+TEST(Forecast, IsNearWhatAGalleryOfTheSameKindGives) {
+  const LabelledFeatures anchor_rows = Mixture(400, 1);
+  const LabelledFeatures gallery = Mixture(2000, 2);
+  const LabelledFeatures targets = Mixture(400, 3);
+  FloatMatrix unit = anchor_rows.features;
+  unit.rowwise().normalize();
+  const PlannedCollection collection({anchor_rows.features, anchor_rows.labels},
+                                     PartitionAnchors(unit, {8, 25}).value());
+  const FoundInCells truth(collection.parameters, collection.anchors, gallery, targets);
+  ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
+                       Forecaster::Create(collection.parameters, collection.anchors, 2000));
+  const std::vector<int64_t> answered = {20, 60, 200};
+  for (const int64_t partition : {0, 1}) {
+    for (const double epsilon : {1., 2., 4., 8.}) {
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Forecast> forecasts,
+          forecaster.Foresee({.partition = partition, .epsilon = epsilon, .k = 8}, answered));
+      for (size_t i = 0; i < answered.size(); ++i) {
+        const FoundMeans found =
+            truth.Mean(static_cast<size_t>(partition), epsilon, answered[i], 8);
+        EXPECT_NEAR(forecasts[i].fidelity.value, found.fidelity, .1);
+        EXPECT_NEAR(forecasts[i].recall.value, found.recall, .2);
+      }
+    }
+  }
+}
+
+TEST(Forecast, SaysWhatItCannotForesee) {
+  PlannedCollection clouds = TwoClouds();
+  ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
+                       Forecaster::Create(clouds.parameters, clouds.anchors, 100));
+  EXPECT_EQ(forecaster.items(), 100);
+  EXPECT_THAT(forecaster.cells(), ::testing::ElementsAre(2));
+  const auto foresee = [&](int64_t partition, double epsilon, int64_t k, int64_t answered) {
+    return forecaster.Foresee({.partition = partition, .epsilon = epsilon, .k = k}, {answered});
+  };
+  EXPECT_THAT(foresee(0, 1, 8, 10), IsOk());
+  EXPECT_THAT(foresee(1, 1, 8, 10), FailsWith(kInvalid, "partition must be between 0 and 0"));
+  EXPECT_THAT(foresee(0, 0, 8, 10), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(foresee(0, std::numeric_limits<double>::quiet_NaN(), 8, 10),
+              FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(foresee(0, 1, 0, 10), FailsWith(kInvalid, "k must be between 1 and 100"));
+  EXPECT_THAT(foresee(0, 1, 8, 0), FailsWith(kInvalid, "items must be between 1 and 100"));
+  EXPECT_THAT(foresee(0, 1, 8, 101), FailsWith(kInvalid, "items must be between 1 and 100"));
+
+  EXPECT_THAT(Forecaster::Create(clouds.parameters, clouds.anchors, 0),
+              FailsWith(kInvalid, "items of the gallery must be at least 1, but is 0"));
+  Anchors others = clouds.anchors;
+  others.features(3, 2) += 1;
+  EXPECT_THAT(Forecaster::Create(clouds.parameters, others, 100),
+              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+  Anchors few{clouds.anchors.features.topRows(19), {}};
+  few.labels.assign(clouds.anchors.labels.begin(), clouds.anchors.labels.begin() + 19);
+  CellPartition halves{.cells = 2, .cell_of_anchor = {few.labels.begin(), few.labels.end()}};
+  const PlannedCollection small(few, {halves});
+  EXPECT_THAT(Forecaster::Create(small.parameters, small.anchors, 100),
+              FailsWith(kPrecondition, "fewer than 20 anchors: the collection has 19"));
+  clouds.parameters.cell_partitions.clear();
+  EXPECT_THAT(Forecaster::Create(clouds.parameters, clouds.anchors, 100),
+              FailsWith(kPrecondition, "the collection has no cells"));
+}
+
+}  // namespace
+}  // namespace privatemail
