@@ -14,8 +14,6 @@
 namespace privatemail {
 namespace {
 
-constexpr double kLadderStep = 1.5;
-
 absl::Status CheckShare(absl::string_view field, const std::optional<double>& share) {
   return share.has_value() ? CheckOpenUnitInterval(field, *share) : absl::OkStatus();
 }
@@ -30,9 +28,8 @@ absl::StatusOr<std::vector<int64_t>> Ladder(const PublicParameters& parameters,
                         AnswerBytes(parameters, 1, wish.id_bytes), wish.max_bytes));
   }
   std::vector<int64_t> ladder;
-  for (auto step = static_cast<double>(wish.k); step < static_cast<double>(most);
-       step *= kLadderStep) {
-    ladder.push_back(std::llround(step));
+  for (int64_t step = wish.k; step < most; step = std::max(step + 1, step + step / 2)) {
+    ladder.push_back(step);
   }
   ladder.push_back(most);
   return ladder;

@@ -242,6 +242,7 @@ TEST_F(Cells, ArePlannedWithoutATargetAndAskedForAsPlanned) {
   EXPECT_EQ(planned["of_items"], kItems);
   EXPECT_EQ(planned["foreseen_from_anchors"], kClasses * kAnchorsPerClass);
   EXPECT_EQ(planned["fulfils"], true);
+  EXPECT_EQ(planned["warnings"], json::array());
   EXPECT_EQ(planned["guarantee"]["epsilon"], 40);
   EXPECT_EQ(planned["guarantee"]["proven"], true);
   EXPECT_EQ(planned["spent"]["epsilon"], 0);
@@ -292,6 +293,19 @@ TEST_F(Cells, APlanIsOfNoUseForOtherAnchors) {
   ExpectRefused({"query", "things", "--vectors", Vectors("gallery"), "--row", "17", "--plan", plan},
                 "FAILED_PRECONDITION",
                 {"--plan was made for the public parameters", "nothing was spent"});
+}
+
+TEST_F(Cells, OfFewAnchorsAClassPlansWarn) {
+  Write("few", SeparatedClasses(kClasses * 4, 1));
+  Answer({"collection", "create", "few", "--anchors", Vectors("few"), "--anchor-labels",
+          Labels("few"), "--cells", "4", "--cell-code", "scalar8"});
+  Answer({"ingest", "few", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
+  Answer({"build", "few"});
+  const Outcome told = Run({"plan", "few", "--epsilon", "1", "--max-bytes", "10K", "--json"});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  const std::string warning = "fewer than 5 anchors a class (20 of 5 classes)";
+  EXPECT_THAT(told.err, HasSubstr(warning));
+  EXPECT_THAT(told.json()["warnings"][0].get<std::string>(), HasSubstr(warning));
 }
 
 TEST_F(Cells, WhatNoPlanReachesIsToldWithItsCeiling) {
