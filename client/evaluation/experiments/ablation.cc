@@ -154,9 +154,9 @@ std::vector<std::string> Words(const Sweep& sweep, const std::vector<JobResult>&
                      !std::isnan(mean(kWrongLabel, 0, metrics[0]));  // else refused
   if (known) {
     for (const Metric& metric : metrics) words.push_back(LabelInWords(sweep, results, metric));
-    words.push_back(absl::StrCat("Intervals of such shares are Fieller's, 95 %, over ",
-                                 study.seeds > 1
-                                     ? "splits."
+    words.push_back(
+        absl::StrCat("Intervals of such shares, where there are any, are Fieller's, 95 %, over ",
+                     study.seeds > 1 ? "splits."
                                      : "the targets of the one split, about which alone they "
                                        "speak."));
   }
