@@ -145,7 +145,8 @@ std::optional<Band> BandOfDifference(const std::vector<double>& one,
   for (size_t i = 0; i < other.size(); ++i) differences[i] -= other[i];
   const double deviation = std::sqrt(Covariance(differences, differences));
   if (!(deviation > kRounding)) return std::nullopt;
-  const double mean = MeanOf(differences);
+  double mean = MeanOf(differences);
+  if (std::abs(mean) < kRounding) mean = 0;
   const double reach =
       StudentReach(one.size(), certainty) * deviation / std::sqrt(static_cast<double>(one.size()));
   return Band{.mean = mean, .low = mean - reach, .high = mean + reach};
