@@ -1,11 +1,13 @@
 #include "common/base/parallel.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -20,18 +22,22 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenObservations{100};
 
 // Kept from one piece of work to the next: an embedding applies its operator in every step, and a
-// daemon that builds began hundreds of threads a second. Never destroyed, because work may go on
-// while the program ends. A process that was forked has none of the threads of its parent.
+// daemon that builds began hundreds of threads a second. Others for each niceness, which a thread
+// has from the one that began it: a build's are not a search's. Never destroyed, because work may
+// go on while the program ends. A process that was forked has none of the threads of its parent.
 Workers& SharedWorkers() {
   static std::mutex mutex;
   static pid_t owner = 0;
-  static Workers* workers = nullptr;
+  static auto* workers = new std::map<int, std::unique_ptr<Workers>>;
+  const int niceness = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()));
   const std::lock_guard<std::mutex> guard(mutex);
   if (owner != ::getpid()) {
-    workers = new Workers;
+    workers = new std::map<int, std::unique_ptr<Workers>>;
     owner = ::getpid();
   }
-  return *workers;
+  std::unique_ptr<Workers>& of_niceness = (*workers)[niceness];
+  if (of_niceness == nullptr) of_niceness = std::make_unique<Workers>();
+  return *of_niceness;
 }
 
 // Threads that do the same work. Destruction waits until they are done.

@@ -16,7 +16,7 @@ namespace privatemail {
 // on, the caller's among them, and returns when all are done. Tasks begin in ascending order and
 // end in any: a task writes only what is its own, so that results do not depend on the number of
 // cores. What a task throws is thrown here. A machine that refuses more threads makes it slower,
-// never wrong.
+// never wrong. All threads have the caller's niceness.
 void ParallelFor(int count, absl::FunctionRef<void(int)> task);
 
 // What the tasks of one piece of work have in common. Thread-safe.

@@ -8,8 +8,6 @@
 namespace privatemail {
 namespace {
 
-constexpr int kMostDegree = 30;
-
 // How a feature follows from one of a degree less: times sqrt(2/c) x_coordinate, divided by
 // sqrt(power).
 struct Step {
@@ -84,7 +82,7 @@ double TaylorError(int degree, double a) {
 }
 
 std::optional<int> TaylorDegree(double a, double tolerance) {
-  for (int degree = 0; degree <= kMostDegree; ++degree) {
+  for (int degree = 0; degree <= kMostTaylorDegree; ++degree) {
     if (TaylorError(degree, a) <= tolerance) return degree;
   }
   return std::nullopt;

@@ -39,7 +39,8 @@ class LowDimensionalAffinity : public AffinityOperator {
 // x between 0 and t, and e^x / e^t is at most 1 for t > 0 and e^a otherwise: e^a a^{p+1} / (p+1)!.
 double TaylorError(int degree, double a);
 
-// The smallest degree whose error is at most `tolerance`; nothing where that takes more than 30.
+// The smallest degree whose error is at most `tolerance`; nothing where that takes more.
+inline constexpr int kMostTaylorDegree = 30;
 std::optional<int> TaylorDegree(double a, double tolerance);
 
 // The error's share from rounding for n points of k coordinates with |t| <= a. A feature is a

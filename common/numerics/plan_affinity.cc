@@ -1,5 +1,6 @@
 #include "common/numerics/plan_affinity.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -42,6 +43,10 @@ AffinityPlan Tiled(absl::string_view reason) {
   return plan;
 }
 
+double SeriesBytes(Eigen::Index rows, double features) {
+  return static_cast<double>(sizeof(double)) * static_cast<double>(rows) * features;
+}
+
 AffinityPlan PlanLowDimensional(const AffinityTask& task) {
   const double range = 2 / task.kernel_denominator * task.most_squared_length;
   // The other half is left for rounding, which the series' length hardly changes.
@@ -50,6 +55,10 @@ AffinityPlan PlanLowDimensional(const AffinityTask& task) {
     return Tiled(absl::StrCat("the exponent ranges over +-", range, ", too far for a series"));
   }
   const double features = LowDimensionalAffinity::Features(task.cols, *degree);
+  if (SeriesBytes(task.rows, features) > static_cast<double>(kMostSeriesBytes)) {
+    return Tiled(absl::StrCat(features, " features a row would take more than ", kMostSeriesBytes,
+                              " bytes"));
+  }
   if (LowDimensionalCost(task, features) >= TiledCost(task)) {
     return Tiled(
         absl::StrCat("for ", task.rows, " rows it costs less than ", features, " features a row"));
@@ -69,6 +78,17 @@ AffinityPlan PlanLowDimensional(const AffinityTask& task) {
 }
 
 }  // namespace
+
+int64_t MostAffinityBytes(Eigen::Index rows, Eigen::Index cols) {
+  const int64_t kept = rows <= TiledAffinity::kMostRowsKept
+                           ? static_cast<int64_t>(sizeof(double)) * rows * rows / 2
+                           : 0;
+  if (cols > kMostLowDimensions) return kept;
+  const double features = LowDimensionalAffinity::Features(cols, kMostTaylorDegree);
+  const double series =
+      std::min(SeriesBytes(rows, features), static_cast<double>(kMostSeriesBytes));
+  return std::max(kept, static_cast<int64_t>(series));
+}
 
 AffinityPlan PlanAffinity(const AffinityTask& task) {
   if (!(task.tolerance > 0)) return Tiled("exact affinities are asked for");

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_PLAN_AFFINITY_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_PLAN_AFFINITY_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -46,6 +47,12 @@ struct AffinityPlan {
 // 2, or tiled; tiled also where that takes some ten milliseconds only (1,000 rows of 128
 // coordinates).
 AffinityPlan PlanAffinity(const AffinityTask& task);
+
+// Bytes that an operator over points in memory keeps at the most, whatever is planned: half of a
+// small matrix, or a series of so many features a row, which is not planned where it would take
+// more than kMostSeriesBytes.
+inline constexpr int64_t kMostSeriesBytes = int64_t{1} << 28;
+int64_t MostAffinityBytes(Eigen::Index rows, Eigen::Index cols);
 
 // The operator of a plan for points in memory.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,

@@ -11,8 +11,9 @@
 
 namespace privatemail {
 
-// Exact, up to rounding in double. One product with k columns takes O(n^2 (d + k)) time, half of it
-// saved by symmetry, and n k doubles a core beside the points.
+// Exact, up to rounding in double: squared distances are |x|^2 + |y|^2 - 2 x.y, so that an
+// affinity's exponent is off by a few 2^-50 |x|^2 / c. One product with k columns takes O(n^2 (d +
+// k)) time, half of it saved by symmetry, and n k doubles a core beside the points.
 class TiledAffinity : public AffinityOperator {
  public:
   // points: n x d, rows are points; kernel_denominator: c > 0; products: how many it will be asked

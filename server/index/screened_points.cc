@@ -59,7 +59,11 @@ void ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
 ScreenedPoints::Query ScreenedPoints::Prepare(const RowVector& query) const {
   Query prepared = {.exact = query, .scaled = Scaled(query)};
   const double widest = 1 + static_cast<double>(prepared.scaled.cwiseAbs().maxCoeff());
-  prepared.off = std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(widest, -22);
+  // Farther away squares overflow in single precision: then every row is looked at in double.
+  constexpr double kWidest = 1e18;
+  prepared.off = widest < kWidest
+                     ? std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(widest, -22)
+                     : std::numeric_limits<double>::infinity();
   return prepared;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/plan_affinity.h"
 #include "common/protocol/codec.h"
 #include "common/protocol/public_parameters.h"
 #include "common/rpc/status.h"
@@ -66,14 +67,19 @@ absl::Status CheckSize(const SlotBytes& slots, int64_t max_bytes) {
                    " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
 }
 
-// The release in double, its images under post-processing and alignment, and every slot's
-// neighbours twice: found, and encoded.
+// The release in double, its images under post-processing and alignment, the affinities that
+// post-processing keeps, and every slot's neighbours twice: found, and encoded.
 int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& parameters) {
   constexpr int64_t kCopies = 5;
   constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + kMatchBytes;
   const int64_t slots = static_cast<int64_t>(parameters.slot_labels.size());
+  const int64_t columns = parameters.settings.embedding_dim;
+  const int64_t affinities =
+      request.post_processing_steps() > 0
+          ? MostAffinityBytes(request.release().values_size() / columns, columns)
+          : 0;
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
-         slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
+         affinities + slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
 }
 
 absl::Status CheckLimits(const v1::RetrieveRequest& request, const PublicParameters& parameters,

@@ -16,7 +16,10 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "client/privacy/ledger.h"
+#include "client/retrieval_client.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/e2e/service.h"
@@ -30,6 +33,9 @@ constexpr int kSlots = 100;
 constexpr int kAnchors = 1000;
 constexpr int kFeaturesOfRows = 8;
 constexpr int kNeighbours = 8;
+constexpr int kSearches = 64;
+
+const char* Verdict(bool met) { return met ? "met" : "MISSED"; }
 
 // Answers every search with as many bytes.
 class Echo final : public v1::RetrievalService::CallbackService {
@@ -58,15 +64,37 @@ void Fill(const Transport& admin, int items) {
   Build(admin, "things");
 }
 
+// Searches as clients make them, each for another target.
+std::vector<v1::RetrieveRequest> Searches(const Transport& admin, const TemporaryFolder& folder) {
+  const auto collection = *admin.GetCollection("things");
+  const auto client =
+      *RetrievalClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
+  const auto ledger = *Ledger::Open(folder / "ledger");
+  if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1000, .delta = .1}).ok()) {
+    std::abort();
+  }
+  SecureBits bits;
+  std::vector<v1::RetrieveRequest> searches;
+  for (int i = 0; i < kSearches; ++i) {
+    const Target target{Eigen::RowVectorXf::Random(kFeaturesOfRows), /*label=*/i % kSlots};
+    searches.push_back(client
+                           .Prepare(target,
+                                    {.cost = {.epsilon = 1, .delta = 1e-5}, .k = kNeighbours},
+                                    *ledger, bits)
+                           ->request);
+  }
+  return searches;
+}
+
 void TellOfSearches(const SideBySide& figures, int items) {
   const auto& [search, empty] = figures;
   std::printf(
       "daemon, TLS, %d callers, n %d, k 2, %d slots, %d neighbours: %.0f a second, p50 %.1f ms, "
-      "p99 %.1f ms (%.1f times, target 5)\n",
+      "p99 %.1f ms (%.1f times, target 5: %s)\n",
       kCallers, items, kSlots, kNeighbours, search.rate, 1e3 * search.p50, 1e3 * search.p99,
-      search.p99 / search.p50);
-  std::printf("empty echo: %.0f a second, so searches are %.2f of it (target .5)\n", empty.rate,
-              search.rate / empty.rate);
+      search.p99 / search.p50, Verdict(search.p99 < 5 * search.p50));
+  std::printf("empty echo: %.0f a second, so searches are %.2f of it (target .5: %s)\n", empty.rate,
+              search.rate / empty.rate, Verdict(search.rate >= .5 * empty.rate));
   std::printf("processor time of a call: daemon %.0f us, echo %.0f us\n", 1e6 * search.processor,
               1e6 * empty.processor);
 }
@@ -99,8 +127,8 @@ int Measure(const char* self, int items) {
   daemon = StartDaemon(folder, certificates);
   const double ready = std::chrono::duration<double>(Clock::now() - before).count();
   const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
-  v1::RetrieveRequest request = RandomSearch(*admin.GetCollection("things"));
-  request.set_k(kNeighbours);
+  const std::vector<v1::RetrieveRequest> requests = Searches(admin, folder);
+  const v1::RetrieveRequest& request = requests.front();
   const size_t answer_bytes = admin.Retrieve(request)->ByteSizeLong();
   const double floats = 4. * request.release().values_size();
   std::printf("request %zu bytes, %.1f %% beyond its floats (target 5); answer %zu bytes\n",
@@ -112,13 +140,17 @@ int Measure(const char* self, int items) {
   const std::string authority = Text(certificates.authority());
   const Served ours{daemon->address(), daemon->program().pid(), authority};
   const Served theirs{AddressOf(&echo), echo.pid(), authority};
-  const grpc::ByteBuffer bytes = BytesOf(request);
+  std::vector<grpc::ByteBuffer> bytes;
+  for (const v1::RetrieveRequest& one : requests) bytes.push_back(BytesOf(one));
+  std::atomic<size_t> next = 0;
   const auto search = [&, key = AdminKey(folder)](Caller& caller) {
-    return caller.Unary("/privatemail.v1.RetrievalService/Retrieve", key, bytes);
+    return caller.Unary("/privatemail.v1.RetrievalService/Retrieve", key,
+                        bytes[next++ % bytes.size()]);
   };
   const SideBySide figures = LoadInTurns(ours, theirs, search);
   TellOfSearches(figures, items);
-  std::printf("start with a built collection of %d: ready after %.2f s (target 3)\n", items, ready);
+  std::printf("start with a built collection of %d: ready after %.2f s (target 3: %s)\n", items,
+              ready, Verdict(ready < 3));
   TellOfBuilds(admin, ours, figures.ours.rate, search);
   return 0;
 }

@@ -156,8 +156,8 @@ TEST(FigureJson, RefusesOtherFormatsOfResults) {
   const auto changed = [&](const std::string& from, const std::string& to) {
     return ReadResults(absl::StrReplaceAll(good, {{from, to}}));
   };
-  EXPECT_THAT(changed("\"format\":2", "\"format\":1"), FailsWith(code, "results.format must be 2"));
-  EXPECT_THAT(changed("\"format\":2,", ""), FailsWith(code, "but is absent"));
+  EXPECT_THAT(changed("\"format\":3", "\"format\":1"), FailsWith(code, "results.format must be 3"));
+  EXPECT_THAT(changed("\"format\":3,", ""), FailsWith(code, "but is absent"));
   EXPECT_THAT(changed("\"0.6\"", "0.6"), FailsWith(code, "results.settings[0][1] must be a text"));
   EXPECT_THAT(changed("[\"key\",\"value\"]", "[\"key\"]"),
               FailsWith(code, "results.about[0] must be a list of two texts"));

@@ -96,6 +96,31 @@ TEST(PlanAffinity, MakesASeriesForPointsOfFewCoordinatesWhereItCostsLess) {
   }
 }
 
+// Of a release that somebody sends: what it makes the server keep is bounded before it is looked
+// at.
+TEST(PlanAffinity, MakesNoSeriesThatTakesMoreMemoryThanItsBound) {
+  AffinityTask task = {.rows = 100'000,
+                       .cols = 3,
+                       .kernel_denominator = 72,
+                       .columns = 3,
+                       .products = 5,
+                       .in_memory = true,
+                       .most_squared_length = 1,
+                       .tolerance = 1e-10};
+  const AffinityPlan small = PlanAffinity(task);
+  ASSERT_EQ(small.kind, AffinityPlan::Kind::kLowDimensional);
+  const auto bytes = [&](const AffinityPlan& plan) {
+    return 8. * 100'000 * LowDimensionalAffinity::Features(3, plan.taylor_degree);
+  };
+  EXPECT_LE(bytes(small), static_cast<double>(kMostSeriesBytes));
+  EXPECT_LE(bytes(small), static_cast<double>(MostAffinityBytes(100'000, 3)));
+  task.most_squared_length = 100;
+  EXPECT_THAT(PlanAffinity(task).why, ::testing::HasSubstr("features a row would take more than"));
+  EXPECT_EQ(MostAffinityBytes(100'000, 3), kMostSeriesBytes);
+  EXPECT_EQ(MostAffinityBytes(1000, 8), 8 * 1000 * 1000 / 2);
+  EXPECT_EQ(MostAffinityBytes(100'000, 8), 0);
+}
+
 TEST(LowDimensionalAffinity, StopsWhenItsObserverSaysSo) {
   const LowDimensionalAffinity affinity(Points(10, 2), 72, 3);
   EXPECT_EQ(affinity

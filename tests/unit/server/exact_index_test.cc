@@ -74,7 +74,13 @@ TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
       for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
       Matrix queries = points.topRows(std::min<Eigen::Index>(points.rows(), 40));
       for (Eigen::Index q = 1; q < queries.rows(); q += 2) queries.row(q).array() += .25;
-      queries.bottomRows(1) *= 1e150;  // beyond single precision
+      // Whose squares, and which themselves, are beyond single precision.
+      double far = 1e12;
+      for (Eigen::Index q = std::max<Eigen::Index>(0, queries.rows() - 5); q < queries.rows();
+           ++q) {
+        queries.row(q) *= far;
+        far *= far > 1e30 ? 1e100 : 1e8;
+      }
       for (const int64_t count : {0, 1, 8, 100, 5000}) {
         for (const std::vector<bool>* skipped :
              {static_cast<std::vector<bool>*>(nullptr), &hidden}) {
