@@ -22,8 +22,12 @@ NearestSoFar::NearestSoFar(int64_t count, const std::vector<bool>* skipped)
   best_.reserve(std::min(count_, kUsualCount));
 }
 
+bool NearestSoFar::Wants(const Neighbor& candidate) const {
+  return !full() || (count_ > 0 && kNearer(candidate, best_.front()));
+}
+
 void NearestSoFar::Take(const Neighbor& candidate) {
-  if (full() && (count_ == 0 || !kNearer(candidate, best_.front()))) return;
+  if (!Wants(candidate)) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) {
     std::pop_heap(best_.begin(), best_.end(), kNearer);

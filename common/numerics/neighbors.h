@@ -40,6 +40,8 @@ class NearestSoFar {
     if (full() && count_ > 0 && candidate.squared_distance > farthest()) return;
     Take(candidate);
   }
+  // Whether Offer would take it, were it not skipped.
+  bool Wants(const Neighbor& candidate) const;
   bool full() const { return best_.size() == count_; }
   size_t size() const { return best_.size(); }
   // The squared distance of the farthest that is kept. Requires one.

@@ -25,7 +25,7 @@ constexpr double kTargetMemory = 1.3;
 double StatedBytesOfRow() {
   constexpr double kColumns = 2;
   const double cores = std::thread::hardware_concurrency();
-  return 8 * (kColumns + 1) * (4 + cores) + 24 + 2 * sizeof(std::string) + 16 * kColumns + 35;
+  return 8 * (kColumns + 1) * (4 + cores) + 24 + 2 * sizeof(std::string) + 16 * kColumns + 43;
 }
 
 // A line of /proc/PID/status, in bytes.
