@@ -94,7 +94,9 @@ struct Results {
   size_t size() const { return nearest.size(); }
   bool full() const { return nearest.full(); }
   bool addPoint(double squared_distance, uint32_t place) {
-    for (uint32_t i = ranges[place].first; i < ranges[place].last; ++i) {
+    const Range range = ranges[place];
+    nearest.Offer({rows[range.first], squared_distance});
+    for (uint32_t i = range.first + 1; i < range.last; ++i) {
       const Neighbor one{rows[i], squared_distance};
       if (!nearest.Wants(one)) break;  // nor those after it
       nearest.Offer(one);
