@@ -58,12 +58,6 @@ class CellIndex {
   absl::string_view CodeOf(int64_t row) const {
     return absl::string_view(codes_).substr(static_cast<size_t>(row) * code_bytes_, code_bytes_);
   }
-  // Begins to fetch what these read of a row: rows that answer for a cell lie anywhere in memory.
-  void Prefetch(int64_t row) const {
-    __builtin_prefetch(&gallery_.ids[static_cast<size_t>(row)]);
-    __builtin_prefetch(&gallery_.labels[static_cast<size_t>(row)]);
-    __builtin_prefetch(codes_.data() + static_cast<size_t>(row) * code_bytes_);
-  }
   // Nothing when the gallery has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
 

@@ -16,8 +16,6 @@ namespace {
 
 // Large enough for little overhead, small enough to begin at once and to bound memory.
 constexpr size_t kChunkBytes = 1 << 16;
-// Rows that are on their way from memory while others are copied.
-constexpr int64_t kAhead = 16;
 
 absl::Status CheckCells(const v1::RetrieveCellsRequest& request, int64_t cells) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("number of cells", request.cells_size(), 1, cells - 1));
@@ -89,7 +87,6 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   for (const KeptLists::List& list : lists) {
     for (int64_t i = 0; i < length; ++i) {
       const int32_t row = (*list)[static_cast<size_t>(i)];
-      if (i + kAhead < length) index->Prefetch((*list)[static_cast<size_t>(i + kAhead)]);
       if (taken[static_cast<size_t>(row)]) continue;
       taken[static_cast<size_t>(row)] = true;
       if (IsHidden(view.hidden_in_cells.get(), row)) continue;
