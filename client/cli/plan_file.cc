@@ -1,11 +1,10 @@
 #include "client/cli/plan_file.h"
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/public_parameters.h"
 
@@ -48,10 +47,9 @@ std::string PlanText(const PlannedQuery& query) {
 }
 
 absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NoPlan(path, "it cannot be read");
-  const json plan = json::parse(std::string(std::istreambuf_iterator<char>(file), {}),
-                                /*cb=*/nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<std::string> text = ReadFile("--plan", path);
+  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  const json plan = json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!plan.is_object()) return NoPlan(path, "it holds no JSON object");
   PlannedQuery query;
   std::string scheme, fingerprint;

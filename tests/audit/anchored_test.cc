@@ -44,20 +44,23 @@ void ExpectCaught(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
 }
 
+absl::StatusOr<FloatMatrix> WithNoiseOf(const MechanismParameters& mechanism, double largest,
+                                        const Matrix& rows, BitSource& bits) {
+  return (*MakeMechanism(mechanism, {.values = rows.size(), .largest_value = largest}))
+      ->Release(rows, bits);
+}
+
 // As if the class were given: the target's old slot, which gets its dummy back, is left out.
 TEST(AuditedAnchored, ASensitivityOfOneRowWhereTwoChangeIsCaught) {
   ExpectCaught(kGaussian,
                [](const AnchoredSetting& setting, const AnchoredNoise& noise,
                   const std::vector<int64_t>& dummies, const PlacedTarget& target,
                   BitSource& bits) -> absl::StatusOr<FloatMatrix> {
-                 const Matrix rows = ScaledSlotRows(setting, noise, dummies, target);
-                 const auto mechanism =
-                     *MakeMechanism({.kind = MechanismKind::kGaussian,
+                 return WithNoiseOf({.kind = MechanismKind::kGaussian,
                                      .epsilon = kEpsilon,
                                      .delta = kDelta,
                                      .sensitivity = noise.sensitivity / std::sqrt(2)},
-                                    {.values = rows.size(), .largest_value = 1});
-                 return mechanism->Release(rows, bits);
+                                    1, ScaledSlotRows(setting, noise, dummies, target), bits);
                });
 }
 
@@ -84,15 +87,13 @@ TEST(AuditedAnchored, HalfTheSpeedIsCaught) {
                [=](const AnchoredSetting& setting, const AnchoredNoise& noise,
                    const std::vector<int64_t>& dummies, const PlacedTarget& target,
                    BitSource& bits) -> absl::StatusOr<FloatMatrix> {
-                 const Matrix rows = ScaledSlotRows(setting, noise, dummies, target);
-                 const auto mechanism =
-                     *MakeMechanism({.kind = within.mechanism,
+                 return WithNoiseOf({.kind = within.mechanism,
                                      .epsilon = kEpsilon,
                                      .delta = kDelta,
                                      .ball = {.radius = within.radius, .p = 2},
                                      .lipschitz = noise.sensitivity / within.radius / 2},
-                                    {.values = rows.size(), .largest_value = noise.largest});
-                 return mechanism->Release(rows, bits);
+                                    noise.largest, ScaledSlotRows(setting, noise, dummies, target),
+                                    bits);
                });
 }
 
@@ -104,14 +105,11 @@ TEST(AuditedAnchored, RowsThatLeaveTheirBallsAreCaught) {
                   BitSource& bits) -> absl::StatusOr<FloatMatrix> {
                  AnchoredSetting wide = setting;
                  wide.radii *= 1e6;
-                 const Matrix rows = ScaledSlotRows(wide, noise, dummies, target);
-                 const auto mechanism =
-                     *MakeMechanism({.kind = MechanismKind::kGaussian,
+                 return WithNoiseOf({.kind = MechanismKind::kGaussian,
                                      .epsilon = kEpsilon,
                                      .delta = kDelta,
                                      .sensitivity = noise.sensitivity},
-                                    {.values = rows.size(), .largest_value = 1e6});
-                 return mechanism->Release(rows, bits);
+                                    1e6, ScaledSlotRows(wide, noise, dummies, target), bits);
                });
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/benchmarks/serving_load.h"
+#include "tests/benchmarks/verdict.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -59,8 +60,6 @@ Job BuildWith(const TemporaryFolder& folder, const Certificates& certificates,
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   return {took.count(), MemoryOf(process, "VmHWM:") - before};
 }
-
-const char* Verdict(bool met) { return met ? "met" : "MISSED"; }
 
 int Measure(int items, int dim) {
   const TemporaryFolder folder;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/embedding/embed.h"
+#include "tests/benchmarks/verdict.h"
 
 namespace privatemail {
 namespace {
@@ -39,8 +40,6 @@ Gallery MakeGallery(int items, int dim) {
   gallery.payloads.resize(static_cast<size_t>(items));
   return gallery;
 }
-
-const char* Verdict(bool met) { return met ? "met" : "MISSED"; }
 
 int Main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -22,6 +22,7 @@
 #include "client/retrieval_client.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/benchmarks/serving_load.h"
+#include "tests/benchmarks/verdict.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -34,8 +35,6 @@ constexpr int kAnchors = 1000;
 constexpr int kFeaturesOfRows = 8;
 constexpr int kNeighbours = 8;
 constexpr int kSearches = 64;
-
-const char* Verdict(bool met) { return met ? "met" : "MISSED"; }
 
 // Answers every search with as many bytes.
 class Echo final : public v1::RetrievalService::CallbackService {

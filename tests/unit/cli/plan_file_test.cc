@@ -61,7 +61,8 @@ TEST_F(PlanFile, IsRefusedByNameWhereAFieldIsMissingOrOfAnotherType) {
 }
 
 TEST_F(PlanFile, IsRefusedWhereItIsNone) {
-  EXPECT_THAT(ReadPlan(folder_ / "nowhere"), FailsWith(kInvalid, "it cannot be read"));
+  EXPECT_THAT(ReadPlan(folder_ / "nowhere"), FailsWith(kInvalid, "cannot read --plan "));
+  EXPECT_THAT(ReadPlan("/dev/zero"), FailsWith(kInvalid, "cannot read --plan /dev/zero"));
   EXPECT_THAT(Read("{"), FailsWith(kInvalid, "it holds no JSON object"));
   EXPECT_THAT(Read("[]"), FailsWith(kInvalid, "it holds no JSON object"));
   auto bad = nlohmann::json::parse(PlanText(kQuery));
