@@ -1,6 +1,5 @@
 #include "client/evaluation/sweep.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -157,8 +156,9 @@ std::string Sweep::DifferencesInWords(const std::vector<JobResult>& results, siz
     if (std::isnan(BandOf(results, condition, x, metric).mean)) continue;
     samples.push_back(SamplesOf(results, condition, x, metric));
   }
+  if (samples.size() < 2) return "There is no other value to compare it with.";
   const size_t pairs = samples.size() * (samples.size() - 1) / 2;
-  const double certainty = 1 - kRisk / std::max(1., static_cast<double>(pairs));
+  const double certainty = 1 - kRisk / static_cast<double>(pairs);
   size_t differ = 0;
   for (size_t one = 0; one < samples.size(); ++one) {
     for (size_t other = 0; other < one; ++other) {

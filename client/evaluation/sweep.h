@@ -64,9 +64,9 @@ class Sweep {
   // bands of ratios are made of. None of the jobs may be refused.
   std::vector<double> SamplesOf(const std::vector<JobResult>& results, size_t condition, size_t x,
                                 const char* metric) const;
-  // Between which values of x scores of one condition are shown to differ: "2 of the 10 pairs of
-  // values differ more than by chance ..." or "No two of the 5 values ...". Refused ones are left
-  // out.
+  // How many pairs of values of x are shown to differ in the scores of a condition: "2 of the 10
+  // pairs of values are shown to differ ..." or "No two of the 5 values ...". Refused ones are left
+  // out. By Student's t over pairs, with Bonferroni's share of 5 % for each.
   std::string DifferencesInWords(const std::vector<JobResult>& results, size_t condition,
                                  const char* metric) const;
   // What whoever reads a figure of these results must know besides: how many releases of each

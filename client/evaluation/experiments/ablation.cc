@@ -104,7 +104,7 @@ std::string ShareInWords(const Band& share) {
                             " (the same each time, so that there is no interval)");
 }
 
-// "0.8 instead of 0.6 (0.2 more, 95 %: 0.1 to 0.3)": paired, of the same targets.
+// "0.8 instead of 0.6 (by 0.2 (0.1 to 0.3))": paired, of the same targets.
 std::string BesideAsItIs(const Sweep& sweep, const std::vector<JobResult>& results,
                          size_t condition, size_t x, const Metric& metric) {
   const auto mean = [&](size_t c) { return sweep.BandOf(results, c, x, metric.key).mean; };

@@ -128,10 +128,10 @@ std::vector<FigurePanel> PanelsOf(FigurePanel all) {
   std::vector<FigurePanel> panels = {{"PrivateMail, proven", {}},
                                      {"PrivateMail, as published: no proven guarantee", {}},
                                      {"baselines", {}}};
+  const std::set<std::string> shared = {kNoNoise, kFeatures, kChance, kCeiling};
   for (FigureSeries& series : all.series) {
     const bool ours = absl::StrContains(series.name, "PrivateMail");
     const bool published = absl::StrContains(series.name, "published");
-    const std::set<std::string> shared = {kNoNoise, kFeatures, kChance, kCeiling};
     const size_t place = !ours ? 2 : published ? 1 : 0;
     for (size_t panel = 0; panel < panels.size(); ++panel) {
       if (panel == place || shared.count(series.name) > 0) panels[panel].series.push_back(series);

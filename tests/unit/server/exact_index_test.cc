@@ -66,6 +66,19 @@ void ExpectSame(const std::vector<std::vector<Neighbor>>& found,
   }
 }
 
+// In single precision the square of either distance is infinite; in double the second is nearer by
+// one rounding.
+TEST(ExactIndex, SeesWhichOfTwoIsNearerToAQueryFarAway) {
+  Matrix points = Matrix::Zero(2, 5);
+  points(0, 0) = 2047;
+  points(1, 0) = 2049;
+  Matrix query = Matrix::Zero(1, 5);
+  query(0, 0) = 0x1p65;
+  const auto found = ExactIndex(points).Search(query, 1, nullptr);
+  ASSERT_EQ(found[0].size(), 1u);
+  EXPECT_EQ(found[0][0].row, 1);
+}
+
 TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
   for (const Eigen::Index dim : {1, 2, 3, 4, 5, 17}) {
     for (const Matrix& points : Clouds(dim)) {
