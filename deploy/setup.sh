@@ -9,7 +9,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build pkg-config
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
-  libeigen3-dev libnanoflann-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
+  libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev

@@ -29,13 +29,21 @@ bool NearestSoFar::Wants(const Neighbor& candidate) const {
 void NearestSoFar::Take(const Neighbor& candidate) {
   if (!Wants(candidate)) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
-  if (full()) {
-    std::pop_heap(best_.begin(), best_.end(), kNearer);
-    best_.back() = candidate;
-  } else {
-    best_.push_back(candidate);
-  }
+  if (full()) return ReplaceFarthest(candidate);
+  best_.push_back(candidate);
   std::push_heap(best_.begin(), best_.end(), kNearer);
+}
+
+// In one pass from the top down: a heap that is popped and pushed goes down and up again.
+void NearestSoFar::ReplaceFarthest(const Neighbor& candidate) {
+  size_t place = 0;
+  for (size_t child = 1; child < best_.size(); child = 2 * place + 1) {
+    if (child + 1 < best_.size() && kNearer(best_[child], best_[child + 1])) ++child;
+    if (!kNearer(candidate, best_[child])) break;
+    best_[place] = best_[child];
+    place = child;
+  }
+  best_[place] = candidate;
 }
 
 std::vector<Neighbor> NearestSoFar::Sorted() {

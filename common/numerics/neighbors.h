@@ -52,6 +52,7 @@ class NearestSoFar {
 
  private:
   void Take(const Neighbor& candidate);
+  void ReplaceFarthest(const Neighbor& candidate);
 
   size_t count_;
   const std::vector<bool>* skipped_;

@@ -50,7 +50,7 @@ SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* st
 }
 
 std::string SearchIndex::ExactDescription() const {
-  return exact_->has_tree() ? "exact, k-d tree" : "exact, scan";
+  return exact_->has_tree() ? "exact, R-tree" : "exact, scan";
 }
 
 std::string SearchIndex::description() const {

@@ -39,7 +39,7 @@ class SearchIndex {
   // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
   // and may have to be exact.
   bool IsBrief() const { return exact_->has_tree(); }
-  // "exact, k-d tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
+  // "exact, R-tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
   // or why it is exact, still or after all.
   std::string description() const;
 

@@ -219,7 +219,7 @@ TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
   const IndexOptions ivf = {true, .99};
   const Matrix clouds = Clouds(kRows, 1);
   EXPECT_EQ(FinalDescription(clouds, {}), "exact, scan");
-  EXPECT_EQ(FinalDescription(clouds.leftCols(4), ivf), "exact, k-d tree");
+  EXPECT_EQ(FinalDescription(clouds.leftCols(4), ivf), "exact, R-tree");
   EXPECT_EQ(FinalDescription(clouds.topRows(9'999), ivf), "exact, scan");
   EXPECT_THAT(
       FinalDescription(clouds, ivf),

@@ -39,7 +39,7 @@ TEST(ExactIndex, APartOfItFindsThatPartUnderTheRowsOfTheWhole) {
   EXPECT_TRUE(ExactIndex::Part(index, {}).Search(query, 2).front().empty());
 }
 
-// Clouds on which a tree could go wrong: duplicates, ties on a lattice, a line, clusters, overflow.
+// Clouds on which a tree could go wrong: duplicates, ties on a lattice, lines, clusters, overflow.
 std::vector<Matrix> Clouds(Eigen::Index dim) {
   std::mt19937 bits(static_cast<unsigned>(dim));
   std::normal_distribution<double> normal;
@@ -48,9 +48,17 @@ std::vector<Matrix> Clouds(Eigen::Index dim) {
   std::vector<Matrix> clouds = {random, Matrix::NullaryExpr(3000, dim, [&] { return small(bits); }),
                                 Matrix::Ones(500, dim), random.topRows(1), random.topRows(2)};
   clouds.push_back(random.col(0).replicate(1, dim));
+  // As embeddings are: near a line that no axis is parallel to, and far from the origin.
+  clouds.push_back(clouds.back() + 1e-9 * random);
+  for (Eigen::Index c = 0; c < dim; ++c) clouds.back().col(c) *= .1 + static_cast<double>(c);
+  clouds.back().array() += 3;
   clouds.push_back(1e-3 * random);
   clouds.back().topRows(1500).array() += 1e6;
+  // Neighbours are nearer to each other than a turned coordinate is exact.
+  clouds.push_back(1e-9 * random);
+  clouds.back().topRows(1500).array() += 1e6;
   clouds.push_back(1e200 * random);
+  clouds.push_back(1e-310 * random);
   return clouds;
 }
 
