@@ -22,7 +22,7 @@ struct Limits {
   int64_t max_dims = 65'536;                      // columns of a feature vector
   int64_t max_k = 10'000;                         // nearest items a slot
   int64_t max_request_memory = int64_t{1} << 30;  // bytes one call works with, builds apart
-  int64_t max_build_memory = int64_t{1} << 34;    // bytes one build works with
+  int64_t max_build_memory = int64_t{1} << 34;    // the same of a build, or of making cells
   int64_t max_snapshot_bytes = int64_t{1} << 36;  // of all snapshots under way
   int64_t max_connections = 4096;                 // of clients, about
   double connection_idle_seconds = 300;           // longest time without a call

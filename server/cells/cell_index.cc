@@ -9,7 +9,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/protocol/cell_code.h"
 #include "server/cells/find_item_cells.h"
-#include "server/index/k_means.h"
+#include "server/cells/nearest_others.h"
 
 namespace privatemail {
 namespace {
@@ -18,10 +18,16 @@ namespace {
 constexpr double kMostComparedValues = 2e12;
 constexpr int64_t kFewestQueries = 1000;
 
-// Of kept lists, for each item: about what its code takes.
-constexpr int64_t kKeptRowsPerItem = 32;
+// Of what is kept.
+constexpr int64_t kListBytesPerItem = 128;
+constexpr int64_t kBlockBytesPerCodeByte = 2;
+constexpr int64_t kAlwaysKeptBytes = 1 << 20;
 
 constexpr int64_t kShortestList = 64;
+
+// Large enough for little overhead, small enough to begin at once and to bound memory.
+constexpr int64_t kBlockBytes = 1 << 19;
+constexpr int64_t kLargestBlockBytes = 1 << 21;
 
 // In double: squares of small floats would vanish. Rows are no zeros.
 FloatMatrix UnitRows(FloatMatrix features) {
@@ -37,28 +43,18 @@ int64_t LengthToMake(int64_t length, int64_t items) {
   return std::min(static_cast<int64_t>(power), items);
 }
 
+int64_t QueriesAmong(int64_t items, int64_t dim) {
+  const double values = static_cast<double>(items) * static_cast<double>(dim) + 1;
+  return std::min(items,
+                  std::max(static_cast<int64_t>(kMostComparedValues / values), kFewestQueries));
+}
+
 // Every so manieth item: ids have no order that neighbours could have.
 std::vector<Eigen::Index> ChooseQueries(const FloatMatrix& items) {
-  const auto affordable =
-      static_cast<int64_t>(kMostComparedValues / static_cast<double>(items.size() + 1));
-  const int64_t count = std::min(items.rows(), std::max(affordable, kFewestQueries));
+  const int64_t count = QueriesAmong(items.rows(), items.cols());
   std::vector<Eigen::Index> queries;
   for (int64_t i = 0; i < count; ++i) queries.push_back(i * items.rows() / count);
   return queries;
-}
-
-// Without the queries themselves.
-std::vector<std::vector<int64_t>> NeighborsOf(const std::vector<Eigen::Index>& queries,
-                                              const FloatMatrix& items,
-                                              const std::atomic<bool>& stopped) {
-  std::vector<std::vector<int64_t>> nearest =
-      NearestItems(items(queries, Eigen::all), items, Demand::kRanks + 1, stopped);
-  for (size_t query = 0; query < nearest.size(); ++query) {
-    std::vector<int64_t>& rows = nearest[query];  // none after it was stopped
-    const auto self = std::find(rows.begin(), rows.end(), queries[query]);
-    if (!rows.empty()) rows.erase(self != rows.end() ? self : rows.end() - 1);
-  }
-  return nearest;
 }
 
 std::string Encode(CellCode code, const FloatMatrix& rows) {
@@ -68,6 +64,25 @@ std::string Encode(CellCode code, const FloatMatrix& rows) {
   return bytes;
 }
 
+// About the bytes of a row in a message.
+int64_t BytesOfRow(const Gallery& gallery, size_t row, int64_t code_bytes, bool with_payloads) {
+  constexpr size_t kLabelAndLengths = 12;
+  const size_t texts = gallery.ids[row].size() + (with_payloads ? gallery.payloads[row].size() : 0);
+  return code_bytes + static_cast<int64_t>(texts + kLabelAndLengths);
+}
+
+// Of usual rows as many as a block is to hold, but also of the largest none too many.
+int64_t RowsOfBlockOf(const Gallery& gallery, int64_t code_bytes, bool with_payloads) {
+  int64_t sum = 1, largest = 1;
+  for (size_t row = 0; row < gallery.ids.size(); ++row) {
+    const int64_t bytes = BytesOfRow(gallery, row, code_bytes, with_payloads);
+    sum += bytes;
+    largest = std::max(largest, bytes);
+  }
+  const int64_t usual = kBlockBytes * std::ssize(gallery.ids) / sum;
+  return std::max<int64_t>(1, std::min(usual, kLargestBlockBytes / largest));
+}
+
 }  // namespace
 
 CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes)
@@ -75,7 +90,15 @@ CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::st
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
       code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
-      kept_(kKeptRowsPerItem * items()) {}
+      rows_of_block_(RowsOfBlockOf(gallery_, static_cast<int64_t>(code_bytes_), false)),
+      rows_of_block_with_payloads_(
+          RowsOfBlockOf(gallery_, static_cast<int64_t>(code_bytes_), true)),
+      lists_(std::max(kAlwaysKeptBytes, kListBytesPerItem * items()),
+             [](const std::vector<int32_t>& list) {
+               return std::ssize(list) * static_cast<int64_t>(sizeof(int32_t));
+             }),
+      blocks_(std::max(kAlwaysKeptBytes, kBlockBytesPerCodeByte * std::ssize(codes_)),
+              [](const CellBlock& block) { return std::ssize(block.message); }) {}
 
 std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
@@ -83,7 +106,8 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
   const FloatMatrix items = UnitRows(std::exchange(gallery.features, {}));
   const Matrix unit_anchors = UnitRows(anchors.features).cast<double>();
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
-  const std::vector<std::vector<int64_t>> nearest = NeighborsOf(queries, items, stopped);
+  const std::vector<std::vector<int64_t>> nearest =
+      NearestOthers(items, queries, Demand::kRanks, stopped);
   std::vector<Partition> partitions;
   for (const CellPartition& partition : parameters.cell_partitions) {
     if (stopped) return nullptr;
@@ -101,12 +125,27 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
                                                         Encode(*parameters.cell_code, items)));
 }
 
-absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(
+int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t items) {
+  constexpr int64_t kValue = sizeof(float), kRow = sizeof(int64_t);
+  const int64_t dim = parameters.feature_dim;
+  const auto partitions = std::ssize(parameters.cell_partitions);
+  // NearestOthers: its lists with a quarter of the features, and the queries' and what it finds.
+  const int64_t of_item = 3 * kRow + dim * kValue / 4;
+  const int64_t of_query = dim * kValue + (Demand::kRanks + 1) * kRow;
+  // ItemCells and the sum of Demand, and what of it a query brings.
+  const int64_t of_item_in_partition = kRow + 2 * kValue;
+  const int64_t of_query_in_partition = Demand::kRanks * 2 * kRow;
+  return items *
+             (of_item + CodeBytes(*parameters.cell_code, dim) + partitions * of_item_in_partition) +
+         QueriesAmong(items, dim) * (of_query + partitions * of_query_in_partition);
+}
+
+absl::StatusOr<std::vector<CellIndex::List>> CellIndex::ListsFor(
     size_t partition, absl::Span<const uint32_t> cells, double epsilon, int64_t length,
     absl::FunctionRef<bool()> cancelled) const {
   const Partition& of = partitions_[partition];
   const double listed = ListedEpsilon(epsilon);
-  std::vector<KeptLists::List> lists;
+  std::vector<List> lists;
   for (const uint32_t cell : cells) {
     const auto make = [&] {
       std::vector<int64_t> rows;
@@ -114,8 +153,11 @@ absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(
           [&] { rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items())); });
       return std::vector<int32_t>(rows.begin(), rows.end());
     };
+    const auto serves = [&](const std::vector<int32_t>& list) {
+      return std::ssize(list) >= length;
+    };
     PM_ASSIGN_OR_RETURN(lists.emplace_back(),
-                        kept_.Get({partition, listed, cell}, length, cancelled, make));
+                        lists_.Get({partition, listed, cell}, serves, cancelled, make));
   }
   return lists;
 }
@@ -124,6 +166,18 @@ int64_t CellIndex::MemoryOfLists(int64_t lists, int64_t length) const {
   constexpr int64_t kMakingBytes = sizeof(float) + sizeof(int64_t);
   return lists * LengthToMake(length, items()) * static_cast<int64_t>(sizeof(int32_t)) +
          items() * kMakingBytes;
+}
+
+absl::StatusOr<std::shared_ptr<const CellBlock>> CellIndex::BlockFor(
+    const BlockKey& key, const std::shared_ptr<const void>& hidden,
+    absl::FunctionRef<bool()> cancelled, absl::FunctionRef<CellBlock()> make) const {
+  const auto serves = [&](const CellBlock& block) { return block.hidden == hidden; };
+  const auto make_without = [&] {
+    CellBlock block = make();
+    block.hidden = hidden;
+    return block;
+  };
+  return blocks_.Get(key, serves, cancelled, make_without);
 }
 
 std::optional<int64_t> CellIndex::RowOf(const std::string& id) const {

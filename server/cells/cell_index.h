@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_CELLS_CELL_INDEX_H_
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,23 +17,47 @@
 #include "common/cells/demand.h"
 #include "common/cells/item_cells.h"
 #include "common/protocol/public_parameters.h"
-#include "server/cells/kept_lists.h"
+#include "server/cells/kept.h"
 #include "server/store/types.h"
 
 namespace privatemail {
+
+// Some rows that answer for a cell, as they are sent.
+struct CellBlock {
+  std::string message;  // the bytes of a v1.RetrieveCellsResponse
+  uint64_t items = 0;
+  std::shared_ptr<const void> hidden;  // what was left out; null: nothing
+};
 
 // One gallery, ready to answer for the cells of all partitions of its collection's anchors. Knows
 // nothing of a searcher but what is asked for. Immutable but for what it keeps; thread-safe.
 class CellIndex {
  public:
+  using List = std::shared_ptr<const std::vector<int32_t>>;  // rows
+
+  // Which of a cell's list are meant, and how they are sent.
+  struct BlockKey {
+    size_t partition;
+    double epsilon;  // as ListedEpsilon gives it
+    uint32_t cell;
+    bool with_payloads;
+    int64_t first, last;  // places in the list; without the last
+
+    auto operator<=>(const BlockKey&) const = default;
+  };
+
   // parameters with a code and at least one partition; anchors and gallery are theirs. Some of the
   // items serve as the queries that are known, more than a sample needs of none. Null when
   // `stopped` became true meanwhile. O(sample n d) time; beside ids, labels and payloads the codes,
   // for each partition 16 bytes a row and as many for each pair of a cell and an item that its
-  // known queries want, and the lists that are kept.
+  // known queries want, and what is kept: 128 bytes a row of lists at most, and of blocks, payloads
+  // and all, twice what the codes take; 1 MiB of each where that is more.
   static std::shared_ptr<const CellIndex> Make(const PublicParameters& parameters,
                                                const Anchors& anchors, Gallery gallery,
                                                const std::atomic<bool>& stopped);
+
+  // Bytes that Make takes for so many items beside the gallery, most of which it keeps.
+  static int64_t MemoryToMake(const PublicParameters& parameters, int64_t items);
 
   int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
   // Of the gallery.
@@ -42,13 +67,25 @@ class CellIndex {
   // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.
   // Kept for whoever asks for the same; otherwise made at low priority, one list at a time, O(n)
   // each. CANCELLED: `cancelled` became true meanwhile.
-  absl::StatusOr<std::vector<KeptLists::List>> ListsFor(size_t partition,
-                                                        absl::Span<const uint32_t> cells,
-                                                        double epsilon, int64_t length,
-                                                        absl::FunctionRef<bool()> cancelled) const;
+  absl::StatusOr<std::vector<List>> ListsFor(size_t partition, absl::Span<const uint32_t> cells,
+                                             double epsilon, int64_t length,
+                                             absl::FunctionRef<bool()> cancelled) const;
 
   // Bytes that lists of this length take, and making one.
   int64_t MemoryOfLists(int64_t lists, int64_t length) const;
+
+  // How many rows are best sent together: about 512 KiB, and 2 MiB at most unless one row is more.
+  int64_t RowsOfBlock(bool with_payloads) const {
+    return with_payloads ? rows_of_block_with_payloads_ : rows_of_block_;
+  }
+
+  // The block of these rows but for those that `hidden` stands for (null: none): made once and kept
+  // for whoever asks for the same. Whatever was hidden by another pointer is something else; a
+  // block holds on to its own, so that nothing else comes to have that address. CANCELLED:
+  // `cancelled` became true meanwhile.
+  absl::StatusOr<std::shared_ptr<const CellBlock>> BlockFor(
+      const BlockKey& key, const std::shared_ptr<const void>& hidden,
+      absl::FunctionRef<bool()> cancelled, absl::FunctionRef<CellBlock()> make) const;
 
   const std::string& IdOf(int64_t row) const { return gallery_.ids[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return gallery_.labels[static_cast<size_t>(row)]; }
@@ -67,13 +104,24 @@ class CellIndex {
     Demand demand;
   };
 
+  struct ListKey {
+    size_t partition;
+    double epsilon;
+    int64_t cell;
+
+    auto operator<=>(const ListKey&) const = default;
+  };
   CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes);
 
   Gallery gallery_;  // without features
   std::vector<Partition> partitions_;
   std::string codes_;
   size_t code_bytes_;
-  mutable KeptLists kept_;
+  const int64_t rows_of_block_;
+  const int64_t rows_of_block_with_payloads_;
+  // A list's beginning is the list for fewer rows, so that one is kept for all lengths.
+  mutable Kept<ListKey, std::vector<int32_t>> lists_;
+  mutable Kept<BlockKey, CellBlock> blocks_;
 };
 
 }  // namespace privatemail

@@ -71,7 +71,7 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     ApplyLogSettings(options_);
     gate_.SetLimits(options_.limits);
     builds_.SetOptions(AutomaticBuildsOf(options_));
-    catalog_->SetIndexOptions(IndexOf(options_));
+    catalog_->SetOptions(CatalogOptionsOf(options_));
     if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
   ReloadFiles();

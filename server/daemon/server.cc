@@ -148,8 +148,8 @@ AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options) {
           options.limits.max_build_memory};
 }
 
-IndexOptions IndexOf(const DaemonOptions& options) {
-  return {options.index == "ivf", options.index_recall};
+CatalogOptions CatalogOptionsOf(const DaemonOptions& options) {
+  return {{options.index == "ivf", options.index_recall}, options.limits.max_build_memory};
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
@@ -212,7 +212,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
   PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), options.data_directory,
-                                                   LogRefresh, IndexOf(options)));
+                                                   LogRefresh, CatalogOptionsOf(options)));
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));

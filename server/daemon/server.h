@@ -112,7 +112,7 @@ class DaemonServer {
 };
 
 AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options);
-IndexOptions IndexOf(const DaemonOptions& options);
+CatalogOptions CatalogOptionsOf(const DaemonOptions& options);
 
 // Level and format of the log.
 void ApplyLogSettings(const DaemonOptions& options);

@@ -158,7 +158,8 @@ std::vector<Setting> LimitSettings() {
        kManyBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
        "The same for building an embedding. Where feature vectors would take it beyond, they are "
-       "in a file without a name in data_dir meanwhile.",
+       "in a file without a name in data_dir meanwhile. Also for making what answers for cells, "
+       "which is not made beyond it.",
        65536, kManyBytes},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
        "Bytes of all snapshots that are being taken or restored; they are in files without names "

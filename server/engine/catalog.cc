@@ -70,9 +70,9 @@ int64_t CollectionView::build_memory(Features features) const {
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
-                                                       const IndexOptions& index) {
+                                                       const CatalogOptions& options) {
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store), std::move(directory)));
-  catalog->index_options_ = index;
+  catalog->options_ = options;
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     PM_RETURN_IF_ERROR(embedding.status());
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
-      const auto retriever = MakeRetriever(published, **std::move(embedding), index);
+      const auto retriever = MakeRetriever(published, **std::move(embedding), options.index);
       Install(retriever, {collection.latest_version, deleted}, /*gone=*/{}, entry.get());
       catalog->MakeLater(entry);
     }

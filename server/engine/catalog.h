@@ -82,6 +82,13 @@ struct NewCollection {
   std::optional<CellCode> cell_code = std::nullopt;
 };
 
+// Live: of what is made or loaded from now on; what answers stays as it is.
+struct CatalogOptions {
+  IndexOptions index = {};
+  // Bytes that making what answers for a collection's cells may take, about.
+  int64_t cells_memory = std::numeric_limits<int64_t>::max();
+};
+
 // Thread-safe. Looking a collection up waits for a map lookup at most: neither a build nor a write
 // to the store holds it up. A finished build replaces the collection's retriever in one step, and
 // searches under way keep the one they have. Writes to items leave the retriever as it is until the
@@ -102,13 +109,12 @@ class Catalog {
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
-                                                       const IndexOptions& index = {});
+                                                       const CatalogOptions& options = {});
 
   // What Open could not read and did without, for the operator.
   const std::vector<std::string>& problems() const { return problems_; }
 
-  // For embeddings that are built or loaded from now on; those that answer keep their index.
-  void SetIndexOptions(const IndexOptions& options);
+  void SetOptions(const CatalogOptions& options);
 
   const std::string& directory() const { return directory_; }
 
@@ -203,7 +209,7 @@ class Catalog {
   // The entry of this very collection; null when there is none any more. Under mutex_.
   std::shared_ptr<Entry> FindEntry(const PublishedCollection& published) const;
   bool IsDeleted(const Entry& entry) const;
-  IndexOptions index_options() const;
+  CatalogOptions options() const;
 
   // The following are called under mutex_.
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
@@ -251,7 +257,7 @@ class Catalog {
   std::mutex administration_mutex_;    // one Create, Delete or adoption at a time; before mutex_
   mutable std::mutex mutex_;           // guards what follows; never held over store calls
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;
-  IndexOptions index_options_;
+  CatalogOptions options_;
   LaterWork later_work_;
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };

@@ -20,6 +20,13 @@ absl::Status DeletedMeanwhile(absl::string_view name) {
 
 }  // namespace
 
+absl::Status CheckMaking(absl::string_view what, int64_t bytes, int64_t memory) {
+  if (bytes <= memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("memory of ", what, " in bytes is at least ",
+                                                   bytes, ", more than the limit of ", memory,
+                                                   " (max_build_memory)"));
+}
+
 std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) {
   auto published = std::make_shared<PublishedCollection>();
   published->name = std::move(collection.name);
@@ -58,14 +65,14 @@ void Catalog::EndLoad(Entry* entry) {
   if (--entry->loads == 0) entry->deletions.clear();
 }
 
-void Catalog::SetIndexOptions(const IndexOptions& options) {
+void Catalog::SetOptions(const CatalogOptions& options) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  index_options_ = options;
+  options_ = options;
 }
 
-IndexOptions Catalog::index_options() const {
+CatalogOptions Catalog::options() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return index_options_;
+  return options_;
 }
 
 bool Catalog::IsDeleted(const Entry& entry) const {
@@ -98,10 +105,7 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
   const int64_t iterates = view.build_memory(CollectionView::Features::kInFile);
   const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
     PM_RETURN_IF_ERROR(go_on(0));
-    if (iterates + bytes <= memory) return absl::OkStatus();
-    return absl::ResourceExhaustedError(absl::StrCat("memory of this build in bytes is at least ",
-                                                     iterates + bytes, ", more than the limit of ",
-                                                     memory, " (max_build_memory)"));
+    return CheckMaking("this build", iterates + bytes, memory);
   };
   if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
     PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
@@ -142,7 +146,7 @@ absl::Status Catalog::RunBuild(const std::shared_ptr<Entry>& entry, const StepOb
   if (absl::IsNotFound(deleted.status())) return DeletedMeanwhile(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
   const std::shared_ptr<const Retriever> retriever =
-      MakeRetriever(published, *std::move(embedding), index_options());
+      MakeRetriever(published, *std::move(embedding), options().index);
   const Gone gone = FindGone(*retriever, *entry);
   PM_ASSIGN_OR_RETURN(const uint64_t told, VersionNow(published));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large

@@ -96,8 +96,15 @@ void Catalog::MakeCells(Entry* entry, const std::atomic<bool>& stopped) {
 
 absl::Status Catalog::LoadCells(Entry* entry, const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *entry->view.published;  // never changes
-  const Store::LoadWatch watch = [&](int64_t /*bytes*/) -> absl::Status {
-    return stopped ? absl::CancelledError("the server ends") : absl::OkStatus();
+  const int64_t memory = options().cells_memory;
+  const int64_t beside = [&] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto items = static_cast<int64_t>(entry->view.items);
+    return CellIndex::MemoryToMake(published.parameters, items);
+  }();
+  const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
+    if (stopped) return absl::CancelledError("the server ends");
+    return CheckMaking("making it", beside + bytes, memory);
   };
   PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(published.parameters, watch));
   const std::shared_ptr<const CellIndex> made =

@@ -101,7 +101,7 @@ absl::Status Catalog::AdoptEmbedding(const std::shared_ptr<Entry>& entry) {
   if (!embedding->has_value()) return absl::OkStatus();
   const std::vector<std::string> deleted = std::move((*embedding)->deleted);
   const std::shared_ptr<const Retriever> retriever =
-      MakeRetriever(published, **std::move(embedding), index_options());
+      MakeRetriever(published, **std::move(embedding), options().index);
   const Gone gone = FindGone(*retriever, *entry);
   PM_ASSIGN_OR_RETURN(const uint64_t told, VersionNow(published));
   std::shared_ptr<const Retriever> former;  // freed after the lock: it is large

@@ -24,6 +24,9 @@ absl::StatusOr<std::vector<CellPartition>> PartitionInto(const std::vector<int64
 // retriever is not later. O(n log n).
 std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells);
 
+// RESOURCE_EXHAUSTED naming limit and value: `what` takes more than `memory`.
+absl::Status CheckMaking(absl::string_view what, int64_t bytes, int64_t memory);
+
 // INVALID_ARGUMENT: it cannot be a collection's.
 absl::Status CheckName(absl::string_view name);
 // NOT_FOUND.

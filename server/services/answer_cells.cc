@@ -5,17 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/cells/cell_lists.h"
 #include "server/services/cell_bytes.h"
 #include "server/services/request.h"
 
 namespace privatemail {
 namespace {
-
-// Large enough for little overhead, small enough to begin at once and to bound memory.
-constexpr size_t kChunkBytes = 1 << 16;
 
 absl::Status CheckCells(const v1::RetrieveCellsRequest& request, int64_t cells) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("number of cells", request.cells_size(), 1, cells - 1));
@@ -47,25 +48,50 @@ int64_t RowsOfEachCell(const v1::RetrieveCellsRequest& request, int64_t items) {
   return std::min((request.items() + asked - 1) / asked, items);
 }
 
-// The lists, and whether each item was taken.
+// The lists, the rows of them, and whether each item was taken.
 absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest& request,
                          const Limits& limits) {
+  const int64_t cells = request.cells_size();
   const int64_t length = RowsOfEachCell(request, index.items());
-  const int64_t bytes = index.MemoryOfLists(request.cells_size(), length) + index.items() / 8;
+  const int64_t bytes = index.MemoryOfLists(cells, length) +
+                        cells * length * static_cast<int64_t>(sizeof(int32_t)) + index.items() / 8;
   return CheckLimit("memory of this request in bytes", bytes, limits.max_request_memory,
                     "max_request_memory");
 }
 
-// The message of what was gathered.
-absl::Status Send(CellBytes& items, Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
-  call.AddRows(items.items());
-  if (writer.WriteBytes(items.Take())) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(call.StreamStatus());
-  return absl::CancelledError("the caller stopped reading");
+// The first `length` of each list, each row once.
+std::vector<int32_t> Merge(const std::vector<CellIndex::List>& lists, int64_t length,
+                           int64_t items) {
+  std::vector<int32_t> rows;
+  std::vector<bool> taken(static_cast<size_t>(items));
+  for (const CellIndex::List& list : lists) {
+    for (const int32_t row : absl::MakeConstSpan(*list).first(static_cast<size_t>(length))) {
+      if (!taken[static_cast<size_t>(row)]) rows.push_back(row);
+      taken[static_cast<size_t>(row)] = true;
+    }
+  }
+  return rows;
 }
 
-bool IsHidden(const HiddenRows* hidden, int64_t row) {
-  return hidden != nullptr && hidden->hidden[static_cast<size_t>(row)];
+using Blocks = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
+    absl::Span<const int32_t> rows, int64_t first)>;
+
+// The blocks of these rows, one message each. Also where there is no row: the caller sees that it
+// has been answered.
+absl::Status Send(absl::Span<const int32_t> rows, int64_t rows_of_block, const Blocks& block_of,
+                  Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
+  int64_t first = 0;
+  do {
+    const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_of_block));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellBlock> block, block_of(some, first));
+    call.AddRows(block->items);
+    if (!writer.WriteBytes({block, &block->message})) {
+      PM_RETURN_IF_ERROR(call.StreamStatus());
+      return absl::CancelledError("the caller stopped reading");
+    }
+    first += std::ssize(some);
+  } while (first < std::ssize(rows));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -78,24 +104,29 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   PM_RETURN_IF_ERROR(Check(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
+  const auto cancelled = [&call] { return call.Cancelled(); };
   const int64_t length = RowsOfEachCell(request, index->items());
-  PM_ASSIGN_OR_RETURN(const std::vector<KeptLists::List> lists,
-                      index->ListsFor(request.partition(), request.cells(), request.epsilon(),
-                                      length, [&call] { return call.Cancelled(); }));
-  CellBytes items(*index, request.with_payloads());
-  std::vector<bool> taken(static_cast<size_t>(index->items()));
-  for (const KeptLists::List& list : lists) {
-    for (int64_t i = 0; i < length; ++i) {
-      const int32_t row = (*list)[static_cast<size_t>(i)];
-      if (taken[static_cast<size_t>(row)]) continue;
-      taken[static_cast<size_t>(row)] = true;
-      if (IsHidden(view.hidden_in_cells.get(), row)) continue;
-      items.Add(row);
-      if (items.size() >= kChunkBytes) PM_RETURN_IF_ERROR(Send(items, call, writer));
-    }
+  PM_ASSIGN_OR_RETURN(
+      const std::vector<CellIndex::List> lists,
+      index->ListsFor(request.partition(), request.cells(), request.epsilon(), length, cancelled));
+  const bool with_payloads = request.with_payloads();
+  const auto make = [&](absl::Span<const int32_t> rows) {
+    return CellBytes(*index, rows, view.hidden_in_cells.get(), with_payloads);
+  };
+  const int64_t rows_of_block = index->RowsOfBlock(with_payloads);
+  if (lists.size() > 1) {  // too many sets of cells for others to ask for the same
+    const auto block_of = [&](absl::Span<const int32_t> rows, int64_t /*first*/) {
+      return std::make_shared<const CellBlock>(make(rows));
+    };
+    return Send(Merge(lists, length, index->items()), rows_of_block, block_of, call, writer);
   }
-  // Also where no item is left: the caller sees that it has been answered.
-  return Send(items, call, writer);
+  const auto block_of = [&](absl::Span<const int32_t> rows, int64_t first) {
+    return index->BlockFor({request.partition(), ListedEpsilon(request.epsilon()), request.cells(0),
+                            with_payloads, first, first + std::ssize(rows)},
+                           view.hidden_in_cells, cancelled, [&] { return make(rows); });
+  };
+  return Send(absl::MakeConstSpan(*lists.front()).first(static_cast<size_t>(length)), rows_of_block,
+              block_of, call, writer);
 }
 
 }  // namespace privatemail

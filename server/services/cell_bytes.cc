@@ -1,5 +1,7 @@
 #include "server/services/cell_bytes.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/services/wire_fields.h"
@@ -34,35 +36,54 @@ void AppendUnlessEmpty(uint32_t tag, absl::string_view content, std::string* byt
   if (!content.empty()) AppendField(tag, content, bytes);
 }
 
-}  // namespace
+// The fields of items, before they are put together.
+struct Fields {
+  std::string ids;  // each with its tag
+  std::string labels;
+  std::string codes;
+  std::string payloads;  // each with its tag
+};
 
-void CellBytes::Add(int64_t row) {
-  AppendField(kIds, index_.IdOf(row), &ids_);
-  const int32_t label = index_.LabelOf(row);
-  Append(wire::Coded::VarintSize32SignExtended(label), &labels_,
+void Add(const CellIndex& index, int64_t row, bool with_payloads, Fields* fields) {
+  AppendField(kIds, index.IdOf(row), &fields->ids);
+  const int32_t label = index.LabelOf(row);
+  Append(wire::Coded::VarintSize32SignExtended(label), &fields->labels,
          [&](uint8_t* to) { return wire::Coded::WriteVarint32SignExtendedToArray(label, to); });
-  absl::StrAppend(&codes_, index_.CodeOf(row));
-  if (with_payloads_) AppendField(kPayloads, index_.PayloadOf(row), &payloads_);
-  ++items_;
+  absl::StrAppend(&fields->codes, index.CodeOf(row));
+  if (with_payloads) AppendField(kPayloads, index.PayloadOf(row), &fields->payloads);
 }
 
-std::string CellBytes::Take() {
-  std::string message;
+std::string Message(const Fields& fields, uint64_t version) {
   constexpr size_t kRest = 64;  // tags, lengths and the version
-  message.reserve(size() + kRest);
-  message.append(ids_);
-  AppendUnlessEmpty(kLabels, labels_, &message);
-  AppendUnlessEmpty(kCodes, codes_, &message);
-  message.append(payloads_);
-  if (const uint64_t version = index_.items_version(); version != 0) {
+  std::string message;
+  message.reserve(fields.ids.size() + fields.labels.size() + fields.codes.size() +
+                  fields.payloads.size() + kRest);
+  message.append(fields.ids);
+  AppendUnlessEmpty(kLabels, fields.labels, &message);
+  AppendUnlessEmpty(kCodes, fields.codes, &message);
+  message.append(fields.payloads);
+  if (version != 0) {
     Append(1 + wire::Coded::VarintSize64(version), &message, [&](uint8_t* to) {
       *to++ = static_cast<uint8_t>(kItemsVersion);
       return wire::Coded::WriteVarint64ToArray(version, to);
     });
   }
-  for (std::string* field : {&ids_, &labels_, &codes_, &payloads_}) field->clear();
-  items_ = 0;
   return message;
+}
+
+}  // namespace
+
+CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
+                    const HiddenRows* hidden, bool with_payloads) {
+  CellBlock block;
+  Fields fields;
+  for (const int32_t row : rows) {
+    if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
+    Add(index, row, with_payloads, &fields);
+    ++block.items;
+  }
+  block.message = Message(fields, index.items_version());
+  return block;
 }
 
 }  // namespace privatemail

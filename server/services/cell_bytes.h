@@ -2,41 +2,19 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_CELL_BYTES_H_
 #define PRIVATEMAIL_SERVER_SERVICES_CELL_BYTES_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 
+#include "absl/types/span.h"
 #include "server/cells/cell_index.h"
+#include "server/engine/hidden_rows.h"
 
 namespace privatemail {
 
-// A v1.RetrieveCellsResponse in the bytes that protobuf would write, one item after the other: what
-// an index holds of it is copied, and nothing is made for it.
-class CellBytes {
- public:
-  // The index must outlive it.
-  CellBytes(const CellIndex& index, bool with_payloads)
-      : index_(index), with_payloads_(with_payloads) {}
-
-  // row < index.items().
-  void Add(int64_t row);
-
-  uint64_t items() const { return items_; }
-  // Of the fields so far.
-  size_t size() const { return ids_.size() + labels_.size() + codes_.size() + payloads_.size(); }
-
-  // The message of what was added, and begins the next.
-  std::string Take();
-
- private:
-  const CellIndex& index_;
-  const bool with_payloads_;
-  uint64_t items_ = 0;
-  std::string ids_;  // fields, with their tags
-  std::string labels_;
-  std::string codes_;
-  std::string payloads_;  // fields, with their tags
-};
+// A v1.RetrieveCellsResponse of these rows (< index.items()) but for those that are hidden (null:
+// none), in the bytes that protobuf would write: what the index holds of them is copied, and
+// nothing is made for an item. The block holds no `hidden`.
+CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
+                    const HiddenRows* hidden, bool with_payloads);
 
 }  // namespace privatemail
 

@@ -6,7 +6,10 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/services/call.h"
@@ -32,10 +35,12 @@ class MessageWriter {
 
   // Waits until the caller has taken enough to be sent more. False: it takes no more;
   // Call::StreamStatus says why.
-  bool Write(const Message& message) { return WriteBytes(message.SerializeAsString()); }
+  bool Write(const Message& message) {
+    return WriteBytes(std::make_shared<const std::string>(message.SerializeAsString()));
+  }
 
-  // The same for the bytes of one.
-  virtual bool WriteBytes(const std::string& bytes) = 0;
+  // The same for the bytes of one, which are not copied.
+  virtual bool WriteBytes(std::shared_ptr<const std::string> bytes) = 0;
 };
 
 // What a worker waits for and a thread of gRPC's tells.
@@ -113,8 +118,8 @@ class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<grpc::Byte
  public:
   using ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>::ReactorCall;
 
-  bool WriteBytes(const std::string& bytes) override {
-    bytes_ = ToWire(bytes);
+  bool WriteBytes(std::shared_ptr<const std::string> bytes) override {
+    bytes_ = ToWire(std::move(bytes));
     return this->Await([&] {
       this->StartWrite(&bytes_);
       return written_.Wait();

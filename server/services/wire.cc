@@ -2,7 +2,9 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol/message_memory.h"
@@ -37,6 +39,16 @@ absl::StatusOr<int64_t> MemoryOfParsed(const grpc::ByteBuffer& bytes,
 
 grpc::ByteBuffer ToWire(const std::string& bytes) {
   const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+grpc::ByteBuffer ToWire(std::shared_ptr<const std::string> bytes) {
+  using Owner = std::shared_ptr<const std::string>;
+  auto owner = std::make_unique<Owner>(std::move(bytes));
+  const std::string& held = **owner;
+  const auto let_go = [](void* one) { delete static_cast<Owner*>(one); };
+  // gRPC writes into no slice; its own static ones are constant, too.
+  const grpc::Slice slice(const_cast<char*>(held.data()), held.size(), let_go, owner.release());
   return grpc::ByteBuffer(&slice, 1);
 }
 

@@ -7,6 +7,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ absl::StatusOr<int64_t> MemoryOfParsed(const grpc::ByteBuffer& bytes,
                                        const google::protobuf::Descriptor& type);
 
 grpc::ByteBuffer ToWire(const std::string& bytes);
+// Holds them instead of a copy.
+grpc::ByteBuffer ToWire(std::shared_ptr<const std::string> bytes);
 
 // A generated service whose methods take and give bytes: <Service, A, B> is A<B<Service>>.
 template <typename Service, template <typename> class... Methods>

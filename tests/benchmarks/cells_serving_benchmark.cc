@@ -24,7 +24,7 @@ constexpr int kClassesOfRows = 20;
 constexpr int kAnchors = 1000;
 constexpr int kFeaturesOfRows = 16;  // in half precision: 32 bytes
 constexpr uint32_t kCells = 30;
-constexpr size_t kChunkBytes = 1 << 16;  // as the daemon's
+constexpr size_t kChunkBytes = 1 << 19;  // as the daemon's
 
 // Sends one piece of memory again and again, until it is as many bytes.
 class Memory final : public v1::RetrievalService::WithRawCallbackMethod_RetrieveCells<

@@ -4,6 +4,7 @@
 #include <new>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "server/engine/publish.h"
 #include "tests/unit/server/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
@@ -13,6 +14,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -155,6 +157,29 @@ TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
   catalog_.reset();
+}
+
+TEST_F(CatalogCells, WhatTakesTooMuchMemoryIsNotMadeAndSaysBothFigures) {
+  const CollectionView created = Create(5);
+  // The gallery itself counts, too.
+  const int64_t beside = CellIndex::MemoryToMake(created.published->parameters, 5);
+  for (const int64_t memory : {int64_t{1000}, beside}) {
+    catalog_->SetOptions({.index = {}, .cells_memory = memory});
+    Build();
+    const std::string limit = "more than the limit of " + std::to_string(memory);
+    for (int i = 0; i < 2000 && !absl::StrContains(catalog_->Find("birds")->DescribeCells(), limit);
+         ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_THAT(
+        catalog_->Find("birds")->DescribeCells(),
+        MatchesRegex(".*cells of collection birds could not be made: memory of making it in "
+                     "bytes is at least [0-9]+, " +
+                     limit + " .max_build_memory.; `privatemail build` tries it again"));
+  }
+  catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
 }
 
 TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {

@@ -26,8 +26,8 @@ TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) 
   ASSERT_THAT(catalog_->Upsert(*view, MakeItems(10'000, 1)), IsOk());
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   EXPECT_EQ(Index(), "exact, scan");
-  const IndexOptions ivf = {true, .9};
-  catalog_->SetIndexOptions(ivf);
+  const CatalogOptions ivf = {.index = {true, .9}};
+  catalog_->SetOptions(ivf);
   EXPECT_EQ(Index(), "exact, scan");
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
@@ -39,7 +39,7 @@ TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) 
 }
 
 TEST_F(CatalogIndexTest, IsMadeAlthoughTheCollectionBeforeItIsDeletedMeanwhile) {
-  catalog_->SetIndexOptions({true, .9});
+  catalog_->SetOptions({.index = {true, .9}});
   for (const char* name : {"fish", "birds"}) {
     NewCollection collection = Birds();
     collection.name = name;

@@ -77,7 +77,7 @@ struct Scene {
     const auto made = index->ListsFor(partition, cells, epsilon, length, [] { return false; });
     EXPECT_THAT(made, IsOk());
     std::vector<std::vector<int64_t>> lists;
-    for (const KeptLists::List& list : *made) {
+    for (const CellIndex::List& list : *made) {
       EXPECT_GE(std::ssize(*list), length);
       lists.emplace_back(list->begin(), list->begin() + length);
     }
@@ -180,107 +180,79 @@ TEST(CellIndex, StopsWhenItIsToldTo) {
               FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
 }
 
-std::vector<int32_t> Numbers(int count) {
-  std::vector<int32_t> numbers;
-  for (int i = 0; i < count; ++i) numbers.push_back(i);
-  return numbers;
-}
+CellBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
 
-class KeptListsTest : public ::testing::Test {
- protected:
-  // How long the list is that comes for this wish.
-  int64_t Ask(int64_t cell, int64_t length) {
-    const auto list = kept_.Get(
-        {0, 1, cell}, length, [] { return false; },
+TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
+  const Scene scene;
+  int made = 0;
+  const auto ask = [&](const CellIndex::BlockKey& key, const std::shared_ptr<const void>& hidden) {
+    const auto block = scene.index->BlockFor(
+        key, hidden, [] { return false; },
         [&] {
-          ++made_;
-          return Numbers(static_cast<int>(length));
+          ++made;
+          return BlockOf(hidden == nullptr ? "all" : "some");
         });
-    EXPECT_THAT(list, IsOk());
-    return std::ssize(**list);
+    EXPECT_THAT(block, IsOk());
+    EXPECT_EQ((*block)->items, 1u);
+    return (*block)->message;
+  };
+  const CellIndex::BlockKey key = {0, 1, 2, false, 0, 10};
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_EQ(made, 1);
+  for (const CellIndex::BlockKey& other : {CellIndex::BlockKey{1, 1, 2, false, 0, 10},
+                                           {0, 2, 2, false, 0, 10},
+                                           {0, 1, 1, false, 0, 10},
+                                           {0, 1, 2, true, 0, 10},
+                                           {0, 1, 2, false, 5, 10},
+                                           {0, 1, 2, false, 0, 11}}) {
+    const int before = made;
+    ask(other, nullptr);
+    EXPECT_EQ(made, before + 1);
   }
-
-  KeptLists kept_{/*most_rows=*/100};
-  int made_ = 0;
-};
-
-TEST_F(KeptListsTest, OneListServesAllThatAreShorter) {
-  EXPECT_EQ(Ask(1, 50), 50);
-  EXPECT_EQ(Ask(1, 20), 50);
-  EXPECT_EQ(made_, 1);
-  EXPECT_EQ(Ask(1, 60), 60);
-  EXPECT_EQ(Ask(1, 50), 60);
-  EXPECT_EQ(made_, 2);
+  made = 0;
+  auto hidden = std::make_shared<const int>(1);
+  const std::weak_ptr<const int> watched = hidden;
+  EXPECT_EQ(ask(key, hidden), "some") << "who was deleted is in no block that was kept";
+  EXPECT_EQ(ask(key, hidden), "some");
+  EXPECT_EQ(made, 1);
+  hidden.reset();
+  EXPECT_FALSE(watched.expired()) << "its address could be another's";
+  // One that began before the deletion gets what it would have had, and nothing of it stays behind.
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_TRUE(watched.expired()) << "let go with the block";
+  EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
 }
 
-TEST_F(KeptListsTest, ForgetsWhatWasAskedForLeastLately) {
-  Ask(1, 40);
-  Ask(2, 40);
-  Ask(1, 40);
-  EXPECT_EQ(made_, 2);
-  Ask(3, 40);  // 120 rows: the second goes
-  Ask(1, 40);
-  EXPECT_EQ(made_, 3);
-  Ask(2, 40);
-  EXPECT_EQ(made_, 4);
-  Ask(4, 1000);  // one that is too long by itself is given, and the only one to be kept
-  Ask(4, 1000);
-  EXPECT_EQ(made_, 5);
+TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
+  Scene scene;
+  // 10 bytes of id, 8 of code and about 12 beside them.
+  const auto rows_for = [&](bool with_payloads) {
+    scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+    return scene.index->RowsOfBlock(with_payloads);
+  };
+  EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);
+  scene.gallery.payloads.assign(kItems, std::string(2000, 'x'));
+  EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000) << "not sent";
+  EXPECT_NEAR(static_cast<double>(rows_for(true)), 524'288. / 2028, 6);
+  scene.gallery.payloads.assign(kItems, "");
+  scene.gallery.payloads[7] = std::string(100'000, 'x');
+  EXPECT_NEAR(static_cast<double>(rows_for(true)), 20, 2) << "of which each could be as large";
+  scene.gallery.payloads[7] = std::string(10'000'000, 'x');
+  EXPECT_EQ(rows_for(true), 1);
 }
 
-TEST_F(KeptListsTest, WhoIsGoneDoesNotWaitForTheListOfAnother) {
-  std::atomic<bool> making = false, let_go = false;
-  std::thread slow([&] {
-    const auto list = kept_.Get(
-        {0, 1, 1}, 10, [] { return false; },
-        [&] {
-          making = true;
-          while (!let_go) std::this_thread::yield();
-          return Numbers(10);
-        });
-    EXPECT_THAT(list, IsOk());
-  });
-  while (!making) std::this_thread::yield();
-  std::atomic<int> asked = 0;
-  const auto unmade = [] { return std::vector<int32_t>(); };
-  EXPECT_THAT(kept_.Get(
-                  {0, 1, 2}, 10, [&] { return ++asked == 3; }, unmade),
-              FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
-  EXPECT_EQ(asked, 3) << "asked again while it waited";
-  let_go = true;
-  slow.join();
-  EXPECT_EQ(Ask(2, 10), 10);
-}
-
-TEST_F(KeptListsTest, IsOpenToOthersAfterAListThatCouldNotBeMade) {
-  const auto no_memory = []() -> std::vector<int32_t> { throw std::bad_alloc(); };
-  EXPECT_THROW((void)kept_.Get(
-                   {0, 1, 1}, 10, [] { return false; }, no_memory),
-               std::bad_alloc);
-  EXPECT_EQ(Ask(1, 10), 10);
-}
-
-// Also what ThreadSanitizer looks at.
-TEST_F(KeptListsTest, ManyAskAtOnceAndEachGetsWhatItAskedFor) {
-  std::atomic<int> making = 0, wrong = 0;
-  std::vector<std::thread> callers;
-  for (int caller = 0; caller < 4; ++caller) {
-    callers.emplace_back([&, caller] {
-      for (int i = 0; i < 200; ++i) {
-        const int64_t length = 10 + (i * 7 + caller) % 40;
-        const auto list = kept_.Get(
-            {0, 1, i % 5}, length, [] { return false; },
-            [&] {
-              if (++making != 1) ++wrong;
-              --making;
-              return Numbers(static_cast<int>(length));
-            });
-        if (!list.ok() || std::ssize(**list) < length) ++wrong;
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(wrong, 0);
+// What making takes is stated beside the gallery, by its parts: 200 items of 4 dimensions are all
+// queries, and there are two partitions.
+TEST(CellIndex, StatesWhatMakingTakes) {
+  const Scene scene;
+  const int64_t of_item = 24 + 4 + 8 + 2 * 16;
+  const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;
+  ASSERT_EQ(kDim, 4);
+  EXPECT_EQ(CellIndex::MemoryToMake(scene.parameters, kItems), kItems * (of_item + of_query));
+  EXPECT_GT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * of_item);
+  EXPECT_LT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
+      << "a sample of them are queries";
 }
 
 }  // namespace

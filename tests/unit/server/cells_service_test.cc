@@ -8,6 +8,7 @@
 #include "common/protocol/cell_code.h"
 #include "common/protocol/codec.h"
 #include "common/rpc/status.h"
+#include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
 
 namespace privatemail::testing {
@@ -42,9 +43,10 @@ class CellsServiceTest : public ServiceTest {
     return response;
   }
 
-  void Fill() {
+  // Payloads of `more` and the item's id.
+  void Fill(const std::string& more) {
     std::vector<Item> items = MakeItems(kItems, 1);
-    for (Item& item : items) item.payload = "{\"file\":\"" + item.id + ".png\"}";
+    for (Item& item : items) item.payload = "{\"file\":\"" + more + item.id + ".png\"}";
     v1::UpsertItemsResponse totals;
     ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
     std::vector<v1::BuildEmbeddingResponse> progress;
@@ -52,9 +54,9 @@ class CellsServiceTest : public ServiceTest {
   }
 
   // Built, and its cells answer.
-  v1::GetCollectionResponse MakeReady() {
+  v1::GetCollectionResponse MakeReady(const std::string& more = "") {
     EXPECT_THAT(Create(BirdsWithCells()), IsOk());
-    Fill();
+    Fill(more);
     for (int i = 0; i < 2000 && !Get().cells_ready(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -204,14 +206,82 @@ TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
 }
 
+// Of one cell the answer is kept, of several it is not.
 TEST_F(CellsServiceTest, ADeletedItemIsInNoAnswerOnceTheCallReturned) {
-  v1::RetrieveCellsRequest request = RequestFor(MakeReady());
-  request.set_items(kItems);
-  for (const std::string& id : Ask(request).ids()) {
-    Delete({id});
-    EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
+  v1::RetrieveCellsRequest several = RequestFor(MakeReady());
+  several.set_items(kItems);
+  v1::RetrieveCellsRequest one = several;
+  one.clear_cells();
+  one.add_cells(2);
+  for (const v1::RetrieveCellsRequest& request : {one, several}) {
+    const std::vector<std::string> ids = Ask(request).ids();
+    for (const std::string& id : {ids.front(), ids[5], ids.back()}) {
+      EXPECT_THAT(Ask(request).ids(), Contains(id));
+      Delete({id});
+      EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
+      EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
+    }
   }
   EXPECT_THAT(Get().cells(), HasSubstr("ready: "));
+}
+
+TEST_F(CellsServiceTest, OneCellAnswersAlikeHoweverOftenAndWhateverElseWasAskedFor) {
+  const v1::GetCollectionResponse birds = MakeReady();
+  std::vector<std::pair<v1::RetrieveCellsRequest, Answer>> asked;
+  for (const bool payloads : {false, true}) {
+    for (const uint32_t partition : {0, 1}) {
+      for (const double epsilon : {.5, 8.}) {
+        for (const uint32_t cell : {0, 2}) {
+          for (const uint32_t items : {7, 30, 12}) {
+            v1::RetrieveCellsRequest request = RequestFor(birds);
+            request.clear_cells();
+            request.add_cells(cell);
+            request.set_partition(partition);
+            request.set_epsilon(epsilon);
+            request.set_items(items);
+            request.set_with_payloads(payloads);
+            asked.emplace_back(request, Ask(request));
+            EXPECT_THAT(asked.back().second.ids(), SizeIs(items));
+          }
+        }
+      }
+    }
+  }
+  std::set<std::string> different;
+  for (const auto& [request, answer] : asked) {
+    const Answer again = Ask(request);
+    ASSERT_EQ(again.messages.size(), answer.messages.size());
+    for (size_t i = 0; i < again.messages.size(); ++i) {
+      EXPECT_EQ(again.messages[i].SerializeAsString(), answer.messages[i].SerializeAsString());
+      EXPECT_EQ(again.messages[i].payloads_size(),
+                request.with_payloads() ? again.messages[i].ids_size() : 0);
+    }
+    different.insert(answer.messages[0].SerializeAsString());
+  }
+  EXPECT_GT(different.size(), asked.size() - 4) << "what was asked for decides";
+}
+
+TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
+  const int64_t large = 100'000;  // bytes of payload: 20 such items at most in a message
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(large, 'x')));
+  request.set_with_payloads(true);
+  request.set_items(5 * kItems);
+  for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{3}, {3}, {1, 4}}) {
+    request.clear_cells();
+    for (const uint32_t cell : cells) request.add_cells(cell);
+    const Answer answer = Ask(request);
+    ASSERT_THAT(answer.status, IsOk());
+    EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["rows"], kItems);
+    EXPECT_GE(answer.messages.size(), 3u);
+    const std::vector<std::string> ids = answer.ids();
+    EXPECT_THAT(ids, SizeIs(kItems));
+    EXPECT_THAT(std::set<std::string>(ids.begin(), ids.end()), SizeIs(kItems)) << "each once";
+    for (const v1::RetrieveCellsResponse& message : answer.messages) {
+      EXPECT_EQ(message.labels_size(), message.ids_size());
+      EXPECT_EQ(message.payloads_size(), message.ids_size());
+      EXPECT_LT(message.ByteSizeLong(), (2u << 20) + 1000);
+    }
+  }
 }
 
 }  // namespace

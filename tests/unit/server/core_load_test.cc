@@ -56,7 +56,7 @@ class CoreLoad : public ::testing::Test {
     ASSERT_THAT(core_.catalog().Upsert(*birds, MakeItems(kBaseItems, 1)), IsOk());
     ASSERT_THAT(core_.catalog().Build("birds", nullptr), IsOk());
 
-    core_.catalog().SetIndexOptions({.approximate = true, .recall = .9});
+    core_.catalog().SetOptions({.index = {.approximate = true, .recall = .9}});
     EmbeddingSettings settings = SmallSettings();
     settings.embedding_dim = kCrowColumns;
     settings.kernel_bandwidth = 6;  // wide enough for a polynomial: builds are quick

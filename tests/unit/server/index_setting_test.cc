@@ -21,12 +21,12 @@ const Setting& Named(absl::string_view key) {
 
 TEST(IndexSettings, AreRead) {
   DaemonOptions options;
-  EXPECT_FALSE(IndexOf(options).approximate);
-  EXPECT_EQ(IndexOf(options).recall, .99);
+  EXPECT_FALSE(CatalogOptionsOf(options).index.approximate);
+  EXPECT_EQ(CatalogOptionsOf(options).index.recall, .99);
   EXPECT_THAT(AssignText(Named("index"), "--index", "ivf", &options), IsOk());
   EXPECT_THAT(AssignText(Named("index_recall"), "--index-recall", "0.5", &options), IsOk());
-  EXPECT_TRUE(IndexOf(options).approximate);
-  EXPECT_EQ(IndexOf(options).recall, .5);
+  EXPECT_TRUE(CatalogOptionsOf(options).index.approximate);
+  EXPECT_EQ(CatalogOptionsOf(options).index.recall, .5);
 }
 
 TEST(IndexSettings, AreRefusedOutsideTheirRange) {
