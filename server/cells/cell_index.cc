@@ -7,7 +7,7 @@
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 #include "server/cells/find_item_cells.h"
 #include "server/index/k_means.h"
 
@@ -61,10 +61,13 @@ std::vector<std::vector<int64_t>> NeighborsOf(const std::vector<Eigen::Index>& q
   return nearest;
 }
 
-std::string Encode(CellCode code, const FloatMatrix& rows) {
+std::string Encode(const PublicParameters& parameters, const FloatMatrix& rows,
+                   const std::atomic<bool>& stopped) {
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(rows.rows() * CodeBytes(code, rows.cols())));
-  for (Eigen::Index row = 0; row < rows.rows(); ++row) AppendCode(code, rows.row(row), &bytes);
+  bytes.reserve(static_cast<size_t>(rows.rows() * ItemCodeBytes(parameters)));
+  for (Eigen::Index row = 0; row < rows.rows() && !stopped; ++row) {
+    AppendItemCode(parameters, rows.row(row), &bytes);
+  }
   return bytes;
 }
 
@@ -96,9 +99,10 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
     Demand demand(known, partition.cells, items.rows());
     partitions.push_back({std::move(lie), std::move(demand)});
   }
+  std::string codes = Encode(parameters, items, stopped);
   if (stopped) return nullptr;
-  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
-                                                        Encode(*parameters.cell_code, items)));
+  return std::shared_ptr<const CellIndex>(
+      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes)));
 }
 
 absl::StatusOr<std::vector<KeptLists::List>> CellIndex::ListsFor(

@@ -139,11 +139,13 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
   if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
   PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
                       PartitionInto(collection.cells, collection.anchors));
+  PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
+                      CodebookFor(collection.cell_code, collection.anchors));
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
                            std::move(collection.class_names), std::move(collection.extractor),
-                           std::move(partitions), collection.cell_code));
+                           std::move(partitions), collection.cell_code, std::move(codebook)));
   StoredCollection stored;
   stored.name = std::move(collection.name);
   stored.parameters = std::move(parameters);
