@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 #include "common/protocol/item_text.h"
 
 namespace privatemail {
@@ -77,8 +77,7 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
 absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
                                         const v1::RetrieveCellsResponse& message) {
   PM_RETURN_IF_ERROR(CheckItems(parameters, with_payloads, message));
-  PM_ASSIGN_OR_RETURN(FloatMatrix rows,
-                      DecodeCodes(*parameters.cell_code, parameters.feature_dim, message.codes()));
+  PM_ASSIGN_OR_RETURN(FloatMatrix rows, DecodeItemCodes(parameters, message.codes()));
   if (rows.rows() == message.ids_size()) return rows;
   return absl::DataLossError(absl::StrCat("it must have a code for each of its ",
                                           message.ids_size(), " items, but has ", rows.rows()));
@@ -92,8 +91,7 @@ int64_t MostItems(const v1::RetrieveCellsRequest& request) {
 CellAnswerLimit::CellAnswerLimit(const PublicParameters& parameters,
                                  const v1::RetrieveCellsRequest& request)
     : items_left_(MostItems(request)),
-      bytes_left_(items_left_ *
-                      (kItemBytes + CodeBytes(*parameters.cell_code, parameters.feature_dim)) +
+      bytes_left_(items_left_ * (kItemBytes + ItemCodeBytes(parameters)) +
                   (request.with_payloads() ? kPayloadBytes : 0) + kItemBytes) {}
 
 absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {

@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 
 namespace privatemail {
 
@@ -19,8 +19,7 @@ ReceivedItems::ReceivedItems(PublicParameters parameters, int64_t max_bytes)
 absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
   const bool with_payloads = message.payloads_size() > 0;
   PM_RETURN_IF_ERROR(DecodeItems(parameters_, with_payloads, message).status());
-  const auto code_bytes =
-      static_cast<size_t>(CodeBytes(*parameters_.cell_code, parameters_.feature_dim));
+  const auto code_bytes = static_cast<size_t>(ItemCodeBytes(parameters_));
   for (int i = 0; i < message.ids_size(); ++i) {
     Item item{.id = message.ids(i),
               .label = message.labels(i),
@@ -57,11 +56,7 @@ CellQueryResult ReceivedItems::Nearest(const CellTarget& target) const {
   std::vector<const Item*> candidates;
   for (const Item& item : items_) {
     // Finite and whole, as Add has seen.
-    const RowVector decoded =
-        DecodeCodes(*parameters_.cell_code, parameters_.feature_dim, item.code)
-            .value()
-            .row(0)
-            .cast<double>();
+    const RowVector decoded = DecodeItemCodes(parameters_, item.code).value().row(0).cast<double>();
     nearest.Offer({std::ssize(candidates),
                    SquaredDistance(decoded.data(), target.unit_features.data(), decoded.size())});
     candidates.push_back(&item);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "common/base/printable.h"
@@ -19,15 +20,26 @@ std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
   return counts;
 }
 
-// "float16"; empty where there are no cells.
+// Null where the code has no codebook: then it is off by what its name says.
+nlohmann::json ErrorOf(const v1::PublicParameters& p) {
+  if (!p.has_cell_codebook()) return nullptr;
+  return p.cell_codebook().relative_squared_error();
+}
+
+std::string LossInWords(const v1::PublicParameters& p) {
+  if (!p.has_cell_codebook()) return "";
+  return absl::StrFormat(" (relative squared error %.2g on the anchors)",
+                         p.cell_codebook().relative_squared_error());
+}
+
+}  // namespace
+
 std::string CodeName(v1::CellCode code) {
   for (const auto& [name, known] : kCellCodeNames) {
     if (ToProto(*known) == code) return name;
   }
   return "";
 }
-
-}  // namespace
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
@@ -53,6 +65,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"normalise", p.settings().normalise()},
       {"cells", CellCounts(p)},
       {"cell_code", CodeName(p.cell_code())},
+      {"cell_code_error", ErrorOf(p)},
       {"cells_state", c.cells()},
       {"cells_ready", c.cells_ready()},
       {"extractor", p.extractor()},
@@ -81,7 +94,7 @@ void Print(const v1::GetCollectionResponse& c) {
             << (s.normalise() ? "" : ", not normalised") << "\n";
   if (p.cell_partitions().empty()) return;
   std::cout << "  cells " << absl::StrJoin(CellCounts(p), ", ") << ", items as "
-            << CodeName(p.cell_code()) << " for whoever may search"
+            << CodeName(p.cell_code()) << LossInWords(p) << " for whoever may search"
             << (c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells()))) << "\n";
 }
 

@@ -48,14 +48,25 @@ struct PlanAnswer {
   std::vector<std::string> warnings;
 };
 
-// Where intervals were seen to hold less often than they say.
+// Where intervals were seen to hold less often than they say, or are of something else.
 std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
   constexpr int64_t kFewOfAClass = 5;
   const auto classes = std::ssize(parameters.slot_labels);
-  if (parameters.anchor_count >= kFewOfAClass * classes) return {};
-  return {absl::StrCat("the collection has fewer than ", kFewOfAClass, " anchors a class (",
-                       parameters.anchor_count, " of ", classes,
-                       " classes): its recall may well lie outside the interval, rather above it")};
+  std::vector<std::string> warnings;
+  if (parameters.anchor_count < kFewOfAClass * classes) {
+    warnings.push_back(
+        absl::StrCat("the collection has fewer than ", kFewOfAClass, " anchors a class (",
+                     parameters.anchor_count, " of ", classes,
+                     " classes): its recall may well lie outside the interval, rather above it"));
+  }
+  if (parameters.cell_codebook) {
+    warnings.push_back(absl::StrFormat(
+        "fidelity is of all items that come back, and recall as if codes were exact: they are "
+        "ranked by %s, with a relative squared error of %.2g on the anchors",
+        CodeName(ToProto(*parameters.cell_code)),
+        parameters.cell_codebook->relative_squared_error));
+  }
+  return warnings;
 }
 
 // What a radius means here: the anchored scheme takes one.
@@ -72,13 +83,6 @@ absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<doubl
     PM_ASSIGN_OR_RETURN(slots.emplace_back(), parameters.SlotOf(label));
   }
   return MeaningOfRadius(unit_anchors, slots, *radius);
-}
-
-std::string CodeName(CellCode code) {
-  for (const auto& [name, known] : kCellCodeNames) {
-    if (known == code) return name;
-  }
-  return "";
 }
 
 nlohmann::json ToJson(const Estimate& estimate) {
@@ -187,7 +191,7 @@ absl::Status Plan(Context& context, const PlanOptions& options) {
                     .timing = {},
                     .gallery = static_cast<int64_t>(collection.embedded_items()),
                     .anchors = parameters.anchor_count,
-                    .code = CodeName(*parameters.cell_code),
+                    .code = CodeName(ToProto(*parameters.cell_code)),
                     .collection = collection.name(),
                     .radius = {},
                     .warnings = WarningsAbout(parameters)};

@@ -12,7 +12,7 @@
 #include "client/privacy/bit_source.h"
 #include "client/privacy/cell_mechanism.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 
 namespace privatemail::cli {
 namespace {
@@ -36,9 +36,9 @@ Answer MakeAnswer(const PublicParameters& parameters, const Anchors& anchors, in
     const auto anchor = static_cast<Eigen::Index>(item % anchors.features.rows());
     message.add_ids(absl::StrFormat("%0*d", static_cast<int>(id_bytes), item));
     message.add_labels(anchors.labels[static_cast<size_t>(anchor)]);
-    AppendCode(*parameters.cell_code,
-               anchors.features.row(anchor).cast<double>().normalized().cast<float>(),
-               message.mutable_codes());
+    AppendItemCode(parameters,
+                   anchors.features.row(anchor).cast<double>().normalized().cast<float>(),
+                   message.mutable_codes());
   }
   return answer;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/protocol/item_code.h"
+
 namespace privatemail {
 namespace {
 
@@ -25,8 +27,7 @@ int64_t LabelBytes(const PublicParameters& parameters) {
 int64_t ItemBytes(const PublicParameters& parameters, int64_t id_bytes) {
   const auto length =
       static_cast<int64_t>(CodedOutputStream::VarintSize32(static_cast<uint32_t>(id_bytes)));
-  return 1 + length + id_bytes + LabelBytes(parameters) +
-         CodeBytes(*parameters.cell_code, parameters.feature_dim);
+  return 1 + length + id_bytes + LabelBytes(parameters) + ItemCodeBytes(parameters);
 }
 
 }  // namespace

@@ -1,6 +1,24 @@
 #include "common/numerics/affinity.h"
 
 namespace privatemail {
+namespace {
+
+// With so few, differences take no longer than a product of matrices, and lose nothing.
+constexpr Eigen::Index kFewColumns = 4;
+
+void SetByDifferences(const Matrix& x, const Matrix& y, double scale, Matrix* affinity) {
+  const Matrix columns = y.transpose();  // of y, each contiguous
+  for (Eigen::Index r = 0; r < affinity->rows(); ++r) {
+    auto w = affinity->row(r).array();
+    w.setZero();
+    for (Eigen::Index c = 0; c < columns.rows(); ++c) {
+      w -= (columns.row(c).array() - x(r, c)).square();
+    }
+    w = (w * scale).exp();
+  }
+}
+
+}  // namespace
 
 double KernelDenominator(KernelConvention convention, double bandwidth) {
   switch (convention) {
@@ -29,9 +47,13 @@ Matrix GaussianAffinity(const Matrix& points, double kernel_denominator) {
 
 void AffinityBetween(const Matrix& x, const Vector& x_squared_norms, const Matrix& y,
                      const Vector& y_squared_norms, double kernel_denominator, Matrix* affinity) {
+  const double scale = 1 / kernel_denominator;
+  if (x.cols() <= kFewColumns) {
+    affinity->resize(x.rows(), y.rows());
+    return SetByDifferences(x, y, scale, affinity);
+  }
   affinity->noalias() = x * y.transpose();
   const auto norms = y_squared_norms.transpose().array();
-  const double scale = 1 / kernel_denominator;
   // Row by row, which is in the cache.
   for (Eigen::Index r = 0; r < affinity->rows(); ++r) {
     auto w = affinity->row(r).array();

@@ -23,8 +23,9 @@ double KernelDenominator(KernelConvention convention, double bandwidth);
 Matrix GaussianAffinity(const Matrix& points, double kernel_denominator);
 
 // Sets affinity (n x m) to exp(-|x_i - y_j|^2 / c) for the rows of x (n x d) and y (m x d), given
-// their squared lengths. |x - y|^2 is taken as |x|^2 + |y|^2 - 2 x.y, and as 0 where that rounds to
-// less: one matrix product and one pass.
+// their squared lengths. Up to four columns from their differences, as exact as GaussianAffinity.
+// Beyond, |x - y|^2 is taken as |x|^2 + |y|^2 - 2 x.y, and as 0 where that rounds to less: one
+// matrix product and one pass.
 void AffinityBetween(const Matrix& x, const Vector& x_squared_norms, const Matrix& y,
                      const Vector& y_squared_norms, double kernel_denominator, Matrix* affinity);
 

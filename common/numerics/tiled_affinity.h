@@ -11,8 +11,8 @@
 
 namespace privatemail {
 
-// Exact, up to rounding in double: squared distances are |x|^2 + |y|^2 - 2 x.y, so that an
-// affinity's exponent is off by a few 2^-50 |x|^2 / c. One product with k columns takes O(n^2 (d +
+// Exact, up to rounding in double: beyond four columns squared distances are |x|^2 + |y|^2 - 2 x.y,
+// so that an affinity's exponent is off by up to 2^-50 (d + 4) |x|^2 / c. One product with k columns takes O(n^2 (d +
 // k)) time, half of it saved by symmetry, and n k doubles a core beside the points.
 class TiledAffinity : public AffinityOperator {
  public:

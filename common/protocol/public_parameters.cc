@@ -34,6 +34,16 @@ void AppendString(absl::string_view name, absl::string_view value, std::string* 
   absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
 }
 
+void AppendCodebook(const ProductCodebook& codebook, std::string* text) {
+  const FloatMatrix& centroids = codebook.centroids;
+  absl::StrAppend(text, "cell_codebook ", centroids.rows(), " ", centroids.cols(), "\n");
+  AppendString("centroids",
+               {reinterpret_cast<const char*>(centroids.data()),
+                static_cast<size_t>(centroids.size()) * sizeof(float)},
+               text);
+  absl::StrAppendFormat(text, "relative_squared_error %a\n", codebook.relative_squared_error);
+}
+
 std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
   std::vector<int32_t> distinct = labels;
   std::sort(distinct.begin(), distinct.end());
@@ -86,6 +96,14 @@ absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::stri
   return CheckDistinct(class_names);
 }
 
+absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_codebook) {
+  const bool wanted = code.has_value() && IsProductCode(*code);
+  if (wanted == has_codebook) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      wanted ? "cell_codebook must be given where cell_code is a pq code, but is not"
+             : "cell_codebook must not be given where cell_code is no pq code");
+}
+
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
   if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("slot_labels must hold at most ", kMaxSlots,
@@ -131,7 +149,8 @@ std::string DigestOf(const Anchors& anchors) {
 absl::StatusOr<PublicParameters> MakePublicParameters(
     std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
     std::vector<std::string> class_names, std::string extractor,
-    std::vector<CellPartition> cell_partitions, std::optional<CellCode> cell_code) {
+    std::vector<CellPartition> cell_partitions, std::optional<CellCode> cell_code,
+    std::optional<ProductCodebook> cell_codebook) {
   PM_RETURN_IF_ERROR(Validate(settings));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
   if (static_cast<int64_t>(anchors.labels.size()) != rows) {
@@ -156,6 +175,10 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
   PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
   PM_RETURN_IF_ERROR(CheckCellCode(!cell_partitions.empty(), cell_code.has_value()));
+  PM_RETURN_IF_ERROR(CheckHasCodebook(cell_code, cell_codebook.has_value()));
+  if (cell_codebook) {
+    PM_RETURN_IF_ERROR(Validate(*cell_codebook, *cell_code, anchors.features.cols()));
+  }
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
   parameters.feature_dim = anchors.features.cols();
@@ -165,6 +188,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   parameters.anchor_digest = DigestOf(anchors);
   parameters.cell_partitions = std::move(cell_partitions);
   parameters.cell_code = cell_code;
+  parameters.cell_codebook = std::move(cell_codebook);
   return parameters;
 }
 
@@ -190,6 +214,7 @@ std::string Fingerprint(const PublicParameters& p) {
     for (const int32_t cell : partition.cell_of_anchor) absl::StrAppend(&text, cell, "\n");
   }
   if (p.cell_code) absl::StrAppend(&text, "cell_code ", ToProto(*p.cell_code), "\n");
+  if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
   return Sha256(text);
 }
 
@@ -210,6 +235,7 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
     ToProto(partition, proto->add_cell_partitions());
   }
   if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
+  if (parameters.cell_codebook) ToProto(*parameters.cell_codebook, proto->mutable_cell_codebook());
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
@@ -244,6 +270,12 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
   PM_RETURN_IF_ERROR(CheckCellCode(!parameters.cell_partitions.empty(), has_code));
   if (has_code) {
     PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
+  }
+  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, proto.has_cell_codebook()));
+  if (proto.has_cell_codebook()) {
+    PM_ASSIGN_OR_RETURN(
+        parameters.cell_codebook,
+        FromProto(proto.cell_codebook(), *parameters.cell_code, parameters.feature_dim));
   }
   return parameters;
 }

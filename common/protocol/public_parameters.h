@@ -14,6 +14,7 @@
 #include "common/numerics/smlq.h"
 #include "common/protocol/cell_code.h"
 #include "common/protocol/cell_partition.h"
+#include "common/protocol/product_codebook.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
@@ -42,7 +43,8 @@ struct PublicParameters {
   int64_t anchor_count = 0;
   std::string anchor_digest;  // 32 bytes
   std::vector<CellPartition> cell_partitions;
-  std::optional<CellCode> cell_code;  // exactly where there are partitions
+  std::optional<CellCode> cell_code;             // exactly where there are partitions
+  std::optional<ProductCodebook> cell_codebook;  // exactly where the code is a product code
 
   // "heron", or "3" where classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
@@ -60,19 +62,22 @@ std::string DigestOf(const Anchors& anchors);
 // other than the row count, fewer than embedding_dim + 1 anchors, a zero or non-finite anchor,
 // fewer than two classes or more than kMaxSlots, class names that are neither none nor one for each
 // distinct label, or of which two are the same, an empty extractor, a text that is too long, a
-// partition that is none.
+// partition or a codebook that is none.
 absl::StatusOr<PublicParameters> MakePublicParameters(
     std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
     std::vector<std::string> class_names, std::string extractor,
     std::vector<CellPartition> cell_partitions = {},
-    std::optional<CellCode> cell_code = std::nullopt);
+    std::optional<CellCode> cell_code = std::nullopt,
+    std::optional<ProductCodebook> cell_codebook = std::nullopt);
 
 // SHA-256 of the canonical text: the line "privatemail public parameters 1", then for every field
 // of the struct, in its order and settings spelled out in theirs, a line "name value". Doubles are
 // written with C's %a, lists as a count and one line an element, strings as their byte length, a
-// space and their bytes. Partitions into cells stand last, and not at all where there are none: a
-// collection from before there were any keeps its fingerprint. Two collections have equal
-// fingerprints only if they agree in everything.
+// space and their bytes. Partitions into cells, their code and its codebook (the line
+// "cell_codebook", rows and columns; "centroids", a string of little-endian floats, row after row;
+// its error) stand last, and not at all where there are none: a collection from before there were
+// any keeps its fingerprint. Two collections have equal fingerprints only if they agree in
+// everything.
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages and people.

@@ -37,7 +37,8 @@
 namespace privatemail {
 
 // Largest body that is read or written. An item alone may take as much as a message of an upload,
-// 64 MiB; all other blocks end after about kSnapshotBlockBytes.
+// 64 MiB; the first block has a codebook where the collection has one, at most a 39th of the
+// anchors; all others end after about kSnapshotBlockBytes.
 inline constexpr size_t kMaxSnapshotBlockBytes = size_t{65} << 20;
 inline constexpr size_t kSnapshotBlockBytes = size_t{1} << 20;
 

@@ -7,7 +7,7 @@
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 #include "server/cells/find_item_cells.h"
 #include "server/cells/nearest_others.h"
 
@@ -57,10 +57,13 @@ std::vector<Eigen::Index> ChooseQueries(const FloatMatrix& items) {
   return queries;
 }
 
-std::string Encode(CellCode code, const FloatMatrix& rows) {
+std::string Encode(const PublicParameters& parameters, const FloatMatrix& rows,
+                   const std::atomic<bool>& stopped) {
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(rows.rows() * CodeBytes(code, rows.cols())));
-  for (Eigen::Index row = 0; row < rows.rows(); ++row) AppendCode(code, rows.row(row), &bytes);
+  bytes.reserve(static_cast<size_t>(rows.rows() * ItemCodeBytes(parameters)));
+  for (Eigen::Index row = 0; row < rows.rows() && !stopped; ++row) {
+    AppendItemCode(parameters, rows.row(row), &bytes);
+  }
   return bytes;
 }
 
@@ -120,9 +123,10 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
     Demand demand(known, partition.cells, items.rows());
     partitions.push_back({std::move(lie), std::move(demand)});
   }
+  std::string codes = Encode(parameters, items, stopped);
   if (stopped) return nullptr;
-  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
-                                                        Encode(*parameters.cell_code, items)));
+  return std::shared_ptr<const CellIndex>(
+      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes)));
 }
 
 int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t items) {
@@ -135,8 +139,7 @@ int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t item
   // ItemCells and the sum of Demand, and what of it a query brings.
   const int64_t of_item_in_partition = kRow + 2 * kValue;
   const int64_t of_query_in_partition = Demand::kRanks * 2 * kRow;
-  return items *
-             (of_item + CodeBytes(*parameters.cell_code, dim) + partitions * of_item_in_partition) +
+  return items * (of_item + ItemCodeBytes(parameters) + partitions * of_item_in_partition) +
          QueriesAmong(items, dim) * (of_query + partitions * of_query_in_partition);
 }
 

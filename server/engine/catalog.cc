@@ -65,7 +65,11 @@ int64_t CollectionView::build_memory(Features features) const {
   const int64_t feature_bytes = features == Features::kInMemory
                                     ? parameters.feature_dim * static_cast<int64_t>(sizeof(float))
                                     : 0;
-  return rows * (feature_bytes + image_values * static_cast<int64_t>(sizeof(double)));
+  // Of the classes, C x C: the build's label graph and the one that the new embedding comes with.
+  const int64_t classes = std::ssize(parameters.slot_labels);
+  const int64_t graphs = 2 * classes * classes;
+  return rows * feature_bytes +
+         (rows * image_values + graphs) * static_cast<int64_t>(sizeof(double));
 }
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
@@ -139,11 +143,13 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
   if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
   PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
                       PartitionInto(collection.cells, collection.anchors));
+  PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
+                      CodebookFor(collection.cell_code, collection.anchors));
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
                            std::move(collection.class_names), std::move(collection.extractor),
-                           std::move(partitions), collection.cell_code));
+                           std::move(partitions), collection.cell_code, std::move(codebook)));
   StoredCollection stored;
   stored.name = std::move(collection.name);
   stored.parameters = std::move(parameters);

@@ -123,7 +123,7 @@ class Catalog {
   std::vector<CollectionView> List() const;  // by name
 
   // INVALID_ARGUMENT naming the field; ALREADY_EXISTS. With cells it takes a k-means of the anchors
-  // for each partition.
+  // for each partition, and with a pq code one for its codebook.
   absl::StatusOr<CollectionView> Create(NewCollection collection);
 
   // A new collection with all items of a snapshot, or nothing. It keeps the snapshot's UUID unless

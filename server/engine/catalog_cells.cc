@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "server/cells/partition_anchors.h"
+#include "server/cells/train_codebook.h"
 #include "server/engine/catalog.h"
 #include "server/engine/publish.h"
 
@@ -52,6 +53,15 @@ absl::StatusOr<std::vector<CellPartition>> PartitionInto(const std::vector<int64
   absl::StatusOr<std::vector<CellPartition>> partitions;
   AtLowPriority([&] { partitions = PartitionAnchors(units.cast<float>(), cells); });
   return partitions;
+}
+
+absl::StatusOr<std::optional<ProductCodebook>> CodebookFor(const std::optional<CellCode>& code,
+                                                           const Anchors& anchors) {
+  if (!code.has_value() || !IsProductCode(*code)) return std::nullopt;
+  PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
+  absl::StatusOr<ProductCodebook> codebook;
+  AtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code); });
+  return codebook;
 }
 
 void Catalog::MakeLater(const std::shared_ptr<Entry>& entry) {

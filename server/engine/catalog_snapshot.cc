@@ -15,7 +15,7 @@ absl::Status CheckParameters(const StoredCollection& collection) {
   const PublicParameters& given = collection.parameters;
   const auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
                                          given.class_names, given.extractor, given.cell_partitions,
-                                         given.cell_code);
+                                         given.cell_code, given.cell_codebook);
   if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
   if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
   return absl::DataLossError("snapshot: its parameters are not those of its anchors");

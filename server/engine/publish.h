@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& publis
 // PartitionAnchors.
 absl::StatusOr<std::vector<CellPartition>> PartitionInto(const std::vector<int64_t>& cells,
                                                          const Anchors& anchors);
+
+// The codebook that a product code needs, trained at low priority; nothing for other codes.
+// INVALID_ARGUMENT as TrainCodebook.
+absl::StatusOr<std::optional<ProductCodebook>> CodebookFor(const std::optional<CellCode>& code,
+                                                           const Anchors& anchors);
 
 // Items of `cells` that a retriever which was made of later ones does not have: they were deleted
 // in between, be it by another daemon that told of it by this embedding alone. None where the

@@ -5,15 +5,18 @@
 #include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "client/privacy/exact_sampling.h"
 #include "client/privacy/make_mechanism.h"
 #include "common/numerics/bordered_affinity.h"
 #include "common/numerics/factored_affinity.h"
+#include "common/numerics/label_graph.h"
 #include "common/numerics/low_dimensional_affinity.h"
 #include "common/numerics/plan_affinity.h"
 #include "common/numerics/tiled_affinity.h"
 #include "server/index/exact_index.h"
+#include "server/index/inverted_lists.h"
 #include "tests/testing/seeded_bits.h"
 
 // By this name callgrind finds it.
@@ -71,10 +74,31 @@ void GaussianNoise() {
   Measured([&] { (*mechanism)->Release(values, bits).value(); });
 }
 
-void Search() {
-  const ExactIndex index(Normal(20000, 2));
-  const Matrix queries = Normal(100, 2);
+void Find(Eigen::Index dim) {
+  const ExactIndex index(Normal(20000, dim));
+  const Matrix queries = Normal(100, dim);
   Measured([&] { index.Search(queries, 8); });
+}
+
+void Search() { Find(2); }
+
+void Scan() { Find(16); }
+
+void InvertedFile() {
+  const Matrix points = Normal(4000, 8);
+  const InvertedLists lists(points);
+  const Matrix queries = Normal(100, 8);
+  Measured([&] {
+    for (Eigen::Index q = 0; q < queries.rows(); ++q) lists.Search(queries.row(q), 8, nullptr, 12);
+  });
+}
+
+void ClassSums() {
+  std::vector<int32_t> labels;
+  for (int32_t row = 0; row < 20000; ++row) labels.push_back(row % 100);
+  const LabelGraph graph(labels, LabelGraphKind::kDistance, kDenominator);
+  const Matrix v = Normal(20000, 2);
+  Measured([&] { graph.MultiplyLaplacian(v); });
 }
 
 const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
@@ -82,7 +106,10 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
                                                  {"low_dimensional", LowDimensional},
                                                  {"bordered", Bordered},
                                                  {"gaussian_noise", GaussianNoise},
-                                                 {"search", Search}};
+                                                 {"class_sums", ClassSums},
+                                                 {"search", Search},
+                                                 {"scan", Scan},
+                                                 {"ivf", InvertedFile}};
 
 }  // namespace
 }  // namespace privatemail

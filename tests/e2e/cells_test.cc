@@ -127,6 +127,47 @@ TEST_F(Cells, OfABatchEachIsAnsweredAndPaidFor) {
                 "RESOURCE_EXHAUSTED", {"3 queries of epsilon 300", "nothing was spent"});
 }
 
+// 64 parts of one feature each, with 16 centroids.
+TEST_F(Cells, OfProductCodesAreReadByThePublishedCodebook) {
+  Write("many", SeparatedClasses(650, 1));
+  const json created =
+      Answer({"collection", "create", "short", "--anchors", Vectors("many"), "--anchor-labels",
+              Labels("many"), "--cells", "5", "--cell-code", "pq32"});
+  EXPECT_EQ(created["cell_code"], "pq32");
+  const double error = created["cell_code_error"];
+  EXPECT_GT(error, 1e-5);
+  EXPECT_LT(error, 1e-2);
+  EXPECT_EQ(Info()["cell_code_error"], nullptr) << "float16 has no codebook";
+  Answer({"ingest", "short", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
+  Answer({"build", "short"});
+  const auto info = [&] { return Answer({"collection", "info", "short"}); };
+  for (int i = 0; i < 600 && !info()["cells_ready"]; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(info()["cell_code_error"], error);
+  EXPECT_THAT(Run({"collection", "info", "short"}).out,
+              HasSubstr("items as pq32 (relative squared error 0.0"));
+  Answer({"budget", "set", "short", "--epsilon", "1000", "--delta", ".1"});
+
+  const json answer = Answer({"query", "short", "--vectors", Vectors("gallery"), "--row", "17",
+                              "--scheme", "cells", "--epsilon", kLarge, "--items", "80"});
+  EXPECT_EQ(answer["matches"][0]["id"], "17");
+  EXPECT_GT(answer["matches"][0]["distance"].get<double>(), 0) << "a code is not the item";
+  EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 10 * error);
+  EXPECT_EQ(answer["candidates"], 80);
+  EXPECT_LT(answer["bytes"]["down"].get<int>(), 80 * (32 + 10));
+  EXPECT_EQ(Answer({"resend", "--vectors", Vectors("gallery"), "--row", "17"})["matches"],
+            answer["matches"]);
+  EXPECT_EQ(Answer({"rank", "short", "--vectors", Vectors("gallery"), "--row", "17"})["matches"],
+            answer["matches"]);
+
+  const json planned = Answer({"plan", "short", "--epsilon", kLarge, "--max-bytes", "20K"});
+  EXPECT_EQ(planned["code"], "pq32");
+  ASSERT_THAT(planned["warnings"], SizeIs(1));
+  EXPECT_THAT(planned["warnings"][0].get<std::string>(),
+              HasSubstr("they are ranked by pq32, with a relative squared error of 0.0"));
+}
+
 TEST_F(Cells, RefuseByNameWhatIsOfNoUseOrOutOfRange) {
   const std::vector<std::string> good = {"--row", "0", "--epsilon", "1", "--items", "10"};
   const auto with = [&](const std::vector<std::string>& more) {
@@ -219,6 +260,14 @@ TEST_F(Cells, WhatCannotBeAskedForIsKnownBeforeAnythingIsSpent) {
   ExpectRefused({"collection", "create", "other", "--anchors", Vectors("anchors"),
                  "--anchor-labels", Labels("anchors"), "--cells", "41", "--cell-code", "scalar8"},
                 "INVALID_ARGUMENT", {"cells must be between 2 and 40, but is 41"});
+  ExpectRefused(
+      {"collection", "create", "other", "--anchors", Vectors("anchors"), "--anchor-labels",
+       Labels("anchors"), "--cells", "4", "--cell-code", "pq8"},
+      "INVALID_ARGUMENT",
+      {"cell_code pq8 must have at least 624 anchors to be trained on, but there are 40"});
+  ExpectRefused({"collection", "create", "other", "--anchors", Vectors("anchors"),
+                 "--anchor-labels", Labels("anchors"), "--cells", "4", "--cell-code", "pq12"},
+                "INVALID_ARGUMENT", {"--cell-code"});
   Answer({"collection", "create", "plain", "--anchors", Vectors("anchors"), "--anchor-labels",
           Labels("anchors")});
   Answer({"ingest", "plain", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});

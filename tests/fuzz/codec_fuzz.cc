@@ -8,6 +8,7 @@
 
 #include "common/protocol/codec.h"
 #include "common/protocol/embedding_settings_proto.h"
+#include "common/protocol/item_code.h"
 #include "common/protocol/item_text.h"
 #include "common/protocol/public_parameters.h"
 #include "privatemail/v1/collections.pb.h"
@@ -35,6 +36,11 @@ void CheckParameters(const v1::PublicParameters& proto) {
   v1::PublicParameters again;
   ToProto(*parameters, &again);
   Require(Fingerprint(*FromProto(again)) == Fingerprint(*parameters));
+  if (!parameters->cell_codebook) return;
+  // Every code is one of some centroids.
+  std::string codes;
+  for (int byte = 0; byte < 256; ++byte) codes.push_back(static_cast<char>(byte));
+  Require(DecodeItemCodes(*parameters, codes).ok());
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/protocol/cell_code.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/scalar_code.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -54,7 +54,7 @@ v1::RetrieveCellsResponse MessageOf(int first, int items, bool with_payloads = f
     message.add_ids(absl::StrCat("item ", i));
     message.add_labels(i % 5);
     Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + i);
-    AppendCode(CellCode::kFloat16, row / row.norm(), message.mutable_codes());
+    AppendScalarCode(CellCode::kFloat16, row / row.norm(), message.mutable_codes());
     if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", i, "}"));
   }
   message.set_items_version(17);

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/scalar_code.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"
 
@@ -44,7 +44,7 @@ v1::RetrieveCellsResponse Message(uint64_t version, const std::vector<int>& item
   for (const int item : items) {
     message.add_ids(absl::StrCat("item ", item));
     message.add_labels(item % 5);
-    AppendCode(CellCode::kFloat16, Direction(item + turn), message.mutable_codes());
+    AppendScalarCode(CellCode::kFloat16, Direction(item + turn), message.mutable_codes());
     if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", item, "}"));
   }
   message.set_items_version(version);

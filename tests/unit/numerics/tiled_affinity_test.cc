@@ -1,6 +1,7 @@
 #include "common/numerics/tiled_affinity.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "tests/unit/numerics/affinity_cases.h"
 
@@ -13,6 +14,30 @@ TEST(TiledAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidth) {
     for (const double c : {0.3, 2.5, 72.0, 1e8}) {
       ExpectClose(TiledAffinity(cloud.points, c), cloud.points, c, v, 1e-13, cloud.name);
     }
+  }
+}
+
+// Distances of rows of length 1 are exact to 2^-50 (d + 4), which a small c makes much of.
+TEST(TiledAffinity, IsOffByNoMoreThanItSaysWhereTheBandwidthIsVerySmall) {
+  constexpr double kDenominator = 1e-6;
+  for (const Cloud& cloud : Clouds()) {
+    // So near to each other that affinities are neither 0 nor 1.
+    const Matrix near =
+        cloud.points.row(0).replicate(cloud.points.rows(), 1) * (1 - 1e-3) + 1e-3 * cloud.points;
+    const auto d = static_cast<double>(near.cols());
+    const double error = std::ldexp(d + 4, -50) / kDenominator + 1e-13;
+    const Matrix v = Normal(near.rows(), 3, 17);
+    ExpectClose(TiledAffinity(near, kDenominator), near, kDenominator, v, error, cloud.name);
+    ExpectClose(TiledAffinity(cloud.points, kDenominator), cloud.points, kDenominator, v, error,
+                cloud.name);
+  }
+}
+
+TEST(TiledAffinity, OfFewColumnsIsAsExactFarFromTheOrigin) {
+  for (const int d : {1, 2, 3, 4}) {
+    const Matrix points = Normal(700, d, d).array() + 1e6;
+    ExpectClose(TiledAffinity(points, 2.5), points, 2.5, Normal(700, 2, 5), 1e-13,
+                std::to_string(d));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "common/protocol/item_code.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
@@ -34,8 +35,7 @@ int64_t BytesOfMessages(const PublicParameters& parameters, int64_t items, int64
   for (int64_t item = 0; item < items; ++item) {
     message.add_ids(std::string(static_cast<size_t>(id_bytes), 'i'));
     message.add_labels(parameters.slot_labels.back());
-    message.mutable_codes()->append(
-        static_cast<size_t>(CodeBytes(*parameters.cell_code, parameters.feature_dim)), 'c');
+    message.mutable_codes()->append(static_cast<size_t>(ItemCodeBytes(parameters)), 'c');
     if (message.ByteSizeLong() >= 1 << 16) close();
   }
   close();
@@ -43,7 +43,7 @@ int64_t BytesOfMessages(const PublicParameters& parameters, int64_t items, int64
 }
 
 TEST(AnswerSize, IsThatOfTheMessagesOrALittleMore) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
+  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8, CellCode::kPq16}) {
     for (const int32_t label : {9, 300, -1}) {
       const PublicParameters parameters = Parameters(code, 64, label);
       for (const int64_t id_bytes : {1, 24, 200}) {

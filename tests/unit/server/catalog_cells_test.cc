@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <new>
+#include <random>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -21,6 +22,29 @@ using ::testing::SizeIs;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+// 700 anchors and some items in 16 dimensions.
+constexpr int kWide = 16;
+
+std::vector<float> WideRow(unsigned seed) {
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> row(kWide);
+  for (float& value : row) value = normal(bits);
+  return row;
+}
+
+NewCollection WithProductCode() {
+  NewCollection wide{"wide", SmallSettings(), {FloatMatrix(700, kWide), {}}, {}, "vectors"};
+  for (int i = 0; i < 700; ++i) {
+    wide.anchors.features.row(i) =
+        Eigen::Map<const Eigen::RowVectorXf>(WideRow(static_cast<unsigned>(i)).data(), kWide);
+    wide.anchors.labels.push_back(i % 3);
+  }
+  wide.cells = {5};
+  wide.cell_code = CellCode::kPq8;
+  return wide;
+}
 
 class CatalogCells : public CatalogTest {
  protected:
@@ -227,6 +251,42 @@ TEST_F(CatalogCells, ASnapshotKeepsThem) {
   contents.collection.parameters.cell_partitions[0].cell_of_anchor.pop_back();
   EXPECT_THAT(Restore(catalog_.get(), contents),
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
+}
+
+// Codes that were received before are read by it.
+TEST_F(CatalogCells, ACodebookIsTheSameAfterARestartAndInASnapshot) {
+  ASSERT_OK_AND_ASSIGN(CollectionView wide, catalog_->Create(WithProductCode()));
+  const PublicParameters& parameters = wide.published->parameters;
+  ASSERT_TRUE(parameters.cell_codebook.has_value());
+  EXPECT_EQ(parameters.cell_codebook->centroids_per_part(), 16);
+  EXPECT_GT(parameters.cell_codebook->relative_squared_error, 0);
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const CollectionView reopened, catalog_->Find("wide"));
+  EXPECT_EQ(reopened.published->fingerprint, wide.published->fingerprint);
+  ASSERT_TRUE(reopened.published->parameters.cell_codebook.has_value());
+  EXPECT_EQ(reopened.published->parameters.cell_codebook->centroids,
+            parameters.cell_codebook->centroids);
+
+  const std::string bytes = SnapshotOf(*catalog_, reopened);
+  ASSERT_THAT(catalog_->Delete("wide"), IsOk());
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, wide.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_codebook->centroids,
+            parameters.cell_codebook->centroids);
+
+  ASSERT_THAT(catalog_->Delete("wide"), IsOk());
+  contents.collection.parameters.cell_codebook.reset();
+  EXPECT_THAT(Restore(catalog_.get(), contents),
+              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_codebook must be given"));
+}
+
+TEST_F(CatalogCells, AProductCodeOfFewAnchorsIsRefusedAndNothingIsMade) {
+  NewCollection few = WithCells();
+  few.cell_code = CellCode::kPq8;
+  EXPECT_THAT(catalog_->Create(few),
+              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
 }  // namespace

@@ -251,6 +251,20 @@ TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
   EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
 }
 
+TEST_F(CatalogTest, ABuildOfManyClassesStatesItsMatricesOfClasses) {
+  constexpr int kClasses = 3000;
+  NewCollection many = Birds();
+  many.anchors.features = FloatMatrix::Random(kClasses, many.anchors.features.cols());
+  many.anchors.labels.clear();
+  for (int32_t label = 0; label < kClasses; ++label) many.anchors.labels.push_back(label);
+  many.class_names.clear();
+  const auto view = catalog_->Create(std::move(many));
+  ASSERT_THAT(view, IsOk());
+  // A label graph before the build and one after it, of doubles.
+  EXPECT_GE(view->build_memory(CollectionView::Features::kInFile),
+            int64_t{2} * kClasses * kClasses * 8);
+}
+
 // A collection "wide" whose features take more memory than all else, and more rows than one part of
 // a gallery has.
 class WideCatalogTest : public CatalogTest {

@@ -6,7 +6,7 @@
 
 #include "common/cells/cell_lists.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/cell_code.h"
+#include "common/protocol/item_code.h"
 #include "server/cells/partition_anchors.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -149,7 +149,8 @@ TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
     EXPECT_EQ(index.RowOf("nobody"), std::nullopt);
     const FloatMatrix units = UnitRows(scene.gallery.features);
     for (const int64_t row : {0, 7, kItems - 1}) {
-      ASSERT_OK_AND_ASSIGN(const FloatMatrix back, DecodeCodes(code, kDim, index.CodeOf(row)));
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
+                           DecodeItemCodes(scene.parameters, index.CodeOf(row)));
       EXPECT_LT((back - units.row(row)).cwiseAbs().maxCoeff(), 1. / 250);
     }
   }

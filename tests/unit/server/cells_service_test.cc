@@ -5,8 +5,9 @@
 #include <set>
 #include <thread>
 
-#include "common/protocol/cell_code.h"
 #include "common/protocol/codec.h"
+#include "common/protocol/item_code.h"
+#include "common/protocol/scalar_code.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/audit_lines.h"
 #include "tests/unit/server/service_fixture.h"
@@ -57,6 +58,10 @@ class CellsServiceTest : public ServiceTest {
   v1::GetCollectionResponse MakeReady(const std::string& more = "") {
     EXPECT_THAT(Create(BirdsWithCells()), IsOk());
     Fill(more);
+    return WaitUntilReady();
+  }
+
+  v1::GetCollectionResponse WaitUntilReady() const {
     for (int i = 0; i < 2000 && !Get().cells_ready(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -119,8 +124,7 @@ TEST_F(CellsServiceTest, AnswersWithEachItemOnceAsItsCodeAndNoMoreThanWasAskedFo
     const std::vector<Item> items = MakeItems(kItems, 1);
     for (const v1::RetrieveCellsResponse& message : answer.messages) {
       EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
-      ASSERT_OK_AND_ASSIGN(const FloatMatrix rows,
-                           DecodeCodes(CellCode::kScalar8, kDim, message.codes()));
+      const FloatMatrix rows = DecodeScalarCodes(CellCode::kScalar8, kDim, message.codes());
       ASSERT_EQ(rows.rows(), message.ids_size());
       ASSERT_EQ(message.payloads_size(), payloads ? message.ids_size() : 0);
       for (int i = 0; i < message.ids_size(); ++i) {
@@ -200,7 +204,9 @@ TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
   request.clear_cell_code();
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be given"));
   request.set_cell_code(static_cast<v1::CellCode>(9));
-  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be 1 (float16) or 2 (scalar8)"));
+  EXPECT_THAT(
+      Create(request),
+      FailsWith(kInvalid, "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64)"));
   request = BirdsWithCells();
   request.add_cells(13);
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
@@ -282,6 +288,53 @@ TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
       EXPECT_LT(message.ByteSizeLong(), (2u << 20) + 1000);
     }
   }
+}
+
+// 700 anchors and as many items of 16 features, which no other test needs.
+TEST_F(CellsServiceTest, SendsProductCodesThatThePublishedCodebookReads) {
+  constexpr int kRows = 700;
+  constexpr int kWide = 16;
+  v1::CreateCollectionRequest request = BirdsWithCells();
+  const FloatMatrix rows = FloatMatrix::Random(kRows, kWide);
+  ToProto(rows, request.mutable_anchors());
+  request.clear_anchor_labels();
+  std::vector<Item> items = MakeItems(kRows, 1);
+  for (int i = 0; i < kRows; ++i) {
+    request.add_anchor_labels(i % 3 == 0 ? 3 : i % 3 == 1 ? 5 : 9);
+    items[static_cast<size_t>(i)].features.assign(rows.row(i).data(), rows.row(i).data() + kWide);
+  }
+  request.set_cell_code(v1::CELL_CODE_PQ16);
+  EXPECT_THAT(Create(request),
+              FailsWith(kInvalid, "cell_code pq16 must have at least 32 dimensions with 700"));
+  request.set_cell_code(v1::CELL_CODE_PQ8);
+  ASSERT_THAT(Create(request), IsOk());
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  const v1::GetCollectionResponse collection = WaitUntilReady();
+  ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
+  EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());
+
+  // They are the anchors, of which the error is stated.
+  v1::RetrieveCellsRequest all = RequestFor(collection);
+  all.clear_cells();
+  for (uint32_t cell = 0; cell < 4; ++cell) all.add_cells(cell);
+  all.set_items(4 * kRows);
+  const Answer answer = Ask(all);
+  ASSERT_THAT(answer.status, IsOk());
+  EXPECT_THAT(answer.ids(), SizeIs(kRows));
+  double squared_error = 0;
+  for (const v1::RetrieveCellsResponse& message : answer.messages) {
+    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()));
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix decoded, DecodeItemCodes(parameters, message.codes()));
+    for (int i = 0; i < message.ids_size(); ++i) {
+      const int row = std::stoi(message.ids(i).substr(5));
+      squared_error += (decoded.row(i) - rows.row(row).normalized()).squaredNorm();
+    }
+  }
+  EXPECT_NEAR(squared_error / kRows, parameters.cell_codebook->relative_squared_error, 1e-4);
+  EXPECT_LT(squared_error / kRows, .1);
 }
 
 }  // namespace

@@ -125,6 +125,26 @@ TEST_P(StoreConformance, HoldsThePartitionsOfACollectionAndItsCode) {
   EXPECT_EQ(loaded.parameters.cell_code, CellCode::kScalar8);
 }
 
+TEST_P(StoreConformance, HoldsTheCodebookOfAProductCodeBitForBit) {
+  StoredCollection stored = SmallCollection("codebook");
+  stored.parameters.feature_dim = 12;
+  stored.anchors.features = FloatMatrix::Random(12, 12);
+  stored.parameters.anchor_digest = DigestOf(stored.anchors);
+  stored.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}}};
+  stored.parameters.cell_code = CellCode::kPq8;
+  stored.parameters.cell_codebook = ProductCodebook{
+      .centroids = FloatMatrix::Random(12, 256), .parts = 8, .relative_squared_error = 1. / 3};
+  ASSERT_THAT(store_->Create(stored), IsOk());
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const StoredCollection loaded,
+                       store_->LoadCollection(stored.parameters.collection_uuid));
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(stored.parameters));
+  ASSERT_TRUE(loaded.parameters.cell_codebook.has_value());
+  EXPECT_EQ(loaded.parameters.cell_codebook->centroids, stored.parameters.cell_codebook->centroids);
+  EXPECT_EQ(loaded.parameters.cell_codebook->parts, 8);
+  EXPECT_EQ(loaded.parameters.cell_codebook->relative_squared_error, 1. / 3);
+}
+
 TEST_P(StoreConformance, HoldsEverythingBitForBitAfterReopening) {
   std::vector<Item> items = MakeItems(7, 1);
   items[3].payload = "[1,2]";

@@ -1,0 +1,31 @@
+// Feature vectors as they come back for cells: shorter, and nearly what they were.
+#ifndef PRIVATEMAIL_COMMON_PROTOCOL_ITEM_CODE_H_
+#define PRIVATEMAIL_COMMON_PROTOCOL_ITEM_CODE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
+#include "common/protocol/public_parameters.h"
+
+namespace privatemail {
+
+// In the code of a collection, which has one.
+
+// Bytes that an item's vector takes.
+int64_t ItemCodeBytes(const PublicParameters& parameters);
+
+// row: feature_dim finite values of magnitude at most 1; the bytes are appended.
+void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
+                    std::string* bytes);
+
+// The rows that `bytes` encode (rows x feature_dim). DATA_LOSS: they are no whole number of rows,
+// or a value is not finite.
+absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
+                                            absl::string_view bytes);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_PROTOCOL_ITEM_CODE_H_

@@ -1,0 +1,156 @@
+// What each code costs in bytes, and how many of the nearest items that come back are still ranked
+// first by it.
+//
+// usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS
+//
+// VECTORS and LABELS in the formats of common/features/vector_file.h. The rows are dealt at random
+// into ANCHORS anchors, kTargets targets and a gallery. ITEMS of it answer for the one of CELLS
+// cells that a target is nearest to. Targets rank them by what their codes decode to; the share of
+// the kMatches nearest that are among the kMatches first, averaged over targets, is the fidelity
+// among the returned.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/validate.h"
+#include "common/features/vector_file.h"
+#include "common/numerics/neighbors.h"
+#include "common/protocol/item_code.h"
+#include "server/cells/cell_index.h"
+#include "server/cells/partition_anchors.h"
+#include "server/cells/train_codebook.h"
+
+namespace privatemail {
+namespace {
+
+constexpr int64_t kMatches = 8;
+constexpr int64_t kTargets = 500;
+constexpr double kEpsilon = 4;  // decides which items are worth sending
+
+constexpr std::pair<const char*, CellCode> kCodes[] = {
+    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq64", CellCode::kPq64},
+    {"pq32", CellCode::kPq32},       {"pq16", CellCode::kPq16},       {"pq8", CellCode::kPq8}};
+
+struct Scene {
+  Anchors anchors;
+  Gallery gallery;
+  FloatMatrix unit_anchors;
+  Matrix unit_items;
+  Matrix unit_targets;
+};
+
+Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64_t anchors) {
+  constexpr int64_t kFirstId = 1'000'000'000;  // of as many digits as all others: they ascend
+  std::vector<int64_t> rows(labels.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::shuffle(rows.begin(), rows.end(), std::mt19937_64(1));
+  const auto targets_begin = rows.begin() + anchors;
+  const auto gallery_begin = targets_begin + kTargets;
+  const auto take = [&](auto begin, auto end) {
+    return FloatMatrix(vectors(std::vector<int64_t>(begin, end), Eigen::all));
+  };
+  Scene scene;
+  scene.anchors.features = take(rows.begin(), targets_begin);
+  for (auto row = rows.begin(); row != targets_begin; ++row) {
+    scene.anchors.labels.push_back(labels[static_cast<size_t>(*row)]);
+  }
+  scene.gallery.features = take(gallery_begin, rows.end());
+  for (auto row = gallery_begin; row != rows.end(); ++row) {
+    scene.gallery.ids.push_back(absl::StrCat(kFirstId + std::ssize(scene.gallery.ids)));
+    scene.gallery.labels.push_back(labels[static_cast<size_t>(*row)]);
+  }
+  scene.gallery.payloads.resize(scene.gallery.ids.size());
+  scene.unit_anchors = UnitRows("anchors", scene.anchors.features).value().cast<float>();
+  scene.unit_items = UnitRows("gallery", scene.gallery.features).value();
+  scene.unit_targets = UnitRows("targets", take(targets_begin, gallery_begin)).value();
+  return scene;
+}
+
+std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
+  std::vector<int64_t> rows;
+  for (const Neighbor& one : neighbors) rows.push_back(one.row);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& decoded,
+                  const PublicParameters& parameters, int64_t items) {
+  const Matrix centroids =
+      CellCentroids(parameters.cell_partitions[0], scene.unit_anchors.cast<double>());
+  double sum = 0;
+  for (Eigen::Index i = 0; i < kTargets; ++i) {
+    const Matrix target = scene.unit_targets.row(i);
+    const auto cell = static_cast<uint32_t>(NearestRows(target, centroids, 1)[0][0].row);
+    const auto lists = index.ListsFor(0, {cell}, kEpsilon, items, [] { return false; }).value();
+    const std::vector<int64_t> answer(lists[0]->begin(), lists[0]->begin() + items);
+    const auto first = RowsOf(NearestRows(target, decoded(answer, Eigen::all), kMatches)[0]);
+    const auto nearest =
+        RowsOf(NearestRows(target, scene.unit_items(answer, Eigen::all), kMatches)[0]);
+    std::vector<int64_t> both;
+    std::set_intersection(first.begin(), first.end(), nearest.begin(), nearest.end(),
+                          std::back_inserter(both));
+    sum += static_cast<double>(both.size()) / kMatches;
+  }
+  return sum / kTargets;
+}
+
+void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells, int64_t items) {
+  std::optional<ProductCodebook> codebook;
+  if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
+  const PublicParameters parameters =
+      MakePublicParameters("uuid", EmbeddingSettings{}, scene.anchors, {}, "vectors",
+                           PartitionAnchors(scene.unit_anchors, {cells}).value(), code, codebook)
+          .value();
+  const std::atomic<bool> stopped{false};
+  const auto index = CellIndex::Make(parameters, scene.anchors, scene.gallery, stopped);
+  std::string codes;
+  for (int64_t row = 0; row < index->items(); ++row) absl::StrAppend(&codes, index->CodeOf(row));
+  const Matrix decoded = DecodeItemCodes(parameters, codes).value().cast<double>();
+  const double error = (decoded - scene.unit_items).rowwise().squaredNorm().mean();
+  std::printf("%-8s %4ld bytes an item, relative squared error of items %.2g", name,
+              static_cast<long>(ItemCodeBytes(parameters)), error);
+  if (codebook) std::printf(" (stated of the anchors: %.2g)", codebook->relative_squared_error);
+  std::printf(", fidelity@%ld among the returned %.3f\n", static_cast<long>(kMatches),
+              FidelityOf(scene, *index, decoded, parameters, items));
+  std::fflush(stdout);
+}
+
+int Main(int argc, char** argv) {
+  int64_t anchors = 0, cells = 0, items = 0;
+  if (argc != 6 || !absl::SimpleAtoi(argv[3], &anchors) || !absl::SimpleAtoi(argv[4], &cells) ||
+      !absl::SimpleAtoi(argv[5], &items)) {
+    std::fprintf(stderr, "usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS\n");
+    return 2;
+  }
+  const FloatMatrix vectors = ReadVectors(argv[1]).value();
+  const std::vector<int32_t> labels = ReadLabels(argv[2]).value();
+  const int64_t gallery = vectors.rows() - anchors - kTargets;
+  if (std::ssize(labels) != vectors.rows() || anchors < 1 || items < kMatches || items > gallery) {
+    std::fprintf(stderr,
+                 "LABELS must be one for each row of VECTORS, ANCHORS at least 1, and ITEMS "
+                 "between %ld and what is left for the gallery, %ld\n",
+                 static_cast<long>(kMatches), static_cast<long>(gallery));
+    return 2;
+  }
+  const Scene scene = Deal(vectors, labels, anchors);
+  std::printf(
+      "%ld anchors, %ld items of %ld dimensions, %ld of them return for one of %ld cells, "
+      "%ld targets\n",
+      static_cast<long>(anchors), static_cast<long>(gallery), static_cast<long>(vectors.cols()),
+      static_cast<long>(items), static_cast<long>(cells), static_cast<long>(kTargets));
+  for (const auto& [name, code] : kCodes) Measure(scene, name, code, cells, items);
+  return 0;
+}
+
+}  // namespace
+}  // namespace privatemail
+
+int main(int argc, char** argv) { return privatemail::Main(argc, argv); }
