@@ -69,6 +69,11 @@ class Retriever {
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
   const std::string& PayloadOf(int64_t row) const { return payloads_[row]; }
+  // Has what is known of a row fetched from memory while others are read.
+  void Prefetch(int64_t row) const {
+    __builtin_prefetch(&IdOf(row));
+    __builtin_prefetch(&labels_[static_cast<size_t>(row)]);
+  }
   // Nothing when the embedding has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
 
