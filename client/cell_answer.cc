@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/neighbors.h"
@@ -44,7 +44,7 @@ absl::Status CheckDifferent(const Response& response) {
   for (const v1::RetrieveCellsResponse& message : response) {
     items += static_cast<size_t>(message.ids_size());
   }
-  std::unordered_set<std::string_view> ids(items);
+  absl::flat_hash_set<std::string_view> ids(items);
   for (const v1::RetrieveCellsResponse& message : response) {
     for (const std::string& id : message.ids()) {
       if (!ids.insert(id).second) return absl::DataLossError("answer: an item came twice");

@@ -1,13 +1,19 @@
 #include "common/protocol/item_text.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace privatemail {
 
-// The JSON library's strict writer is the UTF-8 check: it throws on anything else.
+// The JSON library's strict writer is the UTF-8 check: it throws on anything else. Most texts are
+// ASCII, which is seen soon: thousands of ids come with an answer.
 bool IsUtf8(const std::string& text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isascii(c); })) {
+    return true;
+  }
   try {
     (void)nlohmann::json(text).dump();
     return true;
