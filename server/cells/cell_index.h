@@ -43,6 +43,7 @@ class CellIndex {
     bool with_payloads;
     int64_t first, last;  // places in the list; without the last
 
+    // NOLINTNEXTLINE(modernize-use-nullptr): what the compiler makes of it has a 0.
     auto operator<=>(const BlockKey&) const = default;
   };
 
@@ -109,8 +110,10 @@ class CellIndex {
     double epsilon;
     int64_t cell;
 
+    // NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const ListKey&) const = default;
   };
+
   CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes);
 
   Gallery gallery_;  // without features

@@ -78,8 +78,8 @@ class Axes {
   using Row = Eigen::Matrix<double, 1, kDim>;
   using Square = Eigen::Matrix<double, kDim, kDim>;
 
-  Row centre_;
   Square axes_;
+  Row centre_;
   double radius_;  // of the points, around the centre
 };
 
