@@ -14,10 +14,8 @@
 
 namespace privatemail {
 
-// Of a mean over queries of the kind that anchors are; in [0, 1]. Whether the mean lies between
-// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc: in 92 of 100 cases on other
-// classes of the features that the method was fitted to, in 85 on pictures of another kind
-// (fidelity 91, recall 80).
+// Of a mean over queries of the kind that anchors are; in [0, 1]. How often the mean lies between
+// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; README says what it was.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -40,18 +38,19 @@ struct CellAsk {
 // Of one collection. The stand-ins answer as its server does: lists of what known queries of each
 // cell want (common/cells), the held-out anchors ask, and the mean is exact over the mechanism's
 // law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
-// - fidelity: the same share of the items answers; k and the ranks that demand counts are scaled by
-//   sqrt(G / n). A server knows more queries a cell than the stand-in, so that its lists fit better
-//   than those fit held-out anchors: some two thirds of the way to what the known ones find is
+// - fidelity: the same share of the items answers; k is scaled by sqrt(G / n), the ranks that
+// demand
+//   counts by G / n. A server knows more queries a cell than the stand-in, so that its lists fit
+//   better than those fit held-out anchors: a third of the way to what the known ones find is
 //   added.
-// - recall: k is as it is, and the lists that answer are longer than the same share of G by
-//   (n / G)^g. What asks for its own cell and what asks for another have a g each, linear in
-//   ln(cells) and ln(epsilon), between 0 (the same share of the items) and 1 (as many items).
-// These rules, their constants and the widths of the intervals are found by experiment and not
-// derived: forecast.cc says on which data. They say nothing of queries of another kind than the
-// anchors, of galleries of other classes or in other proportions; and of data without the finer and
-// finer likeness that features of pictures have, such as round clouds of noise, recall's interval
-// has the mean in less than half of the cases. Immutable and thread-safe.
+// - recall: the first items that come back have the query's class with a probability p that differs
+//   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
+//   1 - E (1 - p)^k of them. They take more room than the k nearest of a gallery, for which lists
+//   are longer.
+// Intervals are as wide as sampling the anchors makes them (a jackknife over stand-ins) and as
+// these rules have erred. The rules, their constants and those widths are found by experiment and
+// not derived: forecast.cc says on which data. They say nothing of queries of another kind than the
+// anchors, of galleries of other classes or in other proportions. Immutable and thread-safe.
 class Forecaster {
  public:
   // anchors must be those that the parameters were published with; items: n, of the gallery.

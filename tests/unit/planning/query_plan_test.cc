@@ -110,7 +110,7 @@ TEST(QueryPlan, WeighsARecallByItselfAndBesideAFidelity) {
   EXPECT_GE(both.forecast.recall.value, .8);
   EXPECT_GE(both.forecast.fidelity.value, .95);
   EXPECT_GT(both.items, recall.items);
-  PlanWish out_of_reach = Wish(.1, 4);
+  PlanWish out_of_reach = Wish(.1, 1);  // an item is of one class only
   out_of_reach.recall = .95;
   ASSERT_OK_AND_ASSIGN(const QueryPlan best, Plan(out_of_reach));
   EXPECT_FALSE(best.fulfils);
