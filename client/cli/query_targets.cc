@@ -144,9 +144,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
                                 : ReadImages(options, parameters);
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotClient& client) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
+absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
+                                                      const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, parameters));
   const std::vector<std::string> labels = LabelTexts(options.labels);
   if (labels.size() > 1 && labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
@@ -156,14 +156,23 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!labels.empty()) {
       const std::string& text = labels[labels.size() == 1 ? 0 : i];
-      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
+      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, parameters));
     } else if (options.labels_file.empty()) {
       targets[i].guessed = true;
-      PM_ASSIGN_OR_RETURN(targets[i].target.label, client.GuessLabel(targets[i].target.features));
-    } else if (const auto slot = client.parameters().SlotOf(targets[i].target.label); !slot.ok()) {
+    } else if (const auto slot = parameters.SlotOf(targets[i].target.label); !slot.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(targets[i].name, ": ", slot.status().message()));
     }
+  }
+  return targets;
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
+                                                     const SlotClient& client) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
+  for (NamedTarget& target : targets) {
+    if (!target.guessed) continue;
+    PM_ASSIGN_OR_RETURN(target.target.label, client.GuessLabel(target.target.features));
   }
   return targets;
 }

@@ -26,7 +26,7 @@ struct NamedTarget {
   std::string name;   // file, or file and row
   std::string image;  // path of the picture; empty for a vector
   Target target;
-  bool guessed = false;  // the label was guessed from the anchors
+  bool guessed = false;  // the label is to be guessed from the anchors, or was
   double features_ms = 0;
 };
 
@@ -45,8 +45,12 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options);
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters);
 
-// INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the
-// collection's.
+// The same with their labels; where none was given, `guessed`, with a label that means nothing yet.
+absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
+                                                      const PublicParameters& parameters);
+
+// The same with what the client guesses. INVALID_ARGUMENT naming the option, FAILED_PRECONDITION
+// for another extractor than the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const SlotClient& client);
 

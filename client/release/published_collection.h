@@ -22,6 +22,18 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns);
 
+// Where a server's embedding has the anchors.
+struct AnchorCoordinates {
+  Matrix rows;  // anchors x embedding_dim, finite
+  uint64_t embedding_version = 0;
+};
+
+// Out of the same chunks, of a collection that sends coordinates. UNAVAILABLE: there are none yet.
+// DATA_LOSS naming chunk and field: they are malformed, not for every anchor, or of several
+// embeddings.
+absl::StatusOr<AnchorCoordinates> JoinCoordinates(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
+
 // Whether they are those that the parameters were published with. INVALID_ARGUMENT: shapes differ.
 // DATA_LOSS: they do not have the published digest.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
