@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/affinity.h"
+#include "common/numerics/affinity_operator.h"
 #include "common/numerics/alignment.h"
 #include "common/numerics/deterministic_start.h"
 #include "common/numerics/label_graph.h"
@@ -168,7 +169,7 @@ absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, in
   RowVector x = RowVector::Zero(settings.embedding_dim);
   for (size_t step = 0; step < embedded.steps.size(); ++step) {
     const auto& [class_sums, scale] = embedded.steps[step];
-    if (degree > 0) {
+    if (degree > NoDegree(setting_->anchors.rows())) {
       const RowVector label_term = setting_->label_degrees[*slot] * x - class_sums.row(*slot);
       const RowVector pull = pulls.segment(static_cast<Eigen::Index>(step) * x.size(), x.size());
       x = 0.5 * ((settings.alpha * label_term + pull) / degree + x);

@@ -52,9 +52,10 @@ v1::RetrieveCellsResponse Message(uint64_t version, const std::vector<int>& item
 }
 
 std::vector<std::string> NearestTo(const ReceivedItems& items, int step, int64_t k) {
+  const auto result = items.Nearest({.place = Direction(step).cast<double>(), .k = k});
+  EXPECT_THAT(result, IsOk());
   std::vector<std::string> ids;
-  for (const QueryMatch& match :
-       items.Nearest({.place = Direction(step).cast<double>(), .k = k})->matches) {
+  for (const QueryMatch& match : result->matches) {
     ids.push_back(match.id);
   }
   return ids;
