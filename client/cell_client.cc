@@ -11,11 +11,14 @@
 namespace privatemail {
 
 absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& collection,
-                                              const std::vector<v1::GetAnchorsResponse>& anchors) {
+                                              const std::vector<v1::GetAnchorsResponse>& anchors,
+                                              const std::optional<FloatMatrix>& own_anchors) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
-  PM_ASSIGN_OR_RETURN(CellScheme scheme, CellScheme::Create(std::move(parameters), joined));
-  PM_ASSIGN_OR_RETURN(CellTargets targets, CellTargets::Create(scheme.parameters(), anchors));
+  PM_ASSIGN_OR_RETURN(CellScheme scheme,
+                      CellScheme::Create(std::move(parameters), joined, own_anchors));
+  PM_ASSIGN_OR_RETURN(CellTargets targets,
+                      CellTargets::Create(scheme.parameters(), anchors, own_anchors));
   return CellClient(collection.name(), std::move(scheme), std::move(targets));
 }
 
@@ -39,6 +42,7 @@ absl::StatusOr<PreparedCellQuery> CellClient::Prepare(const Eigen::RowVectorXf& 
   request.set_epsilon(options.cost.epsilon);
   request.set_items(static_cast<uint32_t>(options.items));
   request.set_with_payloads(options.with_payloads);
+  request.set_embedding_version(target.embedding_version);
   prepared.state = {.target = std::move(target), .guarantee = release.guarantee};
   return prepared;
 }

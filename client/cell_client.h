@@ -44,9 +44,14 @@ class CellClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together. FAILED_PRECONDITION: the collection is not built or has no
-  // cells. Where its code is none, also the errors of CellTargets.
-  static absl::StatusOr<CellClient> Create(const v1::GetCollectionResponse& collection,
-                                           const std::vector<v1::GetAnchorsResponse>& anchors);
+  // cells. Where its code is none, also the errors of CellTargets. own_anchors: where the code is
+  // none, features of the same anchors in the same order by a model of the client's own, in which
+  // targets are given then; the server need not have it. A cell is a set of anchors, so that both
+  // sides mean the same by it.
+  static absl::StatusOr<CellClient> Create(
+      const v1::GetCollectionResponse& collection,
+      const std::vector<v1::GetAnchorsResponse>& anchors,
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
   const CellScheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const { return scheme_.parameters(); }

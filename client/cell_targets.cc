@@ -7,22 +7,24 @@
 
 namespace privatemail {
 
-absl::StatusOr<CellTargets> CellTargets::Create(
-    PublicParameters parameters, const std::vector<v1::GetAnchorsResponse>& anchors) {
-  if (!parameters.SendsCoordinates()) return CellTargets(std::move(parameters), std::nullopt);
+absl::StatusOr<CellTargets> CellTargets::Create(const PublicParameters& parameters,
+                                                const std::vector<v1::GetAnchorsResponse>& anchors,
+                                                const std::optional<FloatMatrix>& own_anchors) {
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsOfUse(parameters, own_anchors.has_value()));
+  if (!parameters.SendsCoordinates()) return CellTargets(parameters.feature_dim, std::nullopt);
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, joined));
   PM_ASSIGN_OR_RETURN(const AnchorCoordinates server, JoinCoordinates(parameters, anchors));
-  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", joined.features));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, joined, own_anchors));
   PM_ASSIGN_OR_RETURN(TargetPlacer placer,
                       TargetPlacer::Create(parameters, unit_anchors, joined.labels, server.rows));
-  return CellTargets(std::move(parameters), Placing{.placer = std::move(placer),
-                                                    .embedding_version = server.embedding_version});
+  return CellTargets(unit_anchors.cols(), Placing{.placer = std::move(placer),
+                                                  .embedding_version = server.embedding_version});
 }
 
 absl::StatusOr<CellTarget> CellTargets::Of(const Eigen::RowVectorXf& features, int64_t k,
                                            std::optional<int32_t> label) const {
-  PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
+  PM_RETURN_IF_ERROR(CheckColumns("query", columns_, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   CellTarget target{.place = unit.row(0), .k = k};
   if (!placing_.has_value()) {

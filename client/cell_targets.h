@@ -23,9 +23,11 @@ class CellTargets {
  public:
   // anchors: what GetAnchors returned, looked at where the code is none: for anchors that do not
   // belong to the parameters the errors of JoinAnchors and CheckAnchors, for coordinates those of
-  // JoinCoordinates, and those of TargetPlacer.
-  static absl::StatusOr<CellTargets> Create(PublicParameters parameters,
-                                            const std::vector<v1::GetAnchorsResponse>& anchors);
+  // JoinCoordinates, and those of TargetPlacer. own_anchors: as OwnUnitAnchors takes them, with its
+  // errors.
+  static absl::StatusOr<CellTargets> Create(
+      const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
   // features: finite, not all zero. label: with code none the target's class, told to nobody; if
   // absent, the class whose anchors' mean direction is nearest. A place usually says little but the
@@ -44,10 +46,10 @@ class CellTargets {
     uint64_t embedding_version = 0;
   };
 
-  CellTargets(PublicParameters parameters, std::optional<Placing> placing)
-      : parameters_(std::move(parameters)), placing_(std::move(placing)) {}
+  CellTargets(int64_t columns, std::optional<Placing> placing)
+      : columns_(columns), placing_(std::move(placing)) {}
 
-  PublicParameters parameters_;
+  int64_t columns_;                 // of features
   std::optional<Placing> placing_;  // exactly where the code is none
 };
 

@@ -147,6 +147,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_flag("--payloads", slots.query.with_payloads,
                   "Fetch payloads, for every slot or item");
   AddCellsOptions(query, &options->cells);
+  AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   query->add_option("--dummies", slots.dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");

@@ -235,7 +235,9 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_RETURN_IF_ERROR(CheckPlanned(query, collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(query.collection, collection.fingerprint()));
-  PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, anchors));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));
+  PM_ASSIGN_OR_RETURN(const CellClient client,
+                      CellClient::Create(collection, anchors, own_anchors));
   PM_RETURN_IF_ERROR(CheckReady(collection));
   PM_RETURN_IF_ERROR(CheckLabelsOfUse(query.targets, client.parameters(),
                                       query.fingerprint.empty() ? "--scheme cells" : "--plan"));

@@ -23,7 +23,8 @@ struct CellsOptions {
   int64_t focus = 1;
   int64_t items = -1;
 };
-inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items"};
+inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items",
+                                              "--own-anchors"};
 
 void AddCellsOptions(CLI::App* command, CellsOptions* options);
 

@@ -67,7 +67,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
         .name = absl::StrCat(options.vectors_file, " row ", row), .image = "", .target = {}};
     target.target.features = vectors.row(row);
     // All rows before the first query: a bad one costs nothing.
-    PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    if (options.own_anchors_file.empty()) {
+      PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    }
     PM_RETURN_IF_ERROR(
         CheckUnitScalable(target.name, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
@@ -135,6 +137,25 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "input, a line each, where no list of processes shows them; guessed from the anchors if "
       "absent. Told to nobody, but not hidden by the mechanisms of Inference Privacy either");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
+}
+
+void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
+  command->add_option(
+      "--own-anchors", options->own_anchors_file,
+      "Cells with --cell-code none: the collection's anchors, in its order, as vectors of a model "
+      "of "
+      "your own, by which --vectors were made, too (.npy .fvecs .csv); they stay here");
+}
+
+absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {
+  if (options.own_anchors_file.empty()) return std::nullopt;
+  if (!options.images.empty()) {
+    return absl::InvalidArgumentError(
+        "--own-anchors is of no use with --image, whose features are the collection's: give "
+        "--vectors");
+  }
+  PM_ASSIGN_OR_RETURN(FloatMatrix own, ReadVectors(options.own_anchors_file));
+  return own;
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct TargetOptions {
   std::vector<std::string>
       labels;               // one for all, or one a target: a number or a class name; none: guessed
   std::string labels_file;  // labels of the rows of vectors_file
+  std::string own_anchors_file;  // the anchors in the space of vectors_file; empty: as published
   ExtractorOptions extractor;
 };
 
@@ -41,7 +43,13 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
 void AddFeatureOptions(CLI::App* command, TargetOptions* options);
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
 
-// Targets without labels. Errors as ReadTargets.
+// Features of the anchors by a model of one's own, in which --vectors are given, too; nothing: the
+// published ones serve.
+void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
+absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
+
+// Targets without labels, of any number of columns where the anchors are one's own. Errors as
+// ReadTargets.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters);
 

@@ -28,7 +28,9 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_RETURN_IF_ERROR(CheckLabelsOfUse(options.targets, kept.parameters, "`privatemail rank`"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, kept.parameters));
-  PM_ASSIGN_OR_RETURN(const CellTargets places, CellTargets::Create(kept.parameters, kept.anchors));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
+  PM_ASSIGN_OR_RETURN(const CellTargets places,
+                      CellTargets::Create(kept.parameters, kept.anchors, own_anchors));
   for (const NamedTarget& target : targets) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
                         places.Of(target.target.features, options.k, LabelOf(target)));
@@ -58,6 +60,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
       "The nearest of all items that came back for cells so far, without a network and at no cost");
   rank->add_option("NAME", options->name, "The collection, as it was called then")->required();
   AddTargetOptions(rank, &options->targets);
+  AddOwnAnchorsOption(rank, &options->targets);
   rank->add_option("-k", options->k, "Matches wanted")->capture_default_str();
   rank->footer(
       "Whether you ask the server after a look at this is seen by the server: to hide what you "

@@ -28,7 +28,8 @@ struct ResendOptions {
 };
 
 bool NamesATarget(const TargetOptions& target) {
-  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty();
+  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty() ||
+         !target.own_anchors_file.empty();
 }
 
 // The same rows tell the server nothing new, so nothing is charged. Which slot is read is decided
@@ -84,7 +85,9 @@ absl::StatusOr<CellTarget> TargetOf(const Transport& transport, const LastReleas
   if (!options.label.empty()) {
     PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
-  PM_ASSIGN_OR_RETURN(const CellTargets targets, CellTargets::Create(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
+  PM_ASSIGN_OR_RETURN(const CellTargets targets,
+                      CellTargets::Create(parameters, anchors, own_anchors));
   return targets.Of(features, options.k.value_or(kUsualMatches), label);
 }
 
@@ -131,9 +134,9 @@ absl::Status Resend(const Context& context, const ResendOptions& options) {
     if (!options.label.empty()) return ResendSlots(context, last, options);
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--vectors, --row and --image are of no use: the last release was of the ",
-                   NameOf(last.scheme), " scheme; give --label"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--vectors, --row, --image and --own-anchors are of no use: the last release was of the ",
+      NameOf(last.scheme), " scheme; give --label"));
 }
 
 }  // namespace
@@ -148,6 +151,7 @@ void AddResendCommand(CLI::App& app, Context& context) {
                      "the server is not told. Cells with --cell-code none: the target's class, "
                      "guessed if absent");
   AddFeatureOptions(resend, &options->target);
+  AddOwnAnchorsOption(resend, &options->target);
   resend->add_option(
       "-k", options->k,
       absl::StrCat("Matches wanted; if absent as many as before, for cells ", kUsualMatches));

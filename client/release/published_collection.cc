@@ -113,6 +113,25 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   return absl::OkStatus();
 }
 
+absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given) {
+  if (!given || parameters.SendsCoordinates()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "own_anchors must not be given unless the collection's cell_code is none: items come as "
+      "codes "
+      "of its own features");
+}
+
+absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
+                                      const std::optional<FloatMatrix>& own) {
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsOfUse(parameters, own.has_value()));
+  if (!own.has_value()) return UnitRows("anchors", anchors.features);
+  if (own->rows() != anchors.features.rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("own_anchors must be ", anchors.features.rows(),
+                                                   " rows, one an anchor, but are ", own->rows()));
+  }
+  return UnitRows("own_anchors", *own);
+}
+
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity) {
   if (identity == parameters.extractor) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_RELEASE_PUBLISHED_COLLECTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,17 @@ absl::StatusOr<AnchorCoordinates> JoinCoordinates(
 // Whether they are those that the parameters were published with. INVALID_ARGUMENT: shapes differ.
 // DATA_LOSS: they do not have the published digest.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
+
+// INVALID_ARGUMENT: features of the client's own are given for the anchors, and items come as
+// codes.
+absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given);
+
+// The anchors scaled to length 1, in the features in which targets are given: those that were
+// published or, where items come as coordinates (code none), `own`: features of the same anchors in
+// the same order, by a model that the server need not have. INVALID_ARGUMENT: own are given for
+// another code or are not one row an anchor; a row is zero or not finite.
+absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
+                                      const std::optional<FloatMatrix>& own);
 
 // FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
 // with.

@@ -92,7 +92,9 @@ TEST_F(CellCoordinates, FindTheClassWithALabelOrWithoutAndSendNoCode) {
 
 TEST_F(CellCoordinates, AreSentAgainAndRankedAgainForNothing) {
   const json answer = Answer(Query(1, {"--label", "4"}));
-  EXPECT_EQ(Answer({"explain"}).count("label"), 0u) << "it stays here";
+  const json explained = Answer({"explain"});
+  EXPECT_EQ(explained.count("label"), 0u) << "it stays here";
+  EXPECT_EQ(explained["embedding_version"], 1);
   const std::vector<std::string> target = {"--vectors", Vectors("queries"), "--row", "1"};
   const auto with = [&](std::vector<std::string> command) {
     command.insert(command.end(), target.begin(), target.end());
@@ -118,6 +120,41 @@ TEST_F(CellCoordinates, AreSentAgainAndRankedAgainForNothing) {
   few[9] = "40";
   EXPECT_EQ(Answer(few)["embedding_version"], 2);
   EXPECT_EQ(Answer(with({"rank", "things"}))["candidates"], 40);
+}
+
+// The client's model: other columns, in another order.
+TEST_F(CellCoordinates, ServeAClientWithAModelOfItsOwn) {
+  const auto other = [](Labelled rows) {
+    FloatMatrix wide = FloatMatrix::Zero(rows.vectors.rows(), kFeatures + 5);
+    wide.rightCols(kFeatures) = rows.vectors.rowwise().reverse();
+    rows.vectors = wide;
+    return rows;
+  };
+  Write("own_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 1)));
+  Write("own_queries", other(SeparatedClasses(kClasses, 3)));
+  const std::vector<std::string> own = {"--own-anchors", Vectors("own_anchors")};
+  for (int row = 0; row < kClasses; ++row) {
+    std::vector<std::string> command = Query(row, own);
+    command[3] = Vectors("own_queries");
+    const json answer = Answer(command);
+    EXPECT_EQ(MatchesOf(answer, row), 8);
+    const std::vector<std::string> target = {"--vectors",     Vectors("own_queries"),
+                                             "--row",         std::to_string(row),
+                                             "--own-anchors", Vectors("own_anchors")};
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"resend"}, {"rank", "things"}}) {
+      std::vector<std::string> again = words;
+      again.insert(again.end(), target.begin(), target.end());
+      EXPECT_EQ(Answer(again)["matches"], answer["matches"]) << words[0];
+    }
+  }
+  ExpectRefused(Query(0, own), "INVALID_ARGUMENT",
+                {"query has the wrong dimension: expected 69, got 64"});
+  ExpectRefused(Query(0, {"--own-anchors", Vectors("own_queries")}), "INVALID_ARGUMENT",
+                {"own_anchors must be 40 rows, one an anchor, but are 5"});
+  ExpectRefused({"query", "things", "--vectors", Vectors("queries"), "--row", "0", "--label", "0",
+                 "--epsilon", "1", "--delta", "1e-5", "--own-anchors", Vectors("anchors")},
+                "INVALID_ARGUMENT", {"--own-anchors is of no use with --scheme joint"});
 }
 
 TEST_F(CellCoordinates, OfABuildInBetweenAreNoticedAndTheSameCellsAnswerAtNoCost) {

@@ -121,6 +121,7 @@ TEST(CellCoordinates, OfATargetWithoutALabelAreThoseOfTheClassItLeansTo) {
 
 TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  EXPECT_EQ(Prepare(client).request.embedding_version(), 3u);
   const std::string request = Prepare(client).request.SerializeAsString();
   for (const int32_t label : {0, 10, 40}) {
     EXPECT_EQ(Prepare(client, label).request.SerializeAsString(), request);
@@ -138,6 +139,38 @@ TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
               FailsWith(kInvalid, "label must not be given unless the collection's cell_code is"));
   EXPECT_EQ(coded.targets().relative_residual(), std::nullopt);
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
+}
+
+// Of other width, and turned: what the client's model makes of the same anchors.
+TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
+  const Published published;
+  const FloatMatrix features = LeaningAnchors(kClasses, kAnchors, kDim).features;
+  FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
+  own.leftCols(kDim) = 5 * features.rowwise().reverse();
+  ASSERT_OK_AND_ASSIGN(const CellClient client,
+                       CellClient::Create(published.collection, published.chunks, own));
+  ASSERT_OK_AND_ASSIGN(const CellClient usual, published.Client());
+  for (const unsigned seed : {7U, 8U, 9U}) {
+    Eigen::RowVectorXf query = Eigen::RowVectorXf::Zero(kDim + 3);
+    query.head(kDim) = Query(seed).reverse();
+    EXPECT_EQ(client.scheme().NearestCells(query, 0, 3),
+              usual.scheme().NearestCells(Query(seed), 0, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Of(query, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Of(Query(seed), 3));
+    EXPECT_EQ(target.label, expected.label);
+    EXPECT_LT((target.place - expected.place).norm(), 1e-4 * expected.place.norm());
+  }
+  EXPECT_THAT(client.targets().Of(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
+  const FloatMatrix fewer = own.topRows(39);
+  EXPECT_THAT(CellClient::Create(published.collection, published.chunks, fewer),
+              FailsWith(kInvalid, "own_anchors must be 40 rows, one an anchor, but are 39"));
+  own.row(4).setZero();
+  EXPECT_THAT(CellClient::Create(published.collection, published.chunks, own),
+              FailsWith(kInvalid, "own_anchors row 4"));
+  const Published coded(3, CellCode::kFloat16);
+  EXPECT_THAT(
+      CellClient::Create(coded.collection, coded.chunks, features),
+      FailsWith(kInvalid, "own_anchors must not be given unless the collection's cell_code"));
 }
 
 struct AnchorFault {

@@ -343,6 +343,14 @@ TEST_F(CellsServiceTest, SendsCoordinatesInPlaceOfCodesAndThoseOfTheAnchors) {
     EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()))
         << "two floats an item";
   }
+  request.set_embedding_version(birds.embedding_version());
+  EXPECT_THAT(Ask(request).status, IsOk());
+  request.set_embedding_version(birds.embedding_version() + 1);
+  EXPECT_THAT(
+      Ask(request).status,
+      FailsWith(absl::StatusCode::kUnavailable,
+                "embedding_version 2 of collection birds is not here yet: this daemon sends "
+                "coordinates of version 1; send it again"));
 }
 
 // 700 anchors and as many items of 16 features, which no other test needs.
