@@ -169,8 +169,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "With --cells: how vectors leave: 2 bytes a dimension (float16), 1 and 4 more (scalar8), "
       "or 8 to 64 bytes by product quantisation, trained on the anchors, of which it takes 624 "
       "(pq8 to pq64), or not at all, and searchers rank by the items' coordinates in the "
-      "embedding, "
-      "which find little but the class (none)");
+      "embedding, which find little but the class (none)");
   create->callback([&context, options, alpha] {
     options->alpha_given = alpha->count() > 0;
     context.run = [&context, options] { return Create(context, *options); };

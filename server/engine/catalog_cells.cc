@@ -118,22 +118,25 @@ void Catalog::MakeCells(Entry* entry, const std::atomic<bool>& stopped) {
 absl::Status Catalog::LoadCells(Entry* entry, const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *entry->view.published;  // never changes
   const int64_t memory = options().cells_memory;
-  const CollectionView view = [&] {
+  CollectionView view = [&] {
     const std::lock_guard<std::mutex> guard(mutex_);
     return entry->view;
   }();
   const int64_t beside =
       CellIndex::MemoryToMake(published.parameters, static_cast<int64_t>(view.items));
+  const bool with_coordinates = published.parameters.SendsCoordinates();
+  if (!with_coordinates) view = {};  // a later build frees what it replaces
   const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
     if (stopped) return absl::CancelledError("the server ends");
     return CheckMaking("making it", beside + bytes, memory);
   };
   PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(published.parameters, watch));
   std::optional<CellCoordinates> coordinates;
-  if (published.parameters.SendsCoordinates()) {
+  if (with_coordinates) {
     // What is deleted from here on is hidden when it is installed: the version is the embedding's.
     PM_ASSIGN_OR_RETURN(coordinates,
                         KeepEmbeddedPart(*view.retriever, view.hidden.get(), &gallery));
+    view = {};
   }
   const std::shared_ptr<const CellIndex> made = CellIndex::Make(
       published.parameters, published.anchors, std::move(gallery), stopped, std::move(coordinates));
