@@ -151,7 +151,7 @@ TEST_F(CellCoordinates, ServeAClientWithAModelOfItsOwn) {
   ExpectRefused(Query(0, own), "INVALID_ARGUMENT",
                 {"query has the wrong dimension: expected 69, got 64"});
   ExpectRefused(Query(0, {"--own-anchors", Vectors("own_queries")}), "INVALID_ARGUMENT",
-                {"own_anchors must be 40 rows, one an anchor, but are 5"});
+                {"--own-anchors must be 40 rows, one an anchor, but are 5"});
   ExpectRefused({"query", "things", "--vectors", Vectors("queries"), "--row", "0", "--label", "0",
                  "--epsilon", "1", "--delta", "1e-5", "--own-anchors", Vectors("anchors")},
                 "INVALID_ARGUMENT", {"--own-anchors is of no use with --scheme joint"});
