@@ -36,6 +36,18 @@ absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
     PM_RETURN_IF_ERROR(parameters.SlotOf(label).status());
   }
   for (const std::string& payload : message.payloads()) PM_RETURN_IF_ERROR(CheckPayload(payload));
+  if (!parameters.SendsCoordinates() || message.embedding_version() != 0) return absl::OkStatus();
+  return absl::DataLossError("embedding_version must be given with coordinates, but is not");
+}
+
+absl::Status CheckOneEmbedding(const Response& response) {
+  for (const v1::RetrieveCellsResponse& message : response) {
+    const uint64_t version = response.front().embedding_version();
+    if (message.embedding_version() == version) continue;
+    return absl::DataLossError(
+        absl::StrCat("answer: embedding_version must be the same in all messages, but is ", version,
+                     " and ", message.embedding_version()));
+  }
   return absl::OkStatus();
 }
 
@@ -69,6 +81,7 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
     rows.push_back(*std::move(some));
   }
   PM_RETURN_IF_ERROR(CheckDifferent(response));
+  if (parameters.SendsCoordinates()) PM_RETURN_IF_ERROR(CheckOneEmbedding(response));
   return rows;
 }
 
@@ -109,11 +122,23 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   return absl::DataLossError("answer: a second message without any item came");
 }
 
+absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target) {
+  if (embedding_version == target.embedding_version) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
+      target.embedding_version,
+      ": the collection was built in between; fetch the anchors and ask for the same cells again, "
+      "which costs nothing"));
+}
+
 absl::StatusOr<CellQueryResult> ReadCellAnswer(
     const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
     const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response) {
   PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
                       DecodeAll(parameters, request, response));
+  if (parameters.SendsCoordinates() && !response.empty()) {
+    PM_RETURN_IF_ERROR(CheckComparable(response.front().embedding_version(), target));
+  }
   CellQueryResult result;
   NearestSoFar nearest(target.k, nullptr);
   RowVector decoded;
@@ -122,7 +147,7 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
     for (Eigen::Index item = 0; item < rows[i].rows(); ++item) {
       decoded = rows[i].row(item).cast<double>();
       nearest.Offer({std::ssize(places),
-                     SquaredDistance(decoded.data(), target.unit_features.data(), decoded.size())});
+                     SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
       places.emplace_back(i, static_cast<int>(item));
     }
     result.items_version = response[i].items_version();

@@ -4,12 +4,14 @@
 #define PRIVATEMAIL_CLIENT_CELL_CLIENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cell_answer.h"
+#include "client/cell_targets.h"
 #include "client/privacy/bit_source.h"
 #include "client/privacy/ledger.h"
 #include "client/release/cell_scheme.h"
@@ -42,30 +44,41 @@ class CellClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together. FAILED_PRECONDITION: the collection is not built or has no
-  // cells.
-  static absl::StatusOr<CellClient> Create(const v1::GetCollectionResponse& collection,
-                                           const std::vector<v1::GetAnchorsResponse>& anchors);
+  // cells. Where its code is none, also the errors of CellTargets. own_anchors: where the code is
+  // none, features of the same anchors in the same order by a model of the client's own, in which
+  // targets are given then; the server need not have it. A cell is a set of anchors, so that both
+  // sides mean the same by it.
+  static absl::StatusOr<CellClient> Create(
+      const v1::GetCollectionResponse& collection,
+      const std::vector<v1::GetAnchorsResponse>& anchors,
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
   const CellScheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const { return scheme_.parameters(); }
+  const CellTargets& targets() const { return targets_; }
 
   // Charges the ledger, chooses cells, and packs what the server shall see. Errors: those of
-  // CellScheme::Release; INVALID_ARGUMENT for k or items. Nothing is charged when a check fails
-  // first.
+  // CellScheme::Release and CellTargets::Of; INVALID_ARGUMENT for k or items. Nothing is charged
+  // when a check fails first. label: the target's class, as CellTargets::Of takes it; it has no
+  // part in the choice.
   absl::StatusOr<PreparedCellQuery> Prepare(const Eigen::RowVectorXf& features,
                                             const CellQueryOptions& options, Ledger& ledger,
-                                            BitSource& bits) const;
+                                            BitSource& bits,
+                                            std::optional<int32_t> label = std::nullopt) const;
 
-  // The k nearest of what came back. Errors: those of ReadCellAnswer.
+  // The k nearest of what came back. Errors: those of ReadCellAnswer. Of these ABORTED says that
+  // the collection was built since GetAnchors: a client made of what that returns now makes the
+  // same target (targets) and finishes another answer to the same request, at no cost.
   absl::StatusOr<CellQueryResult> Finish(
       const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const;
 
  private:
-  CellClient(std::string name, CellScheme scheme)
-      : name_(std::move(name)), scheme_(std::move(scheme)) {}
+  CellClient(std::string name, CellScheme scheme, CellTargets targets)
+      : name_(std::move(name)), scheme_(std::move(scheme)), targets_(std::move(targets)) {}
 
   std::string name_;
   CellScheme scheme_;
+  CellTargets targets_;
 };
 
 }  // namespace privatemail

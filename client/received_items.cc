@@ -19,6 +19,11 @@ ReceivedItems::ReceivedItems(PublicParameters parameters, int64_t max_bytes)
 absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
   const bool with_payloads = message.payloads_size() > 0;
   PM_RETURN_IF_ERROR(DecodeItems(parameters_, with_payloads, message).status());
+  if (parameters_.SendsCoordinates()) {
+    if (message.embedding_version() < embedding_version_) return absl::OkStatus();
+    if (message.embedding_version() > embedding_version_) ForgetAll();
+    embedding_version_ = message.embedding_version();
+  }
   const auto code_bytes = static_cast<size_t>(ItemCodeBytes(parameters_));
   for (int i = 0; i < message.ids_size(); ++i) {
     Item item{.id = message.ids(i),
@@ -49,7 +54,14 @@ void ReceivedItems::Forget(Items::iterator item) {
   items_.erase(item);
 }
 
-CellQueryResult ReceivedItems::Nearest(const CellTarget& target) const {
+void ReceivedItems::ForgetAll() {
+  items_.clear();
+  by_id_.clear();
+  bytes_ = 0;
+}
+
+absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target) const {
+  if (!items_.empty()) PM_RETURN_IF_ERROR(CheckComparable(embedding_version_, target));
   CellQueryResult result;
   result.candidates = items();
   NearestSoFar nearest(target.k, nullptr);
@@ -58,7 +70,7 @@ CellQueryResult ReceivedItems::Nearest(const CellTarget& target) const {
     // Finite and whole, as Add has seen.
     const RowVector decoded = DecodeItemCodes(parameters_, item.code).value().row(0).cast<double>();
     nearest.Offer({std::ssize(candidates),
-                   SquaredDistance(decoded.data(), target.unit_features.data(), decoded.size())});
+                   SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
     candidates.push_back(&item);
     result.items_version = std::max(result.items_version, item.version);
   }
@@ -76,7 +88,10 @@ std::vector<v1::RetrieveCellsResponse> ReceivedItems::ToMessages() const {
   for (const Item& item : items_) {
     const bool goes_on = former != nullptr && former->version == item.version &&
                          former->payload.has_value() == item.payload.has_value();
-    if (!goes_on) messages.emplace_back().set_items_version(item.version);
+    if (!goes_on) {
+      messages.emplace_back().set_items_version(item.version);
+      messages.back().set_embedding_version(embedding_version_);
+    }
     v1::RetrieveCellsResponse& message = messages.back();
     message.add_ids(item.id);
     message.add_labels(item.label);

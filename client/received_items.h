@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/cell_answer.h"
 #include "common/protocol/public_parameters.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -28,14 +29,17 @@ class ReceivedItems {
   explicit ReceivedItems(PublicParameters parameters, int64_t max_bytes = kUsualBytes);
 
   // Takes the items of an answer's message, in place of those of the same ids unless these are of a
-  // later version. Where there are too many bytes, those go that came first. DATA_LOSS: malformed,
-  // of which nothing is taken.
+  // later version. Where there are too many bytes, those go that came first. Coordinates (code
+  // none) are all of one embedding: those of a later one take the place of all, those of an earlier
+  // one are not taken. DATA_LOSS: malformed, of which nothing is taken.
   absl::Status Add(const v1::RetrieveCellsResponse& message);
 
   int64_t items() const { return static_cast<int64_t>(items_.size()); }
+  // Of which the coordinates are; 0: none came, or the code is not none.
+  uint64_t embedding_version() const { return embedding_version_; }
 
-  // The k nearest of them all; items_version: of the newest.
-  CellQueryResult Nearest(const CellTarget& target) const;
+  // The k nearest of them all; items_version: of the newest. ABORTED as CheckComparable.
+  absl::StatusOr<CellQueryResult> Nearest(const CellTarget& target) const;
 
   // All of them, those that came first first: what another object can Add.
   std::vector<v1::RetrieveCellsResponse> ToMessages() const;
@@ -54,9 +58,11 @@ class ReceivedItems {
 
   void Take(Item item);
   void Forget(Items::iterator item);
+  void ForgetAll();
 
   PublicParameters parameters_;
   int64_t max_bytes_;
+  uint64_t embedding_version_ = 0;
   Items items_;  // first come, first
   std::unordered_map<std::string, Items::iterator> by_id_;
   int64_t bytes_ = 0;

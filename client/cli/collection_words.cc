@@ -26,9 +26,10 @@ nlohmann::json ErrorOf(const v1::PublicParameters& p) {
   return p.cell_codebook().relative_squared_error();
 }
 
-std::string LossInWords(const v1::PublicParameters& p) {
-  if (!p.has_cell_codebook()) return "";
-  return absl::StrFormat(" (relative squared error %.2g on the anchors)",
+std::string SentAs(const v1::PublicParameters& p) {
+  if (p.cell_code() == v1::CELL_CODE_NONE) return "coordinates of the embedding (code none)";
+  if (!p.has_cell_codebook()) return CodeName(p.cell_code());
+  return absl::StrFormat("%s (relative squared error %.2g on the anchors)", CodeName(p.cell_code()),
                          p.cell_codebook().relative_squared_error());
 }
 
@@ -93,8 +94,8 @@ void Print(const v1::GetCollectionResponse& c) {
             << Counted(s.steps(), "step") << ", start stddev " << s.start_stddev()
             << (s.normalise() ? "" : ", not normalised") << "\n";
   if (p.cell_partitions().empty()) return;
-  std::cout << "  cells " << absl::StrJoin(CellCounts(p), ", ") << ", items as "
-            << CodeName(p.cell_code()) << LossInWords(p) << " for whoever may search"
+  std::cout << "  cells " << absl::StrJoin(CellCounts(p), ", ") << ", items as " << SentAs(p)
+            << " for whoever may search"
             << (c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells()))) << "\n";
 }
 

@@ -12,10 +12,11 @@
 
 namespace privatemail::cli {
 
-// Short names of codes; none: not given.
+// Short names of codes; no value: not given.
 inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
     {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
-    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64}};
+    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64},
+    {"none", CellCode::kNone}};
 
 // "float16"; empty where there are no cells.
 std::string CodeName(v1::CellCode code);

@@ -158,15 +158,18 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   create->add_flag_callback(
       "--no-normalise", [&s] { s.normalise = false; },
       "Do not scale the iterates to Frobenius norm sqrt(n)");
-  AddNumbers(create, "--cells", &options->cells,
-             "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
-             "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
-             "exact as --cell-code says: the items of any cells it asks for");
+  AddNumbers(
+      create, "--cells", &options->cells,
+      "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
+      "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
+      "exact as --cell-code says: the items of any cells it asks for. With none it takes their "
+      "ids, labels and coordinates in the embedding");
   AddChoice(
       create, "--cell-code", &options->cell_code, kCellCodeNames,
       "With --cells: how vectors leave: 2 bytes a dimension (float16), 1 and 4 more (scalar8), "
       "or 8 to 64 bytes by product quantisation, trained on the anchors, of which it takes 624 "
-      "(pq8 to pq64)");
+      "(pq8 to pq64), or not at all, and searchers rank by the items' coordinates in the "
+      "embedding, which find little but the class (none)");
   create->callback([&context, options, alpha] {
     options->alpha_given = alpha->count() > 0;
     context.run = [&context, options] { return Create(context, *options); };

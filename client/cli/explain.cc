@@ -60,6 +60,8 @@ void PrintCells(const v1::RetrieveCellsRequest& request, int64_t of) {
             << ", with which they were chosen\n  items        " << request.items()
             << " in all\n  payloads     "
             << (request.with_payloads() ? "for every item" : "for none") << "\n";
+  if (request.embedding_version() == 0) return;
+  std::cout << "  embedding    " << request.embedding_version() << " or a later one\n";
 }
 
 absl::Status ExplainCells(const Context& context, const v1::RetrieveCellsRequest& request,
@@ -67,18 +69,19 @@ absl::Status ExplainCells(const Context& context, const v1::RetrieveCellsRequest
   PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", request.partition(), 0,
                                          std::ssize(parameters.cell_partitions) - 1));
   const int64_t of = parameters.cell_partitions[request.partition()].cells;
-  Answer(context,
-         {{"collection", request.collection()},
-          {"digest", absl::BytesToHexString(request.fingerprint())},
-          {"scheme", NameOf(Scheme::kCells)},
-          {"partition", request.partition()},
-          {"of_cells", of},
-          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
-          {"epsilon", request.epsilon()},
-          {"items", request.items()},
-          {"with_payloads", request.with_payloads()},
-          {"bytes", request.ByteSizeLong()}},
-         [&] { PrintCells(request, of); });
+  nlohmann::json answer = {
+      {"collection", request.collection()},
+      {"digest", absl::BytesToHexString(request.fingerprint())},
+      {"scheme", NameOf(Scheme::kCells)},
+      {"partition", request.partition()},
+      {"of_cells", of},
+      {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+      {"epsilon", request.epsilon()},
+      {"items", request.items()},
+      {"with_payloads", request.with_payloads()},
+      {"bytes", request.ByteSizeLong()}};
+  if (request.embedding_version() != 0) answer["embedding_version"] = request.embedding_version();
+  Answer(context, answer, [&] { PrintCells(request, of); });
   return absl::OkStatus();
 }
 

@@ -23,14 +23,21 @@ std::string PathOf(const std::string& state_folder, const std::string& collectio
                       ".pb");
 }
 
-// The collection, then the messages, each behind its length.
+// The collection, the anchors where it sends coordinates, then the messages, each behind its
+// length.
 absl::StatusOr<KeptItems> Parse(const std::string& path, absl::string_view bytes) {
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   v1::PublicParameters proto;
   if (!ParseDelimitedFromZeroCopyStream(&proto, &stream, nullptr)) return DamagedFile(path);
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(proto));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(proto));
   PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
-  KeptItems kept{.parameters = parameters, .items = ReceivedItems(std::move(parameters))};
+  KeptItems kept{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+  for (int64_t rows = 0; parameters.SendsCoordinates() && rows < parameters.anchor_count;) {
+    v1::GetAnchorsResponse& chunk = kept.anchors.emplace_back();
+    if (!ParseDelimitedFromZeroCopyStream(&chunk, &stream, nullptr)) return DamagedFile(path);
+    if (chunk.labels().empty()) return DamagedFile(path);
+    rows += chunk.labels_size();
+  }
   bool at_end = false;
   for (v1::RetrieveCellsResponse message;
        ParseDelimitedFromZeroCopyStream(&message, &stream, &at_end); message.Clear()) {
@@ -45,6 +52,9 @@ absl::Status Save(const std::string& path, const KeptItems& kept) {
   ToProto(kept.parameters, &proto);
   std::ostringstream messages;
   bool written = SerializeDelimitedToOstream(proto, &messages);
+  for (const v1::GetAnchorsResponse& chunk : kept.anchors) {
+    written = written && SerializeDelimitedToOstream(chunk, &messages);
+  }
   for (const v1::RetrieveCellsResponse& message : kept.items.ToMessages()) {
     written = written && SerializeDelimitedToOstream(message, &messages);
   }
@@ -52,15 +62,26 @@ absl::Status Save(const std::string& path, const KeptItems& kept) {
   return SaveChecked("received items", path, messages.str());
 }
 
+// Of which the coordinates are; 0: there are no chunks.
+uint64_t EmbeddingOf(const std::vector<v1::GetAnchorsResponse>& anchors) {
+  return anchors.empty() ? 0 : anchors.front().embedding_version();
+}
+
 }  // namespace
 
 absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
+                       const std::vector<v1::GetAnchorsResponse>& anchors,
                        const std::vector<v1::RetrieveCellsResponse>& answers) {
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   absl::StatusOr<KeptItems> kept = LoadKeptItems(state_folder, collection.name());
   // What cannot be read any more is of no use; what was received is, and is had again by asking.
   if (!kept.ok() || Fingerprint(kept->parameters) != collection.fingerprint()) {
-    kept = KeptItems{.parameters = parameters, .items = ReceivedItems(parameters)};
+    kept = KeptItems{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+  }
+  // Where another process has kept later coordinates, these are not taken.
+  if (parameters.SendsCoordinates() && EmbeddingOf(kept->anchors) < EmbeddingOf(anchors)) {
+    kept->anchors = anchors;
+    kept->items = ReceivedItems(parameters);
   }
   for (const v1::RetrieveCellsResponse& answer : answers) {
     PM_RETURN_IF_ERROR(kept->items.Add(answer));

@@ -66,6 +66,11 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
         CodeName(ToProto(*parameters.cell_code)),
         parameters.cell_codebook->relative_squared_error));
   }
+  if (parameters.SendsCoordinates()) {
+    warnings.push_back(
+        "fidelity and recall are of all items that come back, as if they were ranked by features: "
+        "they are ranked by coordinates of the embedding (none), which tell little but the class");
+  }
   return warnings;
 }
 
@@ -204,8 +209,7 @@ absl::Status Plan(Context& context, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
                       Forecaster::Create(parameters, anchors, answer.gallery));
   PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
-  PM_ASSIGN_OR_RETURN(answer.timing,
-                      TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
+  PM_ASSIGN_OR_RETURN(answer.timing, TimePlan(client, anchors, answer.plan, options.wish.id_bytes));
   if (answer.plan.fulfils && file.has_value()) {
     PM_RETURN_IF_ERROR(file->Commit(PlanText({.collection = collection.name(),
                                               .fingerprint = collection.fingerprint(),

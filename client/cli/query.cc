@@ -23,11 +23,10 @@ constexpr char kFilterHelp[] =
 // What the joint scheme has and the anchored one has not: iterations.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
 
-// What the cells scheme has not: slots, labels, noise, coordinates.
-constexpr const char* kSlotFlags[] = {"--label",        "--labels",         "--delta",
-                                      "--mechanism",    "--radius",         "--private-iterations",
-                                      "--post-process", "--filter",         "--dummies",
-                                      "--dummy-labels", "--compare-images", "--report"};
+// What the cells scheme has not: slots, noise, coordinates. Of labels the collection decides.
+constexpr const char* kSlotFlags[] = {
+    "--delta",  "--mechanism", "--radius",       "--private-iterations", "--post-process",
+    "--filter", "--dummies",   "--dummy-labels", "--compare-images",     "--report"};
 
 // What a plan says.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon", "-k"};
@@ -148,6 +147,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_flag("--payloads", slots.query.with_payloads,
                   "Fetch payloads, for every slot or item");
   AddCellsOptions(query, &options->cells);
+  AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   query->add_option("--dummies", slots.dummies_file,
                     "Vectors of your own to hide among; the anchors if absent");

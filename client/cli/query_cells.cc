@@ -78,8 +78,8 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
                      CellsOutcome* outcome) {
   SecureBits bits;
   const auto start = std::chrono::steady_clock::now();
-  PM_ASSIGN_OR_RETURN(outcome->prepared,
-                      client.Prepare(outcome->target.target.features, options, ledger, bits));
+  PM_ASSIGN_OR_RETURN(outcome->prepared, client.Prepare(outcome->target.target.features, options,
+                                                        ledger, bits, LabelOf(outcome->target)));
   outcome->release_ms = MillisecondsSince(start);
   outcome->charged = true;
   outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
@@ -102,31 +102,54 @@ absl::Status Send(const Context& context, const Transport& transport,
   return absl::OkStatus();
 }
 
-nlohmann::json ToJson(const CellsOutcome& outcome, const std::vector<std::string>& warnings) {
+nlohmann::json ToJson(const CellsOutcome& outcome, const CellClient& client,
+                      const std::vector<std::string>& warnings) {
   const v1::RetrieveCellsRequest& request = outcome.prepared.request;
-  return {{"query", outcome.target.name},
-          {"scheme", "cells"},
-          {"matches", cli::ToJson(outcome.result.matches)},
-          {"candidates", outcome.result.candidates},
-          {"partition", request.partition()},
-          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
-          {"warnings", warnings},
-          {"guarantee", cli::ToJson(outcome.prepared.state.guarantee)},
-          {"ledger",
-           {{"spent", cli::ToJson(outcome.ledger.spent())},
-            {"left", cli::ToJson(outcome.ledger.left())}}},
-          {"bytes", {{"up", request.ByteSizeLong()}, {"down", outcome.bytes_down()}}},
-          {"timings",
-           {{"features_ms", outcome.target.features_ms},
-            {"release_ms", outcome.release_ms},
-            {"round_trip_ms", outcome.round_trip_ms}}},
-          {"items_version", outcome.result.items_version}};
+  nlohmann::json json = {
+      {"query", outcome.target.name},
+      {"scheme", "cells"},
+      {"matches", cli::ToJson(outcome.result.matches)},
+      {"candidates", outcome.result.candidates},
+      {"partition", request.partition()},
+      {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+      {"warnings", warnings},
+      {"guarantee", cli::ToJson(outcome.prepared.state.guarantee)},
+      {"ledger",
+       {{"spent", cli::ToJson(outcome.ledger.spent())},
+        {"left", cli::ToJson(outcome.ledger.left())}}},
+      {"bytes", {{"up", request.ByteSizeLong()}, {"down", outcome.bytes_down()}}},
+      {"timings",
+       {{"features_ms", outcome.target.features_ms},
+        {"release_ms", outcome.release_ms},
+        {"round_trip_ms", outcome.round_trip_ms}}},
+      {"items_version", outcome.result.items_version}};
+  const CellTarget& target = outcome.prepared.state.target;
+  if (target.label.has_value()) {
+    json["label"] = *target.label;
+    json["label_guessed"] = outcome.target.guessed;
+    json["embedding_version"] = target.embedding_version;
+    json["alignment"] = {{"relative_residual", client.targets().relative_residual().value_or(0)}};
+  }
+  return json;
 }
 
-void Print(const CellsOutcome& outcome, const PublicParameters& parameters) {
+// How a target was placed among coordinates.
+void PrintPlace(const CellsOutcome& outcome, const CellClient& client) {
+  const CellTarget& target = outcome.prepared.state.target;
+  if (!target.label.has_value()) return;
+  const auto slot = client.parameters().SlotOf(*target.label);  // Prepare let it pass
+  std::cout << absl::StreamFormat(
+      "  ranked by coordinates of embedding %d, placed as of class %s%s; alignment residual %.4f\n",
+      target.embedding_version, slot.ok() ? Printable(client.parameters().ClassName(*slot)) : "?",
+      outcome.target.guessed ? " (guessed)" : "", client.targets().relative_residual().value_or(0));
+}
+
+void Print(const CellsOutcome& outcome, const CellClient& client) {
+  const PublicParameters& parameters = client.parameters();
   const Guarantee& guarantee = outcome.prepared.state.guarantee;
   std::cout << "\nquery " << Printable(outcome.target.name) << "\n";
   PrintMatches(outcome.result, parameters);
+  PrintPlace(outcome, client);
   std::cout << absl::StreamFormat(
       "  the nearest of %d items that came back, for %s: %s of partition %d\n"
       "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
@@ -177,6 +200,21 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
                       "choose it without regard to the query");
 }
 
+std::optional<int32_t> LabelOf(const NamedTarget& target) {
+  if (target.guessed) return std::nullopt;
+  return target.target.label;
+}
+
+absl::Status CheckLabelsOfUse(const TargetOptions& targets, const PublicParameters& parameters,
+                              const std::string& asked) {
+  if (parameters.SendsCoordinates() || (targets.labels.empty() && targets.labels_file.empty())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(targets.labels.empty() ? "--labels" : "--label", " is of no use with ", asked,
+                   " for a collection whose --cell-code is not none: expected none"));
+}
+
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters) {
   for (size_t i = 0; i < result.matches.size(); ++i) {
     const QueryMatch& match = result.matches[i];
@@ -197,10 +235,14 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_RETURN_IF_ERROR(CheckPlanned(query, collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(query.collection, collection.fingerprint()));
-  PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, anchors));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));
+  PM_ASSIGN_OR_RETURN(const CellClient client,
+                      CellClient::Create(collection, anchors, own_anchors));
   PM_RETURN_IF_ERROR(CheckReady(collection));
+  PM_RETURN_IF_ERROR(CheckLabelsOfUse(query.targets, client.parameters(),
+                                      query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadFeatures(query.targets, client.parameters()));
+                      ReadLabelled(query.targets, client.parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
   PM_RETURN_IF_ERROR(
@@ -215,10 +257,10 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   for (CellsOutcome& outcome : outcomes) {
     Finish(client, &outcome);
     if (!outcome.status.ok()) continue;
-    Answer(context, ToJson(outcome, warnings), [&] { Print(outcome, client.parameters()); });
+    Answer(context, ToJson(outcome, client, warnings), [&] { Print(outcome, client); });
     answers.insert(answers.end(), outcome.response.begin(), outcome.response.end());
   }
-  const absl::Status kept = KeepItems(context.state_folder, collection, answers);
+  const absl::Status kept = KeepItems(context.state_folder, collection, anchors, answers);
   if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"

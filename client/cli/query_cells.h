@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,25 @@ struct CellsOptions {
   int64_t focus = 1;
   int64_t items = -1;
 };
-inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items"};
+inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items",
+                                              "--own-anchors"};
 
 void AddCellsOptions(CLI::App* command, CellsOptions* options);
 
 struct CellsQuery {
   std::string collection;
   std::string fingerprint;  // the collection must still have it; empty: any
-  TargetOptions targets;    // without labels
+  TargetOptions targets;    // labels: only where the collection's code is none
   CellsOptions cells;
   double epsilon = 0;
   int64_t k = 8;
   bool with_payloads = false;
 };
+
+// INVALID_ARGUMENT: labels are given and the collection's items are ranked without any. asked:
+// the option by which cells were chosen, for the message.
+absl::Status CheckLabelsOfUse(const TargetOptions& targets, const PublicParameters& parameters,
+                              const std::string& asked);
 
 // Asks for each target in turn. What can fail on this machine, or is known to fail on the server,
 // fails before the first charge.
@@ -44,6 +51,9 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query);
 absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
     const Transport& transport, const v1::GetCollectionResponse& collection,
     const v1::RetrieveCellsRequest& request);
+
+// The label that was given with a target, if one was.
+std::optional<int32_t> LabelOf(const NamedTarget& target);
 
 // Matches as both `query` and `resend` print them.
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters);

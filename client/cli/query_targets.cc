@@ -67,7 +67,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
         .name = absl::StrCat(options.vectors_file, " row ", row), .image = "", .target = {}};
     target.target.features = vectors.row(row);
     // All rows before the first query: a bad one costs nothing.
-    PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    if (options.own_anchors_file.empty()) {
+      PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    }
     PM_RETURN_IF_ERROR(
         CheckUnitScalable(target.name, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
@@ -137,6 +139,25 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
 
+void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
+  command->add_option(
+      "--own-anchors", options->own_anchors_file,
+      "Cells with --cell-code none: the collection's anchors, in its order, as vectors of a model "
+      "of "
+      "your own, by which --vectors were made, too (.npy .fvecs .csv); they stay here");
+}
+
+absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {
+  if (options.own_anchors_file.empty()) return std::nullopt;
+  if (!options.images.empty()) {
+    return absl::InvalidArgumentError(
+        "--own-anchors is of no use with --image, whose features are the collection's: give "
+        "--vectors");
+  }
+  PM_ASSIGN_OR_RETURN(FloatMatrix own, ReadVectors(options.own_anchors_file));
+  return own;
+}
+
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
@@ -144,9 +165,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
                                 : ReadImages(options, parameters);
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotClient& client) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, client.parameters()));
+absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
+                                                      const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, parameters));
   const std::vector<std::string> labels = LabelTexts(options.labels);
   if (labels.size() > 1 && labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
@@ -156,14 +177,23 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!labels.empty()) {
       const std::string& text = labels[labels.size() == 1 ? 0 : i];
-      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, client.parameters()));
+      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, parameters));
     } else if (options.labels_file.empty()) {
       targets[i].guessed = true;
-      PM_ASSIGN_OR_RETURN(targets[i].target.label, client.GuessLabel(targets[i].target.features));
-    } else if (const auto slot = client.parameters().SlotOf(targets[i].target.label); !slot.ok()) {
+    } else if (const auto slot = parameters.SlotOf(targets[i].target.label); !slot.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(targets[i].name, ": ", slot.status().message()));
     }
+  }
+  return targets;
+}
+
+absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
+                                                     const SlotClient& client) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
+  for (NamedTarget& target : targets) {
+    if (!target.guessed) continue;
+    PM_ASSIGN_OR_RETURN(target.target.label, client.GuessLabel(target.target.features));
   }
   return targets;
 }

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct TargetOptions {
   std::vector<std::string>
       labels;               // one for all, or one a target: a number or a class name; none: guessed
   std::string labels_file;  // labels of the rows of vectors_file
+  std::string own_anchors_file;  // the anchors in the space of vectors_file; empty: as published
   ExtractorOptions extractor;
 };
 
@@ -26,7 +28,7 @@ struct NamedTarget {
   std::string name;   // file, or file and row
   std::string image;  // path of the picture; empty for a vector
   Target target;
-  bool guessed = false;  // the label was guessed from the anchors
+  bool guessed = false;  // the label is to be guessed from the anchors, or was
   double features_ms = 0;
 };
 
@@ -41,12 +43,22 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
 void AddFeatureOptions(CLI::App* command, TargetOptions* options);
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
 
-// Targets without labels. Errors as ReadTargets.
+// Features of the anchors by a model of one's own, in which --vectors are given, too; nothing: the
+// published ones serve.
+void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
+absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
+
+// Targets without labels, of any number of columns where the anchors are one's own. Errors as
+// ReadTargets.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters);
 
-// INVALID_ARGUMENT naming the option, FAILED_PRECONDITION for another extractor than the
-// collection's.
+// The same with their labels; where none was given, `guessed`, with a label that means nothing yet.
+absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
+                                                      const PublicParameters& parameters);
+
+// The same with what the client guesses. INVALID_ARGUMENT naming the option, FAILED_PRECONDITION
+// for another extractor than the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const SlotClient& client);
 

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "client/cell_targets.h"
 #include "client/cli/command.h"
 #include "client/cli/kept_items.h"
 #include "client/cli/query_cells.h"
@@ -24,11 +25,16 @@ struct RankOptions {
 absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const KeptItems kept, LoadKeptItems(context.state_folder, options.name));
+  PM_RETURN_IF_ERROR(CheckLabelsOfUse(options.targets, kept.parameters, "`privatemail rank`"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadFeatures(options.targets, kept.parameters));
+                      ReadLabelled(options.targets, kept.parameters));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
+  PM_ASSIGN_OR_RETURN(const CellTargets places,
+                      CellTargets::Create(kept.parameters, kept.anchors, own_anchors));
   for (const NamedTarget& target : targets) {
-    const CellQueryResult result = kept.items.Nearest(
-        {.unit_features = target.target.features.cast<double>().normalized(), .k = options.k});
+    PM_ASSIGN_OR_RETURN(const CellTarget place,
+                        places.Of(target.target.features, options.k, LabelOf(target)));
+    PM_ASSIGN_OR_RETURN(const CellQueryResult result, kept.items.Nearest(place));
     Answer(context,
            {{"query", target.name},
             {"matches", ToJson(result.matches)},
@@ -53,12 +59,15 @@ void AddRankCommand(CLI::App& app, Context& context) {
       app, "rank",
       "The nearest of all items that came back for cells so far, without a network and at no cost");
   rank->add_option("NAME", options->name, "The collection, as it was called then")->required();
-  AddFeatureOptions(rank, &options->targets);
+  AddTargetOptions(rank, &options->targets);
+  AddOwnAnchorsOption(rank, &options->targets);
   rank->add_option("-k", options->k, "Matches wanted")->capture_default_str();
   rank->footer(
       "Whether you ask the server after a look at this is seen by the server: to hide what you "
       "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "
-      "comes back in the folder of --state, 64 MiB a collection at most.");
+      "comes back in the folder of --state, 64 MiB a collection at most, and where items are "
+      "coordinates (--cell-code none) those of the last build that answered, with the anchors. "
+      "Labels are for such collections alone.");
   rank->callback([&context, options] {
     context.run = [&context, options] { return Rank(context, *options); };
   });

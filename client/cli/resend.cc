@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "client/cell_targets.h"
 #include "client/cli/command.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_cells.h"
@@ -27,7 +28,8 @@ struct ResendOptions {
 };
 
 bool NamesATarget(const TargetOptions& target) {
-  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty();
+  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty() ||
+         !target.own_anchors_file.empty();
 }
 
 // The same rows tell the server nothing new, so nothing is charged. Which slot is read is decided
@@ -68,23 +70,47 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
   return absl::OkStatus();
 }
 
+// What items are compared with; among coordinates a place in the embedding that answers now, of the
+// class of --label where one is given.
+absl::StatusOr<CellTarget> TargetOf(const Transport& transport, const LastRelease& last,
+                                    const ResendOptions& options,
+                                    const PublicParameters& parameters,
+                                    const Eigen::RowVectorXf& features) {
+  std::vector<v1::GetAnchorsResponse> anchors;
+  std::optional<int32_t> label;
+  if (parameters.SendsCoordinates()) {
+    PM_ASSIGN_OR_RETURN(
+        anchors, transport.GetAnchors(last.cells.collection(), last.collection.fingerprint()));
+  }
+  if (!options.label.empty()) {
+    PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
+  }
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
+  PM_ASSIGN_OR_RETURN(const CellTargets targets,
+                      CellTargets::Create(parameters, anchors, own_anchors));
+  return targets.Of(features, options.k.value_or(kUsualMatches), label);
+}
+
 // The same for cells. What is ranked by is given again: nothing that was kept names it.
 absl::Status ResendCells(const Context& context, const LastRelease& last,
                          const ResendOptions& options) {
   const v1::RetrieveCellsRequest& request = last.cells;
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
-  const int64_t k = options.k.value_or(kUsualMatches);
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
+  if (!options.label.empty() && !parameters.SendsCoordinates()) {
+    return absl::InvalidArgumentError(
+        "--label is of no use: the last release asked for cells; give its target, with --vectors "
+        "and --row or with --image");
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k.value_or(kUsualMatches), 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadFeatures(options.target, parameters));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("number of targets", std::ssize(targets), 1, 1));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const CellTarget target, TargetOf(transport, last, options, parameters,
+                                                        targets.front().target.features));
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
-  const Eigen::RowVectorXf& features = targets.front().target.features;
-  PM_ASSIGN_OR_RETURN(
-      const CellQueryResult result,
-      ReadCellAnswer(parameters, request,
-                     {.unit_features = features.cast<double>().normalized(), .k = k}, response));
+  PM_ASSIGN_OR_RETURN(const CellQueryResult result,
+                      ReadCellAnswer(parameters, request, target, response));
   Answer(context,
          {{"collection", request.collection()},
           {"scheme", "cells"},
@@ -103,19 +129,14 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
 
 absl::Status Resend(const Context& context, const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
-  if (last.scheme == Scheme::kCells) {
-    if (options.label.empty()) return ResendCells(context, last, options);
-    return absl::InvalidArgumentError(
-        "--label is of no use: the last release asked for cells; give its target, with --vectors "
-        "and --row or with --image");
-  }
+  if (last.scheme == Scheme::kCells) return ResendCells(context, last, options);
   if (!NamesATarget(options.target)) {
     if (!options.label.empty()) return ResendSlots(context, last, options);
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--vectors, --row and --image are of no use: the last release was of the ",
-                   NameOf(last.scheme), " scheme; give --label"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--vectors, --row, --image and --own-anchors are of no use: the last release was of the ",
+      NameOf(last.scheme), " scheme; give --label"));
 }
 
 }  // namespace
@@ -127,8 +148,10 @@ void AddResendCommand(CLI::App& app, Context& context) {
                                 "the answer or, of one for cells, the nearest to its target");
   resend->add_option("--label", options->label,
                      "Joint and anchored: the class whose matches to read, - from standard input; "
-                     "the server is not told");
+                     "the server is not told. Cells with --cell-code none: the target's class, "
+                     "guessed if absent");
   AddFeatureOptions(resend, &options->target);
+  AddOwnAnchorsOption(resend, &options->target);
   resend->add_option(
       "-k", options->k,
       absl::StrCat("Matches wanted; if absent as many as before, for cells ", kUsualMatches));

@@ -12,9 +12,13 @@ namespace {
 using google::protobuf::io::CodedOutputStream;
 
 constexpr int64_t kMessageBytes = 1 << 16;
-// Tags and lengths of labels and codes, tag and value of the version: at most, and with gRPC's
-// frame of 5 bytes.
-constexpr int64_t kRestOfMessage = 2 * (1 + 5) + (1 + 10) + 5;
+constexpr int64_t kVersionBytes = 1 + 10;  // tag and value: at most
+
+// Tags and lengths of labels and codes, and the versions: at most, and with gRPC's frame of 5
+// bytes.
+int64_t RestOfMessage(const PublicParameters& parameters) {
+  return 2 * (1 + 5) + (parameters.SendsCoordinates() ? 2 : 1) * kVersionBytes + 5;
+}
 
 int64_t LabelBytes(const PublicParameters& parameters) {
   size_t most = 0;
@@ -34,7 +38,7 @@ int64_t ItemBytes(const PublicParameters& parameters, int64_t id_bytes) {
 
 int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes) {
   const int64_t of_items = items * ItemBytes(parameters, id_bytes);
-  return of_items + (of_items / kMessageBytes + 1) * kRestOfMessage;
+  return of_items + (of_items / kMessageBytes + 1) * RestOfMessage(parameters);
 }
 
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes) {

@@ -12,13 +12,14 @@
 
 namespace privatemail {
 
-absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors) {
+absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors,
+                                              const std::optional<FloatMatrix>& own_anchors) {
   if (parameters.cell_partitions.empty()) {
     return absl::FailedPreconditionError(
         "the collection has no cells: its operator has made it without --cells");
   }
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
-  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, anchors, own_anchors));
   std::vector<Matrix> centroids;
   for (const CellPartition& partition : parameters.cell_partitions) {
     centroids.push_back(CellCentroids(partition, unit_anchors));
@@ -34,9 +35,9 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
                                                               int64_t partition,
                                                               int64_t count) const {
   PM_RETURN_IF_ERROR(CheckPartition(partition));
-  PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   const Matrix& centroids = centroids_[static_cast<size_t>(partition)];
+  PM_RETURN_IF_ERROR(CheckColumns("query", centroids.cols(), features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("count", count, 1, centroids.rows()));
   const std::vector<Neighbor> nearest = NearestRows(unit, centroids, count).front();
   std::vector<int64_t> cells;

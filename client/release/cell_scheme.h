@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,13 +37,15 @@ class CellScheme {
  public:
   // anchors must be those that the parameters were published with. FAILED_PRECONDITION: the
   // collection has no cells. INVALID_ARGUMENT and DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an
-  // anchor is zero or not finite.
-  static absl::StatusOr<CellScheme> Create(PublicParameters parameters, const Anchors& anchors);
+  // anchor is zero or not finite. own_anchors: as OwnUnitAnchors takes them, with its errors.
+  static absl::StatusOr<CellScheme> Create(
+      PublicParameters parameters, const Anchors& anchors,
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
   const PublicParameters& parameters() const { return parameters_; }
 
-  // Cells by the distance of their centroids to the features, nearest first. features: feature_dim
-  // finite values, not all zero. Private: it stays here. INVALID_ARGUMENT.
+  // Cells by the distance of their centroids to the features, nearest first. features: as many
+  // finite values as the anchors have, not all zero. Private: it stays here. INVALID_ARGUMENT.
   absl::StatusOr<std::vector<int64_t>> NearestCells(const Eigen::RowVectorXf& features,
                                                     int64_t partition, int64_t count) const;
 

@@ -6,56 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "client/release/anchor_classes.h"
 #include "client/release/joint_steps.h"
 #include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
-namespace {
-
-absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
-                         const std::vector<int32_t>& labels) {
-  for (size_t i = 0; i < labels.size(); ++i) {
-    if (const auto slot = parameters.SlotOf(labels[i]); !slot.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " row ", i, ": ", slot.status().message()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// labels: each of a slot.
-absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view field,
-                                                             const PublicParameters& parameters,
-                                                             const std::vector<int32_t>& labels) {
-  std::vector<std::vector<int64_t>> rows(parameters.slot_labels.size());
-  for (size_t i = 0; i < labels.size(); ++i) {
-    rows[static_cast<size_t>(*parameters.SlotOf(labels[i]))].push_back(static_cast<int64_t>(i));
-  }
-  for (size_t slot = 0; slot < rows.size(); ++slot) {
-    if (rows[slot].empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " must hold at least one vector of every class, but hold none of ",
-                       parameters.ClassName(static_cast<int64_t>(slot))));
-    }
-  }
-  return rows;
-}
-
-Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
-                  const std::vector<int32_t>& labels) {
-  Matrix means =
-      Matrix::Zero(static_cast<Eigen::Index>(parameters.slot_labels.size()), unit_anchors.cols());
-  for (Eigen::Index i = 0; i < unit_anchors.rows(); ++i) {
-    means.row(*parameters.SlotOf(labels[static_cast<size_t>(i)])) += unit_anchors.row(i);
-  }
-  means.rowwise().normalize();  // a mean of length zero stays zero: no direction is nearest to it
-  return means;
-}
-
-}  // namespace
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies,
@@ -108,9 +65,8 @@ absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
                                      const Eigen::RowVectorXf& features) {
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
-  Eigen::Index nearest = 0;
-  (setting.class_means * unit.transpose()).col(0).maxCoeff(&nearest);
-  return setting.parameters.slot_labels[static_cast<size_t>(nearest)];
+  const int64_t slot = NearestSlot(setting.class_means, unit.row(0));
+  return setting.parameters.slot_labels[static_cast<size_t>(slot)];
 }
 
 absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target) {

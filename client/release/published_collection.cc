@@ -1,5 +1,6 @@
 #include "client/release/published_collection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,33 @@
 #include "common/protocol/codec.h"
 
 namespace privatemail {
+namespace {
+
+absl::StatusOr<Matrix> CoordinatesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("coordinates", chunk.coordinates()));
+  if (rows.rows() != chunk.features().rows() || rows.cols() != columns) {
+    return absl::DataLossError(absl::StrCat("coordinates must be ", chunk.features().rows(), " x ",
+                                            columns, ", one row an anchor, but are ", rows.rows(),
+                                            " x ", rows.cols()));
+  }
+  return Matrix(rows.cast<double>());
+}
+
+absl::Status CheckVersion(uint64_t version, uint64_t of_the_others) {
+  if (version == 0) {
+    return absl::DataLossError("embedding_version must be given with coordinates, but is not");
+  }
+  if (version == of_the_others) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("embedding_version must be the same in all chunks, but is ", of_the_others,
+                   " and ", version));
+}
+
+absl::Status InChunk(size_t i, const absl::Status& status) {
+  return absl::DataLossError(absl::StrCat("anchors, chunk ", i, ": ", status.message()));
+}
+
+}  // namespace
 
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection) {
   if (collection.embedding_version() == 0) {
@@ -41,6 +69,34 @@ absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& c
   return anchors;
 }
 
+absl::StatusOr<AnchorCoordinates> JoinCoordinates(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
+  const auto has_none = [](const v1::GetAnchorsResponse& chunk) {
+    return !chunk.has_coordinates() && chunk.embedding_version() == 0;
+  };
+  if (std::all_of(chunks.begin(), chunks.end(), has_none)) {
+    return absl::UnavailableError(
+        "the anchors came without coordinates: what answers for the collection's cells is being "
+        "made; fetch them again later");
+  }
+  AnchorCoordinates joined{
+      .rows = Matrix(parameters.anchor_count, parameters.settings.embedding_dim),
+      .embedding_version = chunks.front().embedding_version()};
+  Eigen::Index row = 0;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const absl::StatusOr<Matrix> part = CoordinatesOf(chunks[i], joined.rows.cols());
+    if (!part.ok()) return InChunk(i, part.status());
+    const absl::Status same = CheckVersion(chunks[i].embedding_version(), joined.embedding_version);
+    if (!same.ok()) return InChunk(i, same);
+    if (part->rows() > joined.rows.rows() - row) break;
+    joined.rows.middleRows(row, part->rows()) = *part;
+    row += part->rows();
+  }
+  if (row == joined.rows.rows()) return joined;
+  return absl::DataLossError(absl::StrCat("coordinates must be ", joined.rows.rows(),
+                                          " rows, one an anchor, but there are others"));
+}
+
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors) {
   PM_RETURN_IF_ERROR(CheckColumns("anchors", parameters.feature_dim, anchors.features.cols()));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
@@ -55,6 +111,25 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
                                             ToHex(parameters.anchor_digest)));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given) {
+  if (!given || parameters.SendsCoordinates()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "own_anchors must not be given unless the collection's cell_code is none: items come as "
+      "codes "
+      "of its own features");
+}
+
+absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
+                                      const std::optional<FloatMatrix>& own) {
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsOfUse(parameters, own.has_value()));
+  if (!own.has_value()) return UnitRows("anchors", anchors.features);
+  if (own->rows() != anchors.features.rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("own_anchors must be ", anchors.features.rows(),
+                                                   " rows, one an anchor, but are ", own->rows()));
+  }
+  return UnitRows("own_anchors", *own);
 }
 
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity) {

@@ -17,13 +17,15 @@ ProductObserver OncePerSecond(ProductObserver observer) {
   };
 }
 
+double NoDegree(Eigen::Index rows) {
+  return static_cast<double>(rows) * std::numeric_limits<double>::min();
+}
+
 absl::StatusOr<AffinityOperator::Product> AffinityOperator::MultiplyWithDegrees(
     const Matrix& v, const ProductObserver& observer) const {
   Product result{Vector(size()), Matrix(size(), v.cols())};
   PM_RETURN_IF_ERROR(Sums(v, &result.product, &result.degrees, observer));
-  // The vectorised exp stops short of zero. What it leaves of a row that is far from all others is
-  // no neighbourhood: a degree that could hold no normal affinity is zero.
-  const double no_degree = static_cast<double>(size()) * std::numeric_limits<double>::min();
+  const double no_degree = NoDegree(size());
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (result.degrees[i] > no_degree) continue;
     result.degrees[i] = 0;

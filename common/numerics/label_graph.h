@@ -39,6 +39,10 @@ class LabelGraph {
   // Rows here.
   Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
   const std::shared_ptr<const RowShare>& share() const { return share_; }
+  // Sum of A between a row here and all rows, itself counted.
+  double DegreeOf(Eigen::Index row) const {
+    return class_degree_[class_of_row_[static_cast<size_t>(row)]];
+  }
 
   // L_Y v of a graph whose rows are all here. v: n x k.
   Matrix MultiplyLaplacian(const Matrix& v) const;

@@ -19,6 +19,7 @@ constexpr KnownCode kCodes[] = {
     {CellCode::kPq16, v1::CELL_CODE_PQ16, 0, 16},
     {CellCode::kPq32, v1::CELL_CODE_PQ32, 0, 32},
     {CellCode::kPq64, v1::CELL_CODE_PQ64, 0, 64},
+    {CellCode::kNone, v1::CELL_CODE_NONE, sizeof(float), 0},
 };
 
 const KnownCode& Known(CellCode code) { return kCodes[static_cast<int>(code)]; }
@@ -29,9 +30,9 @@ absl::StatusOr<CellCode> FromProto(v1::CellCode code) {
   for (const KnownCode& known : kCodes) {
     if (known.proto == code) return known.code;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64), but is ",
-                   static_cast<int>(code)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none), but is ",
+      static_cast<int>(code)));
 }
 
 v1::CellCode ToProto(CellCode code) { return Known(code).proto; }

@@ -1,4 +1,4 @@
-// Which code the feature vectors of items have when they leave for cells.
+// What leaves of items for cells: which code of their feature vectors, or none.
 #ifndef PRIVATEMAIL_COMMON_PROTOCOL_CELL_CODE_H_
 #define PRIVATEMAIL_COMMON_PROTOCOL_CELL_CODE_H_
 
@@ -9,7 +9,7 @@
 
 namespace privatemail {
 
-// Of a row of length 1; little-endian.
+// Little-endian; all but the last of a feature vector scaled to length 1.
 enum class CellCode {
   kFloat16,  // 2 d bytes (scalar_code.h)
   kScalar8,  // 4 + d bytes (scalar_code.h)
@@ -18,16 +18,20 @@ enum class CellCode {
   kPq16,
   kPq32,
   kPq64,
+  // No code of the feature vector: the item's coordinates in the server's embedding, each as a
+  // float.
+  kNone,
 };
 
-// INVALID_ARGUMENT: "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64), but is 0".
+// INVALID_ARGUMENT: "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none),
+// but is 0".
 absl::StatusOr<CellCode> FromProto(v1::CellCode code);
 v1::CellCode ToProto(CellCode code);
 
 // Whether it needs a codebook.
 bool IsProductCode(CellCode code);
 
-// Bytes that a row of `dim` coordinates takes.
+// Bytes that a row of `dim` values takes.
 int64_t CodeBytes(CellCode code, int64_t dim);
 
 }  // namespace privatemail

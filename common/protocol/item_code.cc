@@ -5,8 +5,12 @@
 
 namespace privatemail {
 
+int64_t ItemColumns(const PublicParameters& parameters) {
+  return parameters.SendsCoordinates() ? parameters.settings.embedding_dim : parameters.feature_dim;
+}
+
 int64_t ItemCodeBytes(const PublicParameters& parameters) {
-  return CodeBytes(*parameters.cell_code, parameters.feature_dim);
+  return CodeBytes(*parameters.cell_code, ItemColumns(parameters));
 }
 
 void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
@@ -27,7 +31,7 @@ absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
   }
   FloatMatrix rows = parameters.cell_codebook
                          ? parameters.cell_codebook->Decode(bytes)
-                         : DecodeScalarCodes(*parameters.cell_code, parameters.feature_dim, bytes);
+                         : DecodeScalarCodes(*parameters.cell_code, ItemColumns(parameters), bytes);
   if (rows.allFinite()) return rows;
   return absl::DataLossError("codes must decode to finite values, but one is NaN or infinite");
 }

@@ -1,4 +1,5 @@
-// Feature vectors as they come back for cells: shorter, and nearly what they were.
+// Items as they come back for cells: their feature vectors, shorter and nearly what they were, or
+// with the code `none` their coordinates in the server's embedding.
 #ifndef PRIVATEMAIL_COMMON_PROTOCOL_ITEM_CODE_H_
 #define PRIVATEMAIL_COMMON_PROTOCOL_ITEM_CODE_H_
 
@@ -14,14 +15,18 @@ namespace privatemail {
 
 // In the code of a collection, which has one.
 
-// Bytes that an item's vector takes.
+// Values of an item's row: feature_dim, or embedding_dim where the code is none.
+int64_t ItemColumns(const PublicParameters& parameters);
+
+// Bytes that an item's row takes.
 int64_t ItemCodeBytes(const PublicParameters& parameters);
 
-// row: feature_dim finite values of magnitude at most 1; the bytes are appended.
+// row: ItemColumns finite values, of a feature vector of magnitude at most 1; the bytes are
+// appended.
 void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
                     std::string* bytes);
 
-// The rows that `bytes` encode (rows x feature_dim). DATA_LOSS: they are no whole number of rows,
+// The rows that `bytes` encode (rows x ItemColumns). DATA_LOSS: they are no whole number of rows,
 // or a value is not finite.
 absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
                                             absl::string_view bytes);

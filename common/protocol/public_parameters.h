@@ -46,6 +46,8 @@ struct PublicParameters {
   std::optional<CellCode> cell_code;             // exactly where there are partitions
   std::optional<ProductCodebook> cell_codebook;  // exactly where the code is a product code
 
+  // Whether what leaves of items for cells are their coordinates in the server's embedding.
+  bool SendsCoordinates() const { return cell_code == CellCode::kNone; }
   // "heron", or "3" where classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
   // Slot of a label, NOT_FOUND when no class of the collection has it; the message names the range.

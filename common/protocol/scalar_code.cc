@@ -25,6 +25,9 @@ float Decode(CellCode code, const char* row, int64_t coordinate) {
     return static_cast<float>(
         Eigen::numext::bit_cast<Eigen::half>(Read<uint16_t>(row + 2 * coordinate)));
   }
+  if (code == CellCode::kNone) {
+    return Read<float>(row + static_cast<int64_t>(sizeof(float)) * coordinate);
+  }
   const auto byte = Read<int8_t>(row + sizeof(float) + coordinate);
   return Read<float>(row) * static_cast<float>(byte) / kLargestByte;
 }
@@ -36,6 +39,10 @@ void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string*
     for (const float value : row) {
       Append(Eigen::numext::bit_cast<uint16_t>(static_cast<Eigen::half>(value)), bytes);
     }
+    return;
+  }
+  if (code == CellCode::kNone) {
+    for (const float value : row) Append(value, bytes);
     return;
   }
   const float largest = row.cwiseAbs().maxCoeff();

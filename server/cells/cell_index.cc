@@ -88,11 +88,14 @@ int64_t RowsOfBlockOf(const Gallery& gallery, int64_t code_bytes, bool with_payl
 
 }  // namespace
 
-CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes)
+CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes,
+                     CellCoordinates coordinates)
     : gallery_(std::move(gallery)),
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
       code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
+      embedding_version_(coordinates.embedding_version),
+      anchor_coordinates_(std::move(coordinates.anchors)),
       rows_of_block_(RowsOfBlockOf(gallery_, static_cast<int64_t>(code_bytes_), false)),
       rows_of_block_with_payloads_(
           RowsOfBlockOf(gallery_, static_cast<int64_t>(code_bytes_), true)),
@@ -105,7 +108,8 @@ CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::st
 
 std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
-                                                 const std::atomic<bool>& stopped) {
+                                                 const std::atomic<bool>& stopped,
+                                                 std::optional<CellCoordinates> coordinates) {
   const FloatMatrix items = UnitRows(std::exchange(gallery.features, {}));
   const Matrix unit_anchors = UnitRows(anchors.features).cast<double>();
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
@@ -123,10 +127,12 @@ std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& paramet
     Demand demand(known, partition.cells, items.rows());
     partitions.push_back({std::move(lie), std::move(demand)});
   }
-  std::string codes = Encode(parameters, items, stopped);
+  CellCoordinates sent = std::move(coordinates).value_or(CellCoordinates{});
+  std::string codes =
+      Encode(parameters, parameters.SendsCoordinates() ? sent.items : items, stopped);
   if (stopped) return nullptr;
   return std::shared_ptr<const CellIndex>(
-      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes)));
+      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes), std::move(sent)));
 }
 
 int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t items) {
@@ -139,8 +145,13 @@ int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t item
   // ItemCells and the sum of Demand, and what of it a query brings.
   const int64_t of_item_in_partition = kRow + 2 * kValue;
   const int64_t of_query_in_partition = Demand::kRanks * 2 * kRow;
-  return items * (of_item + ItemCodeBytes(parameters) + partitions * of_item_in_partition) +
-         QueriesAmong(items, dim) * (of_query + partitions * of_query_in_partition);
+  // CellCoordinates, of which the codes are copies.
+  const int64_t of_coordinates =
+      parameters.SendsCoordinates() ? parameters.settings.embedding_dim * kValue : 0;
+  return items * (of_item + ItemCodeBytes(parameters) + of_coordinates +
+                  partitions * of_item_in_partition) +
+         QueriesAmong(items, dim) * (of_query + partitions * of_query_in_partition) +
+         parameters.anchor_count * of_coordinates;
 }
 
 absl::StatusOr<std::vector<CellIndex::List>> CellIndex::ListsFor(

@@ -29,6 +29,13 @@ struct CellBlock {
   std::shared_ptr<const void> hidden;  // what was left out; null: nothing
 };
 
+// Where a gallery and its collection's anchors lie in one embedding, as precisely as it leaves.
+struct CellCoordinates {
+  uint64_t embedding_version = 0;
+  FloatMatrix items;    // n x embedding_dim, in the order of the gallery
+  FloatMatrix anchors;  // anchors x embedding_dim, in the published order
+};
+
 // One gallery, ready to answer for the cells of all partitions of its collection's anchors. Knows
 // nothing of a searcher but what is asked for. Immutable but for what it keeps; thread-safe.
 class CellIndex {
@@ -52,10 +59,11 @@ class CellIndex {
   // `stopped` became true meanwhile. O(sample n d) time; beside ids, labels and payloads the codes,
   // for each partition 16 bytes a row and as many for each pair of a cell and an item that its
   // known queries want, and what is kept: 128 bytes a row of lists at most, and of blocks, payloads
-  // and all, twice what the codes take; 1 MiB of each where that is more.
-  static std::shared_ptr<const CellIndex> Make(const PublicParameters& parameters,
-                                               const Anchors& anchors, Gallery gallery,
-                                               const std::atomic<bool>& stopped);
+  // and all, twice what the codes take; 1 MiB of each where that is more. coordinates: given
+  // exactly where the code is none, to be sent in place of codes.
+  static std::shared_ptr<const CellIndex> Make(
+      const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
+      const std::atomic<bool>& stopped, std::optional<CellCoordinates> coordinates = std::nullopt);
 
   // Bytes that Make takes for so many items beside the gallery, most of which it keeps.
   static int64_t MemoryToMake(const PublicParameters& parameters, int64_t items);
@@ -63,6 +71,10 @@ class CellIndex {
   int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
   // Of the gallery.
   uint64_t items_version() const { return gallery_.version; }
+  // Of which the coordinates are that are sent, and where the anchors lie in it; 0 and none where
+  // it is codes.
+  uint64_t embedding_version() const { return embedding_version_; }
+  const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
 
   // For each of the cells of a partition the rows that answer for it, most wanted first (CellList
   // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.
@@ -114,12 +126,15 @@ class CellIndex {
     auto operator<=>(const ListKey&) const = default;
   };
 
-  CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes);
+  CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes,
+            CellCoordinates coordinates);
 
   Gallery gallery_;  // without features
   std::vector<Partition> partitions_;
   std::string codes_;
   size_t code_bytes_;
+  const uint64_t embedding_version_;
+  const FloatMatrix anchor_coordinates_;
   const int64_t rows_of_block_;
   const int64_t rows_of_block_with_payloads_;
   // A list's beginning is the list for fewer rows, so that one is kept for all lengths.

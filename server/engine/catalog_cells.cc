@@ -10,9 +10,19 @@
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
 #include "server/engine/catalog.h"
+#include "server/engine/embedded_part.h"
 #include "server/engine/publish.h"
 
 namespace privatemail {
+namespace {
+
+// Also where no item has changed: coordinates compare with those of one version.
+bool AreOfEarlierCoordinates(const CellIndex& cells, const CollectionView& view) {
+  return view.published->parameters.SendsCoordinates() &&
+         cells.embedding_version() < view.retriever->version();
+}
+
+}  // namespace
 
 std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells) {
   std::vector<std::string> missing;
@@ -80,7 +90,8 @@ bool Catalog::BeginCells(Entry* entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const CollectionView& view = entry->view;
   const bool is_there = view.cells != nullptr && view.hidden_in_cells == nullptr &&
-                        view.cells->items_version() >= view.retriever->items_version();
+                        view.cells->items_version() >= view.retriever->items_version() &&
+                        !AreOfEarlierCoordinates(*view.cells, view);
   if (entry->deleted || is_there) return false;
   ++entry->loads;
   return true;
@@ -107,18 +118,28 @@ void Catalog::MakeCells(Entry* entry, const std::atomic<bool>& stopped) {
 absl::Status Catalog::LoadCells(Entry* entry, const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *entry->view.published;  // never changes
   const int64_t memory = options().cells_memory;
-  const int64_t beside = [&] {
+  CollectionView view = [&] {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto items = static_cast<int64_t>(entry->view.items);
-    return CellIndex::MemoryToMake(published.parameters, items);
+    return entry->view;
   }();
+  const int64_t beside =
+      CellIndex::MemoryToMake(published.parameters, static_cast<int64_t>(view.items));
+  const bool with_coordinates = published.parameters.SendsCoordinates();
+  if (!with_coordinates) view = {};  // a later build frees what it replaces
   const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
     if (stopped) return absl::CancelledError("the server ends");
     return CheckMaking("making it", beside + bytes, memory);
   };
   PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(published.parameters, watch));
-  const std::shared_ptr<const CellIndex> made =
-      CellIndex::Make(published.parameters, published.anchors, std::move(gallery), stopped);
+  std::optional<CellCoordinates> coordinates;
+  if (with_coordinates) {
+    // What is deleted from here on is hidden when it is installed: the version is the embedding's.
+    PM_ASSIGN_OR_RETURN(coordinates,
+                        KeepEmbeddedPart(*view.retriever, view.hidden.get(), &gallery));
+    view = {};
+  }
+  const std::shared_ptr<const CellIndex> made = CellIndex::Make(
+      published.parameters, published.anchors, std::move(gallery), stopped, std::move(coordinates));
   if (made == nullptr) return absl::OkStatus();  // stopped
   while (!InstallCells(made, entry)) {
   }

@@ -78,6 +78,7 @@ class Retriever {
   std::optional<int64_t> RowOf(const std::string& id) const;
 
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
+  const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
   // Whether a search without a filter takes microseconds a slot.
   bool IsBrief() const { return index_.IsBrief(); }

@@ -59,6 +59,16 @@ absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest&
                     "max_request_memory");
 }
 
+// A searcher whose anchors are of one embedding is not sent coordinates of an earlier one, which
+// another daemon still has. UNAVAILABLE makes clients send the same again.
+absl::Status CheckVersion(const CellIndex& index, const v1::RetrieveCellsRequest& request) {
+  if (request.embedding_version() <= index.embedding_version()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
+      " is not here yet: this daemon sends coordinates of version ", index.embedding_version(),
+      "; send it again"));
+}
+
 // The first `length` of each list, each row once.
 std::vector<int32_t> Merge(const std::vector<CellIndex::List>& lists, int64_t length,
                            int64_t items) {
@@ -103,6 +113,9 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   PM_RETURN_IF_ERROR(view.CheckHasCells());
   PM_RETURN_IF_ERROR(Check(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  if (view.published->parameters.SendsCoordinates()) {
+    PM_RETURN_IF_ERROR(CheckVersion(*index, request));
+  }
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
   const auto cancelled = [&call] { return call.Cancelled(); };
   const int64_t length = RowsOfEachCell(request, index->items());

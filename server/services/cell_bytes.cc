@@ -17,6 +17,7 @@ constexpr uint32_t kLabels = Tag(Response::kLabelsFieldNumber, wire::kLengthDeli
 constexpr uint32_t kCodes = Tag(Response::kCodesFieldNumber, wire::kLengthDelimited);
 constexpr uint32_t kPayloads = Tag(Response::kPayloadsFieldNumber, wire::kLengthDelimited);
 constexpr uint32_t kItemsVersion = Tag(Response::kItemsVersionFieldNumber, wire::kVarint);
+constexpr uint32_t kEmbeddingVersion = Tag(Response::kEmbeddingVersionFieldNumber, wire::kVarint);
 
 // Room for `size` more bytes, of which `write` returns the end.
 template <typename Write>
@@ -36,6 +37,14 @@ void AppendUnlessEmpty(uint32_t tag, absl::string_view content, std::string* byt
   if (!content.empty()) AppendField(tag, content, bytes);
 }
 
+void AppendUnlessZero(uint32_t tag, uint64_t value, std::string* bytes) {
+  if (value == 0) return;
+  Append(1 + wire::Coded::VarintSize64(value), bytes, [&](uint8_t* to) {
+    *to++ = static_cast<uint8_t>(tag);
+    return wire::Coded::WriteVarint64ToArray(value, to);
+  });
+}
+
 // The fields of items, before they are put together.
 struct Fields {
   std::string ids;  // each with its tag
@@ -53,8 +62,8 @@ void Add(const CellIndex& index, int64_t row, bool with_payloads, Fields* fields
   if (with_payloads) AppendField(kPayloads, index.PayloadOf(row), &fields->payloads);
 }
 
-std::string Message(const Fields& fields, uint64_t version) {
-  constexpr size_t kRest = 64;  // tags, lengths and the version
+std::string Message(const Fields& fields, const CellIndex& index) {
+  constexpr size_t kRest = 64;  // tags, lengths and versions
   std::string message;
   message.reserve(fields.ids.size() + fields.labels.size() + fields.codes.size() +
                   fields.payloads.size() + kRest);
@@ -62,12 +71,8 @@ std::string Message(const Fields& fields, uint64_t version) {
   AppendUnlessEmpty(kLabels, fields.labels, &message);
   AppendUnlessEmpty(kCodes, fields.codes, &message);
   message.append(fields.payloads);
-  if (version != 0) {
-    Append(1 + wire::Coded::VarintSize64(version), &message, [&](uint8_t* to) {
-      *to++ = static_cast<uint8_t>(kItemsVersion);
-      return wire::Coded::WriteVarint64ToArray(version, to);
-    });
-  }
+  AppendUnlessZero(kItemsVersion, index.items_version(), &message);
+  AppendUnlessZero(kEmbeddingVersion, index.embedding_version(), &message);
   return message;
 }
 
@@ -82,7 +87,7 @@ CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
     Add(index, row, with_payloads, &fields);
     ++block.items;
   }
-  block.message = Message(fields, index.items_version());
+  block.message = Message(fields, index);
   return block;
 }
 

@@ -28,10 +28,23 @@ constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
 constexpr int64_t kMatchBytes = 64;  // on the wire, about, without its payload
 
-absl::Status SendAnchors(const Anchors& anchors, Call& call,
+// Where the rows lie in the embedding that answers for cells.
+void AddCoordinates(const CellIndex& cells, Eigen::Index first, Eigen::Index count,
+                    v1::GetAnchorsResponse* response) {
+  ToProto(FloatMatrix(cells.anchor_coordinates().middleRows(first, count)),
+          response->mutable_coordinates());
+  response->set_embedding_version(cells.embedding_version());
+}
+
+absl::Status SendAnchors(const CollectionView& view, Call& call,
                          MessageWriter<v1::GetAnchorsResponse>& writer) {
+  const Anchors& anchors = view.published->anchors;
+  const bool with_coordinates =
+      view.published->parameters.SendsCoordinates() && view.cells != nullptr;
   const Eigen::Index rows = anchors.features.rows();
-  const int64_t row_bytes = anchors.features.cols() * static_cast<int64_t>(sizeof(float));
+  const Eigen::Index columns =
+      anchors.features.cols() + (with_coordinates ? view.cells->anchor_coordinates().cols() : 0);
+  const int64_t row_bytes = columns * static_cast<int64_t>(sizeof(float));
   const int64_t chunk = std::max<int64_t>(1, kAnchorChunkBytes / row_bytes);
   for (Eigen::Index first = 0; first < rows; first += chunk) {
     const Eigen::Index count = std::min<Eigen::Index>(chunk, rows - first);
@@ -39,6 +52,7 @@ absl::Status SendAnchors(const Anchors& anchors, Call& call,
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
     response.mutable_labels()->Assign(anchors.labels.begin() + first,
                                       anchors.labels.begin() + first + count);
+    if (with_coordinates) AddCoordinates(*view.cells, first, count, &response);
     if (writer.Write(response)) continue;
     PM_RETURN_IF_ERROR(call.StreamStatus());
     return absl::CancelledError("the caller stopped reading");
@@ -130,7 +144,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::GetAnchors(
         PM_ASSIGN_OR_RETURN(const CollectionView view,
                             FindMatching(*catalog_, message.collection(), message.fingerprint()));
         call.AddRows(view.published->anchors.labels.size());
-        return SendAnchors(view.published->anchors, call, writer);
+        return SendAnchors(view, call, writer);
       });
 }
 

@@ -1,5 +1,5 @@
 // What each code costs in bytes, and how many of the nearest items that come back are still ranked
-// first by it.
+// first by it; and without a code, by the coordinates of the usual embedding.
 //
 // usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS
 //
@@ -7,10 +7,12 @@
 // into ANCHORS anchors, kTargets targets and a gallery. ITEMS of it answer for the one of CELLS
 // cells that a target is nearest to. Targets rank them by what their codes decode to; the share of
 // the kMatches nearest that are among the kMatches first, averaged over targets, is the fidelity
-// among the returned.
+// among the returned. Coordinates are compared with the place that a target is given by the class
+// that its features lean to, or by its own.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -20,13 +22,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/release/target_placer.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
+#include "common/numerics/usual_alpha.h"
 #include "common/protocol/item_code.h"
 #include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
+#include "server/embedding/embed.h"
 
 namespace privatemail {
 namespace {
@@ -45,6 +50,7 @@ struct Scene {
   FloatMatrix unit_anchors;
   Matrix unit_items;
   Matrix unit_targets;
+  std::vector<int32_t> target_labels;
 };
 
 Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64_t anchors) {
@@ -61,6 +67,9 @@ Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64
   scene.anchors.features = take(rows.begin(), targets_begin);
   for (auto row = rows.begin(); row != targets_begin; ++row) {
     scene.anchors.labels.push_back(labels[static_cast<size_t>(*row)]);
+  }
+  for (auto row = targets_begin; row != gallery_begin; ++row) {
+    scene.target_labels.push_back(labels[static_cast<size_t>(*row)]);
   }
   scene.gallery.features = take(gallery_begin, rows.end());
   for (auto row = gallery_begin; row != rows.end(); ++row) {
@@ -81,8 +90,9 @@ std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
   return rows;
 }
 
+// places: what the targets are compared with, in the space of what is decoded.
 double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& decoded,
-                  const PublicParameters& parameters, int64_t items) {
+                  const Matrix& places, const PublicParameters& parameters, int64_t items) {
   const Matrix centroids =
       CellCentroids(parameters.cell_partitions[0], scene.unit_anchors.cast<double>());
   double sum = 0;
@@ -91,7 +101,7 @@ double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& deco
     const auto cell = static_cast<uint32_t>(NearestRows(target, centroids, 1)[0][0].row);
     const auto lists = index.ListsFor(0, {cell}, kEpsilon, items, [] { return false; }).value();
     const std::vector<int64_t> answer(lists[0]->begin(), lists[0]->begin() + items);
-    const auto first = RowsOf(NearestRows(target, decoded(answer, Eigen::all), kMatches)[0]);
+    const auto first = RowsOf(NearestRows(places.row(i), decoded(answer, Eigen::all), kMatches)[0]);
     const auto nearest =
         RowsOf(NearestRows(target, scene.unit_items(answer, Eigen::all), kMatches)[0]);
     std::vector<int64_t> both;
@@ -102,25 +112,75 @@ double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& deco
   return sum / kTargets;
 }
 
-void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells, int64_t items) {
+PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells) {
   std::optional<ProductCodebook> codebook;
   if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
-  const PublicParameters parameters =
-      MakePublicParameters("uuid", EmbeddingSettings{}, scene.anchors, {}, "vectors",
-                           PartitionAnchors(scene.unit_anchors, {cells}).value(), code, codebook)
-          .value();
+  EmbeddingSettings settings;
+  settings.alpha = UsualAlpha(settings.label_graph, SpanOf(scene.anchors.labels));
+  return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
+                              PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
+                              std::move(codebook))
+      .value();
+}
+
+Matrix Decoded(const PublicParameters& parameters, const CellIndex& index) {
+  std::string codes;
+  for (int64_t row = 0; row < index.items(); ++row) absl::StrAppend(&codes, index.CodeOf(row));
+  return DecodeItemCodes(parameters, codes).value().cast<double>();
+}
+
+void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells, int64_t items) {
+  const PublicParameters parameters = ParametersFor(scene, code, cells);
+  const std::optional<ProductCodebook>& codebook = parameters.cell_codebook;
   const std::atomic<bool> stopped{false};
   const auto index = CellIndex::Make(parameters, scene.anchors, scene.gallery, stopped);
-  std::string codes;
-  for (int64_t row = 0; row < index->items(); ++row) absl::StrAppend(&codes, index->CodeOf(row));
-  const Matrix decoded = DecodeItemCodes(parameters, codes).value().cast<double>();
+  const Matrix decoded = Decoded(parameters, *index);
   const double error = (decoded - scene.unit_items).rowwise().squaredNorm().mean();
   std::printf("%-8s %4ld bytes an item, relative squared error of items %.2g", name,
               static_cast<long>(ItemCodeBytes(parameters)), error);
   if (codebook) std::printf(" (stated of the anchors: %.2g)", codebook->relative_squared_error);
   std::printf(", fidelity@%ld among the returned %.3f\n", static_cast<long>(kMatches),
-              FidelityOf(scene, *index, decoded, parameters, items));
+              FidelityOf(scene, *index, decoded, scene.unit_targets, parameters, items));
   std::fflush(stdout);
+}
+
+// label_of: the class of target i, given by what places it.
+Matrix PlacesOf(const Scene& scene, const TargetPlacer& placer,
+                const std::function<int32_t(Eigen::Index)>& label_of) {
+  Matrix places(kTargets, EmbeddingSettings{}.embedding_dim);
+  for (Eigen::Index i = 0; i < kTargets; ++i) {
+    places.row(i) = placer.Place(scene.unit_targets.row(i), label_of(i)).value();
+  }
+  return places;
+}
+
+// By coordinates, with the settings that `collection create` takes.
+void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
+  const PublicParameters parameters = ParametersFor(scene, CellCode::kNone, cells);
+  const Embedding embedding =
+      Embed(parameters, scene.anchors, scene.gallery, /*observer=*/nullptr).value();
+  const std::atomic<bool> stopped{false};
+  const auto index =
+      CellIndex::Make(parameters, scene.anchors, scene.gallery, stopped,
+                      CellCoordinates{.embedding_version = 1,
+                                      .items = embedding.coordinates.cast<float>(),
+                                      .anchors = embedding.anchor_coordinates.cast<float>()});
+  const TargetPlacer placer =
+      TargetPlacer::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
+                           scene.anchors.labels, index->anchor_coordinates().cast<double>())
+          .value();
+  const Matrix decoded = Decoded(parameters, *index);
+  const auto fidelity = [&](const std::function<int32_t(Eigen::Index)>& label_of) {
+    return FidelityOf(scene, *index, decoded, PlacesOf(scene, placer, label_of), parameters, items);
+  };
+  std::printf(
+      "none     %4ld bytes an item, alignment residual %.3f, fidelity@%ld among the returned %.3f "
+      "with guessed classes, %.3f with their own; a blind draw %.3f\n",
+      static_cast<long>(ItemCodeBytes(parameters)), placer.relative_residual(),
+      static_cast<long>(kMatches),
+      fidelity([&](Eigen::Index i) { return placer.GuessLabel(scene.unit_targets.row(i)); }),
+      fidelity([&](Eigen::Index i) { return scene.target_labels[static_cast<size_t>(i)]; }),
+      static_cast<double>(kMatches) / static_cast<double>(items));
 }
 
 int Main(int argc, char** argv) {
@@ -147,6 +207,7 @@ int Main(int argc, char** argv) {
       static_cast<long>(anchors), static_cast<long>(gallery), static_cast<long>(vectors.cols()),
       static_cast<long>(items), static_cast<long>(cells), static_cast<long>(kTargets));
   for (const auto& [name, code] : kCodes) Measure(scene, name, code, cells, items);
+  MeasureCoordinates(scene, cells, items);
   return 0;
 }
 

@@ -172,7 +172,7 @@ TEST(CellClient, AHostileAnswerIsRefusedWhateverTheTargetIs) {
     Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
     fault.spoil(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      query.state.target.unit_features = NormalRows(1, kDim, seed).cast<double>();
+      query.state.target.place = NormalRows(1, kDim, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
     }
   }

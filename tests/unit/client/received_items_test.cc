@@ -52,9 +52,10 @@ v1::RetrieveCellsResponse Message(uint64_t version, const std::vector<int>& item
 }
 
 std::vector<std::string> NearestTo(const ReceivedItems& items, int step, int64_t k) {
+  const auto result = items.Nearest({.place = Direction(step).cast<double>(), .k = k});
+  EXPECT_THAT(result, IsOk());
   std::vector<std::string> ids;
-  for (const QueryMatch& match :
-       items.Nearest({.unit_features = Direction(step).cast<double>(), .k = k}).matches) {
+  for (const QueryMatch& match : result->matches) {
     ids.push_back(match.id);
   }
   return ids;
@@ -69,8 +70,8 @@ TEST(ReceivedItems, FindsTheNearestOfAllAnswersTogether) {
   EXPECT_THAT(NearestTo(items, 9, 2), ElementsAre("item 8", "item 6"));
   EXPECT_THAT(NearestTo(items, 0, 9),
               ElementsAre("item 0", "item 2", "item 4", "item 6", "item 8"));
-  const CellQueryResult result =
-      items.Nearest({.unit_features = Direction(2).cast<double>(), .k = 1});
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
+                       items.Nearest({.place = Direction(2).cast<double>(), .k = 1}));
   EXPECT_EQ(result.candidates, 5);
   EXPECT_EQ(result.items_version, 1u);
   EXPECT_EQ(result.matches[0].label, 2);

@@ -86,8 +86,8 @@ TEST(CellPartition, TravelsAndIsCheckedOnArrival) {
       {[](auto* m) { m->clear_cell_code(); }, "cell_code must be given where there are cells"},
       {[](auto* m) { m->clear_cell_partitions(); },
        "cell_code must not be given where there are no cells"},
-      {[](auto* m) { m->set_cell_code(static_cast<v1::CellCode>(7)); },
-       "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64), but is 7"},
+      {[](auto* m) { m->set_cell_code(static_cast<v1::CellCode>(8)); },
+       "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none), but is 8"},
   };
   for (const auto& [spoil, part] : faults) {
     v1::PublicParameters spoilt = message;

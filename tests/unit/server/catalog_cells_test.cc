@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "common/protocol/item_code.h"
 #include "server/engine/publish.h"
 #include "tests/unit/server/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
@@ -48,15 +49,16 @@ NewCollection WithProductCode() {
 
 class CatalogCells : public CatalogTest {
  protected:
-  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4}) {
+  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4},
+                                 CellCode code = CellCode::kFloat16) {
     NewCollection birds = Birds();
     birds.cells = std::move(cells);
-    birds.cell_code = CellCode::kFloat16;
+    birds.cell_code = code;
     return birds;
   }
 
-  CollectionView Create(int items) {
-    auto view = catalog_->Create(WithCells());
+  CollectionView Create(int items, CellCode code = CellCode::kFloat16) {
+    auto view = catalog_->Create(WithCells({3, 4}, code));
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
@@ -73,6 +75,35 @@ class CatalogCells : public CatalogTest {
     }
     ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
     return *catalog_->Find("birds");
+  }
+
+  // Waits until coordinates of the embedding that searches use answer.
+  CollectionView CoordinatesReady() const {
+    for (int i = 0; i < 2000; ++i) {
+      const auto view = catalog_->Find("birds");
+      if (view->cells != nullptr &&
+          view->cells->embedding_version() == view->retriever->version()) {
+        return *view;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    return *catalog_->Find("birds");
+  }
+
+  // Every item that answers lies where searches find it, and so do the anchors.
+  static void ExpectCoordinatesOfTheEmbedding(const CollectionView& view) {
+    const CellIndex& cells = *view.cells;
+    EXPECT_EQ(cells.anchor_coordinates(), view.retriever->anchor_coordinates().cast<float>());
+    for (int64_t row = 0; row < cells.items(); ++row) {
+      const auto embedded = view.retriever->RowOf(cells.IdOf(row));
+      ASSERT_TRUE(embedded.has_value()) << cells.IdOf(row);
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix sent,
+                           DecodeItemCodes(view.published->parameters, cells.CodeOf(row)));
+      EXPECT_EQ(sent, view.retriever->coordinates().row(*embedded).cast<float>());
+      EXPECT_EQ(cells.LabelOf(row), view.retriever->LabelOf(*embedded));
+      EXPECT_EQ(cells.PayloadOf(row), view.retriever->PayloadOf(*embedded));
+    }
   }
 
   // What an answer that takes the whole gallery holds.
@@ -216,6 +247,77 @@ TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
   EXPECT_THAT(Answering(*catalog_->Find("birds")), Not(Contains("item-001")));
   Build();
   EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
+}
+
+// What has changed since the embedding is found as it was, as searches find it, or not at all.
+TEST_F(CatalogCells, WithoutACodeAreOfWhatIsEmbedded) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  const auto put = [&](const std::string& id, int32_t label, unsigned seed) {
+    Item item = MakeItem(id, label, seed);
+    item.payload = "\"later\"";
+    EXPECT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{item}}), IsOk());
+  };
+  hooks.read_gallery = [&] {
+    switch (++galleries) {
+      case 1:  // the build's
+        put("item-900", 3, 90);
+        put("item-002", 3, 91);
+        DeleteItems({"item-003", "item-004"});
+        put("item-004", 5, 92);
+        break;
+      case 2:  // the cells', after it was read
+        DeleteItems({"item-005"});
+        put("item-005", 5, 93);
+        break;
+      default:
+        break;
+    }
+  };
+  ReopenWith(&hooks);
+  Create(6, CellCode::kNone);
+  Build();
+  const CollectionView view = CoordinatesReady();
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-001", "item-002"));
+  EXPECT_EQ(view.cells->items_version(), 6u);
+  EXPECT_EQ(view.cells->PayloadOf(2), "");
+  ExpectCoordinatesOfTheEmbedding(view);
+  Build();
+  const CollectionView later = CoordinatesReady();
+  EXPECT_THAT(Answering(later),
+              ElementsAre("item-000", "item-001", "item-002", "item-004", "item-005", "item-900"));
+  EXPECT_EQ(later.cells->PayloadOf(2), "\"later\"");
+  ExpectCoordinatesOfTheEmbedding(later);
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogCells, WithoutACodeAreMadeAgainByEveryBuildAndAfterARestart) {
+  Create(5, CellCode::kNone);
+  for (uint64_t version = 1; version < 4; ++version) {
+    Build();
+    const CollectionView view = CoordinatesReady();
+    EXPECT_EQ(view.cells->embedding_version(), version) << "though no item has changed";
+    ExpectCoordinatesOfTheEmbedding(view);
+  }
+  DeleteItems({"item-001"});
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{MakeItem("item-001", 3, 9)}}), IsOk());
+  Reopen();
+  const CollectionView view = CoordinatesReady();
+  EXPECT_EQ(view.cells->embedding_version(), 3u);
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  ExpectCoordinatesOfTheEmbedding(view);
+}
+
+TEST_F(CatalogCells, WithoutACodeAreKeptByASnapshot) {
+  const CollectionView birds = Create(8, CellCode::kNone);
+  const std::string bytes = SnapshotOf(*catalog_, birds);
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_code, CellCode::kNone);
+  Build();
+  EXPECT_THAT(Answering(CoordinatesReady()), SizeIs(8));
 }
 
 // An embedding of later items has told of a deletion that nothing else did.

@@ -101,6 +101,19 @@ class CellsServiceTest : public ServiceTest {
     return answer;
   }
 
+  std::vector<v1::GetAnchorsResponse> AnchorsOf(const v1::GetCollectionResponse& collection) const {
+    grpc::ClientContext context;
+    v1::GetAnchorsRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(collection.fingerprint());
+    const auto reader = retrieval_->GetAnchors(&context, request);
+    std::vector<v1::GetAnchorsResponse> chunks;
+    v1::GetAnchorsResponse chunk;
+    while (reader->Read(&chunk)) chunks.push_back(chunk);
+    EXPECT_THAT(FromGrpc(reader->Finish()), IsOk());
+    return chunks;
+  }
+
   void Delete(const std::vector<std::string>& ids) const {
     v1::DeleteItemsRequest deletion;
     deletion.set_collection("birds");
@@ -206,7 +219,8 @@ TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
   request.set_cell_code(static_cast<v1::CellCode>(9));
   EXPECT_THAT(
       Create(request),
-      FailsWith(kInvalid, "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64)"));
+      FailsWith(kInvalid,
+                "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"));
   request = BirdsWithCells();
   request.add_cells(13);
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
@@ -288,6 +302,55 @@ TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
       EXPECT_LT(message.ByteSizeLong(), (2u << 20) + 1000);
     }
   }
+}
+
+// Where the code is none: no byte of a code of a feature vector, and all coordinates of one
+// embedding.
+TEST_F(CellsServiceTest, SendsCoordinatesInPlaceOfCodesAndThoseOfTheAnchors) {
+  v1::CreateCollectionRequest create = BirdsWithCells();
+  create.set_cell_code(v1::CELL_CODE_NONE);
+  ASSERT_THAT(Create(create), IsOk());
+  for (const v1::GetAnchorsResponse& chunk : AnchorsOf(Get())) {
+    EXPECT_FALSE(chunk.has_coordinates()) << "nothing answers yet";
+    EXPECT_EQ(chunk.embedding_version(), 0u);
+  }
+  Fill("");
+  const v1::GetCollectionResponse birds = WaitUntilReady();
+  const std::vector<v1::GetAnchorsResponse> anchors = AnchorsOf(birds);
+  ASSERT_THAT(anchors, SizeIs(1));
+  EXPECT_EQ(anchors[0].embedding_version(), birds.embedding_version());
+
+  v1::RetrieveRequest search;
+  search.set_collection("birds");
+  search.set_fingerprint(birds.fingerprint());
+  ToProto(Matrix(Matrix::Random(15, 2)), search.mutable_release());
+  search.set_k(1);
+  search.set_with_alignment(true);
+  v1::RetrieveResponse found;
+  grpc::ClientContext context;
+  ASSERT_THAT(FromGrpc(retrieval_->Retrieve(&context, search, &found)), IsOk());
+  EXPECT_EQ(anchors[0].coordinates().SerializeAsString(),
+            found.alignment().server_anchors().SerializeAsString());
+
+  v1::RetrieveCellsRequest request = RequestFor(birds);
+  request.set_items(2 * kItems);
+  const Answer answer = Ask(request);
+  ASSERT_THAT(answer.status, IsOk());
+  EXPECT_THAT(answer.ids(), SizeIs(kItems));
+  for (const v1::RetrieveCellsResponse& message : answer.messages) {
+    EXPECT_EQ(message.embedding_version(), birds.embedding_version());
+    EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
+    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()))
+        << "two floats an item";
+  }
+  request.set_embedding_version(birds.embedding_version());
+  EXPECT_THAT(Ask(request).status, IsOk());
+  request.set_embedding_version(birds.embedding_version() + 1);
+  EXPECT_THAT(
+      Ask(request).status,
+      FailsWith(absl::StatusCode::kUnavailable,
+                "embedding_version 2 of collection birds is not here yet: this daemon sends "
+                "coordinates of version 1; send it again"));
 }
 
 // 700 anchors and as many items of 16 features, which no other test needs.

@@ -197,14 +197,19 @@ TEST(CellBytesTest, AreThoseOfTheMessageWithoutWhatIsHidden) {
   const std::pair<std::vector<int32_t>, const HiddenRows*> cases[] = {
       {{5, 0, 3}, nullptr}, {{}, nullptr},         {{1, 2, 3, 4, 5}, nullptr},
       {{0}, nullptr},       {{1, 5, 2, 0}, &some}, {{0, 3}, &some}};
+  const Anchors anchors = SmallAnchors();
+  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
   for (const uint64_t version : {0, 300}) {
     gallery.version = version;
-    const Anchors anchors = SmallAnchors();
-    ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
-    ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
-                         MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
-                                              partitions, CellCode::kScalar8));
-    const auto index = CellIndex::Make(parameters, anchors, gallery, {false});
+    // The second sends coordinates.
+    const CellCode code = version == 0 ? CellCode::kScalar8 : CellCode::kNone;
+    const CellCoordinates coordinates{.embedding_version = 2 * version,
+                                      .items = FloatMatrix::Random(6, 2),
+                                      .anchors = FloatMatrix::Random(12, 2)};
+    ASSERT_OK_AND_ASSIGN(
+        const PublicParameters parameters,
+        MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors", partitions, code));
+    const auto index = CellIndex::Make(parameters, anchors, gallery, {false}, coordinates);
     for (const bool with_payloads : {false, true}) {
       for (const auto& [rows, hidden] : cases) {
         v1::RetrieveCellsResponse expected;
@@ -216,6 +221,7 @@ TEST(CellBytesTest, AreThoseOfTheMessageWithoutWhatIsHidden) {
           if (with_payloads) expected.add_payloads(gallery.payloads[static_cast<size_t>(row)]);
         }
         expected.set_items_version(version);
+        expected.set_embedding_version(2 * version);
         const CellBlock block = CellBytes(*index, rows, hidden, with_payloads);
         EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
         EXPECT_EQ(block.message, expected.SerializeAsString());
