@@ -177,7 +177,7 @@ TEST_F(PrivacyCommands, AuditsOneBaseline) {
   const json result = Answer({"audit", "--mechanism", "analyse-gauss", "--releases", "20000"});
   EXPECT_EQ(result["mechanism"], "analyse-gauss");
   EXPECT_EQ(result["claimed_delta"], 1e-5);
-  EXPECT_GT(result["epsilon_lower"], 1.5);
+  EXPECT_GT(result["epsilon_lower"], 1.2) << "1.59 on an average, with a deviation of .08";
   EXPECT_EQ(result["exceeded"], false);
   const Outcome useless = Run({"audit", "--mechanism", "candidate-ppca", "--delta", "1e-6"});
   EXPECT_EQ(useless.exit_code, 2);
