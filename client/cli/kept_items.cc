@@ -3,11 +3,13 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/checked_file.h"
+#include "client/cli/command.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/sha256.h"
 
@@ -62,9 +64,14 @@ absl::Status Save(const std::string& path, const KeptItems& kept) {
   return SaveChecked("received items", path, messages.str());
 }
 
-// Of which the coordinates are; 0: there are no chunks.
-uint64_t EmbeddingOf(const std::vector<v1::GetAnchorsResponse>& anchors) {
-  return anchors.empty() ? 0 : anchors.front().embedding_version();
+bool AreSame(const std::vector<v1::GetAnchorsResponse>& some,
+             const std::vector<v1::GetAnchorsResponse>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.embedding_version() == other.embedding_version() &&
+                             one.coordinates().SerializeAsString() ==
+                                 other.coordinates().SerializeAsString();
+                    });
 }
 
 }  // namespace
@@ -78,8 +85,9 @@ absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionR
   if (!kept.ok() || Fingerprint(kept->parameters) != collection.fingerprint()) {
     kept = KeptItems{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
   }
-  // Where another process has kept later coordinates, these are not taken.
-  if (parameters.SendsCoordinates() && EmbeddingOf(kept->anchors) < EmbeddingOf(anchors)) {
+  if (answers.empty()) return absl::OkStatus();
+  // The version alone does not tell one embedding from another: a restored collection has it again.
+  if (parameters.SendsCoordinates() && !AreSame(kept->anchors, anchors)) {
     kept->anchors = anchors;
     kept->items = ReceivedItems(parameters);
   }
@@ -87,6 +95,10 @@ absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionR
     PM_RETURN_IF_ERROR(kept->items.Add(answer));
   }
   return Save(PathOf(state_folder, collection.name()), *kept);
+}
+
+void WarnUnlessKept(const absl::Status& kept) {
+  if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
 }
 
 absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,

@@ -28,6 +28,9 @@ absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionR
                        const std::vector<v1::GetAnchorsResponse>& anchors,
                        const std::vector<v1::RetrieveCellsResponse>& answers);
 
+// Warns that `privatemail rank` will not find what could not be kept.
+void WarnUnlessKept(const absl::Status& kept);
+
 // NOT_FOUND: nothing was received yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
                                         const std::string& collection);

@@ -25,29 +25,20 @@ struct Answer {
   std::vector<v1::RetrieveCellsResponse> messages;
 };
 
-// An item's row: any place will do for coordinates.
-Eigen::RowVectorXf RowOf(const PublicParameters& parameters, const Anchors& anchors,
-                         Eigen::Index anchor) {
-  if (!parameters.SendsCoordinates()) {
-    return anchors.features.row(anchor).cast<double>().normalized().cast<float>();
-  }
-  return Eigen::RowVectorXf::Constant(ItemColumns(parameters), static_cast<float>(anchor));
-}
-
 Answer MakeAnswer(const PublicParameters& parameters, const Anchors& anchors, int64_t items,
-                  int64_t id_bytes, uint64_t embedding_version) {
+                  int64_t id_bytes) {
   Answer answer;
   answer.request.add_cells(0);
   answer.request.set_items(static_cast<uint32_t>(items));
   for (int64_t item = 0; item < items; ++item) {
-    if (item % kItemsOfAMessage == 0) {
-      answer.messages.emplace_back().set_embedding_version(embedding_version);
-    }
+    if (item % kItemsOfAMessage == 0) answer.messages.emplace_back();
     v1::RetrieveCellsResponse& message = answer.messages.back();
     const auto anchor = static_cast<Eigen::Index>(item % anchors.features.rows());
     message.add_ids(absl::StrFormat("%0*d", static_cast<int>(id_bytes), item));
     message.add_labels(anchors.labels[static_cast<size_t>(anchor)]);
-    AppendItemCode(parameters, RowOf(parameters, anchors, anchor), message.mutable_codes());
+    AppendItemCode(parameters,
+                   anchors.features.row(anchor).cast<double>().normalized().cast<float>(),
+                   message.mutable_codes());
   }
   return answer;
 }
@@ -67,9 +58,9 @@ absl::StatusOr<double> MedianMilliseconds(const Trial& trial) {
 
 }  // namespace
 
-absl::StatusOr<PlanTiming> TimePlan(const CellClient& client, const Anchors& anchors,
+absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anchors,
                                     const QueryPlan& plan, int64_t id_bytes) {
-  const PublicParameters& parameters = client.parameters();
+  const PublicParameters& parameters = scheme.parameters();
   SecureBits bits;
   const auto choose = [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
@@ -77,15 +68,15 @@ absl::StatusOr<PlanTiming> TimePlan(const CellClient& client, const Anchors& anc
                                                .ask = plan.cost.ask,
                                                .focus = plan.cost.focus,
                                                .epsilon = plan.cost.epsilon}));
-    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> best,
-                        client.scheme().NearestCells(anchors.features.row(0), plan.cost.partition,
-                                                     plan.cost.focus));
+    PM_ASSIGN_OR_RETURN(
+        const std::vector<int64_t> best,
+        scheme.NearestCells(anchors.features.row(0), plan.cost.partition, plan.cost.focus));
     return mechanism.Choose(best, bits).status();
   };
   const int64_t ranked = std::min(plan.items, kMostRanked);
-  const auto make_target = [&] { return client.targets().Of(anchors.features.row(0), plan.k); };
-  PM_ASSIGN_OR_RETURN(const CellTarget target, make_target());
-  const Answer answer = MakeAnswer(parameters, anchors, ranked, id_bytes, target.embedding_version);
+  const Answer answer = MakeAnswer(parameters, anchors, ranked, id_bytes);
+  const CellTarget target{.place = anchors.features.row(0).cast<double>().normalized(),
+                          .k = plan.k};
   const auto rank = [&] {
     return ReadCellAnswer(parameters, answer.request, target, answer.messages).status();
   };
@@ -93,9 +84,6 @@ absl::StatusOr<PlanTiming> TimePlan(const CellClient& client, const Anchors& anc
   PM_ASSIGN_OR_RETURN(timing.choose_ms, MedianMilliseconds(choose));
   PM_ASSIGN_OR_RETURN(timing.rank_ms, MedianMilliseconds(rank));
   timing.rank_ms *= static_cast<double>(plan.items) / static_cast<double>(ranked);
-  PM_ASSIGN_OR_RETURN(const double make_target_ms,
-                      MedianMilliseconds([&] { return make_target().status(); }));
-  timing.rank_ms += make_target_ms;
   return timing;
 }
 

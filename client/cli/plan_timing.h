@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "client/cell_client.h"
 #include "client/planning/query_plan.h"
+#include "client/release/cell_scheme.h"
 #include "common/protocol/public_parameters.h"
 
 namespace privatemail::cli {
@@ -14,13 +14,13 @@ namespace privatemail::cli {
 // Medians of a few trials, without network, server and ledger.
 struct PlanTiming {
   double choose_ms = 0;  // to find the best cells and draw those to ask for
-  double rank_ms = 0;    // to decode and rank the items that answer, by a target that is made first
+  double rank_ms = 0;    // to decode and rank the items that answer
 };
 
 // Anchors serve as the target and as the items: nothing is sent or spent. Of more than 20,000 items
-// as many are ranked, and the rest is taken to cost the same each. Errors: those of the client, and
+// as many are ranked, and the rest is taken to cost the same each. Errors: those of the scheme, and
 // of the secure bits.
-absl::StatusOr<PlanTiming> TimePlan(const CellClient& client, const Anchors& anchors,
+absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anchors,
                                     const QueryPlan& plan, int64_t id_bytes);
 
 }  // namespace privatemail::cli

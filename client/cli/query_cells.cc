@@ -68,10 +68,10 @@ absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
 
 std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection) {
   if (collection.changes_since_embedding() == 0) return {};
-  return {absl::StrCat("cells answer with what was stored after the last build, and ",
+  return {absl::StrCat("cells answer with what was stored at the last build; ",
                        Counted(collection.changes_since_embedding(), "change"),
-                       " since that build may not be shown: run `privatemail build ",
-                       collection.name(), "`")};
+                       " since may not be shown, but for deletions, which are: `privatemail build ",
+                       collection.name(), "`, by who may write, shows them all")};
 }
 
 absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOptions& options,
@@ -196,8 +196,9 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
                    "Cells: to how many of those nearest to the query the choice is drawn")
       ->capture_default_str();
   command->add_option("--items", options->items,
-                      "Cells: items that shall come back, at least one for each cell asked for; "
-                      "choose it without regard to the query");
+                      "Cells: items that come back at most, as many for each cell asked for; those "
+                      "that answer for several come once. At least one a cell; choose it without "
+                      "regard to the query");
 }
 
 std::optional<int32_t> LabelOf(const NamedTarget& target) {
@@ -220,7 +221,7 @@ void PrintMatches(const CellQueryResult& result, const PublicParameters& paramet
     const QueryMatch& match = result.matches[i];
     const auto slot = parameters.SlotOf(match.label);  // ReadCellAnswer let it pass
     std::cout << absl::StreamFormat(
-        "%4d  %s   %s, squared distance %.4f\n", i + 1, Printable(match.id),
+        "%4d  %s   class %s, squared distance %.4g\n", i + 1, Printable(match.id),
         slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", match.squared_distance);
     if (match.payload.empty()) continue;
     std::cout << "        " << Printable(Line(nlohmann::json::parse(match.payload))) << "\n";
@@ -260,8 +261,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
     Answer(context, ToJson(outcome, client, warnings), [&] { Print(outcome, client); });
     answers.insert(answers.end(), outcome.response.begin(), outcome.response.end());
   }
-  const absl::Status kept = KeepItems(context.state_folder, collection, anchors, answers);
-  if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
+  WarnUnlessKept(KeepItems(context.state_folder, collection, anchors, answers));
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"
                                                 : "privatemail resend --image FILE");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cell_targets.h"
 #include "client/cli/command.h"
+#include "client/cli/kept_items.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_outcome.h"
@@ -72,16 +73,11 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
 
 // What items are compared with; among coordinates a place in the embedding that answers now, of the
 // class of --label where one is given.
-absl::StatusOr<CellTarget> TargetOf(const Transport& transport, const LastRelease& last,
+absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& anchors,
                                     const ResendOptions& options,
                                     const PublicParameters& parameters,
                                     const Eigen::RowVectorXf& features) {
-  std::vector<v1::GetAnchorsResponse> anchors;
   std::optional<int32_t> label;
-  if (parameters.SendsCoordinates()) {
-    PM_ASSIGN_OR_RETURN(
-        anchors, transport.GetAnchors(last.cells.collection(), last.collection.fingerprint()));
-  }
   if (!options.label.empty()) {
     PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
@@ -104,13 +100,20 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k.value_or(kUsualMatches), 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadFeatures(options.target, parameters));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("number of targets", std::ssize(targets), 1, 1));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("number of targets of --row or --image", std::ssize(targets), 1, 1));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const CellTarget target, TargetOf(transport, last, options, parameters,
-                                                        targets.front().target.features));
+  std::vector<v1::GetAnchorsResponse> anchors;  // what codes are compared with needs none
+  if (parameters.SendsCoordinates()) {
+    PM_ASSIGN_OR_RETURN(anchors,
+                        transport.GetAnchors(request.collection(), last.collection.fingerprint()));
+  }
+  PM_ASSIGN_OR_RETURN(const CellTarget target,
+                      TargetOf(anchors, options, parameters, targets.front().target.features));
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
+  WarnUnlessKept(KeepItems(context.state_folder, last.collection, anchors, response));
   Answer(context,
          {{"collection", request.collection()},
           {"scheme", "cells"},
@@ -122,7 +125,9 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
          [&] {
            std::cout << "collection " << Printable(request.collection()) << "\n";
            PrintMatches(result, parameters);
-           std::cout << "  spent nothing: the bytes are those of the last release\n";
+           std::cout << "  the nearest of " << result.candidates
+                     << " items that came back; spent nothing: the bytes are those of the last "
+                        "release\n";
          });
   return absl::OkStatus();
 }

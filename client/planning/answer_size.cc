@@ -42,8 +42,12 @@ int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t i
 }
 
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes) {
-  int64_t items = bytes / ItemBytes(parameters, id_bytes);
-  while (items > 0 && AnswerBytes(parameters, items, id_bytes) > bytes) --items;
+  int64_t items = 0, more = bytes / ItemBytes(parameters, id_bytes) + 1;  // which have no room
+  while (items + 1 < more) {
+    const int64_t between = items + (more - items) / 2;
+    const bool have_room = AnswerBytes(parameters, between, id_bytes) <= bytes;
+    (have_room ? items : more) = between;
+  }
   return items;
 }
 

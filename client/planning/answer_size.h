@@ -9,7 +9,7 @@
 namespace privatemail {
 
 // Messages of RetrieveCells that hold `items` items without payloads, as protobuf writes them, in
-// pieces of 64 KiB as the daemon does; TLS and HTTP/2 add some parts in a hundred. At most, but for
+// pieces of at least 64 KiB; TLS and HTTP/2 add some parts in a hundred. At most, but for
 // id_bytes, the length of an id: ids are not published, and one is assumed. Requires a collection
 // with a code.
 int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes);

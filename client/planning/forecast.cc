@@ -105,11 +105,15 @@ Forecast ForecastFrom(const std::vector<Found>& by_stand_in, double own, int64_t
     recalls.push_back(without.recall);
   }
   const double thin = 1 + kThinList / length;
-  return {.fidelity = Between(told.fidelity,
-                              std::hypot(kErrors * StandardError(fidelities), kGapWidth * told.gap,
-                                         kFidelityWidth * Spread(told.fidelity))),
-          .recall = Between(told.recall, std::hypot(kErrors * StandardError(recalls),
-                                                    kRecallWidth * thin * Spread(told.recall)))};
+  const double unseen = kErrors / all.held_out_fidelity.count;  // what none of so many met
+  const auto width = [&](const std::vector<double>& values, double rules) {
+    return std::hypot(kErrors * StandardError(values), rules, unseen);
+  };
+  return {
+      .fidelity = Between(told.fidelity,
+                          width(fidelities, std::hypot(kGapWidth * told.gap,
+                                                       kFidelityWidth * Spread(told.fidelity)))),
+      .recall = Between(told.recall, width(recalls, kRecallWidth * thin * Spread(told.recall)))};
 }
 
 ItemCells CellsOfAnchors(const Matrix& anchors, const Matrix& centroids) {

@@ -38,11 +38,10 @@ struct CellAsk {
 // Of one collection. The stand-ins answer as its server does: lists of what known queries of each
 // cell want (common/cells), the held-out anchors ask, and the mean is exact over the mechanism's
 // law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
-// - fidelity: the same share of the items answers; k is scaled by sqrt(G / n), the ranks that
-// demand
-//   counts by G / n. A server knows more queries a cell than the stand-in, so that its lists fit
-//   better than those fit held-out anchors: a third of the way to what the known ones find is
-//   added.
+// - fidelity: the same share of the items answers; k is scaled by sqrt(G / n), and by G / n the
+//   ranks that demand counts. A server knows more queries a cell than the stand-in, so that its
+//   lists fit better than those fit held-out anchors: a third of the way to what the known ones
+//   find is added.
 // - recall: the first items that come back have the query's class with a probability p that differs
 //   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
 //   1 - E (1 - p)^k of them. They take more room than the k nearest of a gallery, for which lists

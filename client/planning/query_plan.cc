@@ -68,8 +68,7 @@ std::string Ceiling::InWords(double epsilon, double wished) const {
       "right cell with f e^epsilon / (1 + f (e^epsilon - 1)) = %.3g x %.4g / (1 + %.3g x %.4g) = "
       "%.3f at most; for %g it takes epsilon %.3g with this share, or a share of %.3g with this "
       "epsilon; it is a mean over cells that are equally wanted, and items that many queries want "
-      "may "
-      "come back a little more often",
+      "may come back a little more often",
       share, epsilon, share, std::exp(epsilon), share, std::expm1(epsilon), fidelity, wished,
       epsilon_needed, share_needed);
 }

@@ -104,7 +104,10 @@ CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::st
                return std::ssize(list) * static_cast<int64_t>(sizeof(int32_t));
              }),
       blocks_(std::max(kAlwaysKeptBytes, kBlockBytesPerCodeByte * std::ssize(codes_)),
-              [](const CellBlock& block) { return std::ssize(block.message); }) {}
+              // What is hidden is a bit an item, which a block may be the last to hold on to.
+              [items = items()](const CellBlock& block) {
+                return std::ssize(block.message) + (block.hidden == nullptr ? 0 : items / 8);
+              }) {}
 
 std::shared_ptr<const CellIndex> CellIndex::Make(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,

@@ -23,7 +23,7 @@ absl::Status CheckTrainable(const FloatMatrix& anchors, CellCode code, int64_t p
   if (anchors.rows() < kFewest) {
     return absl::InvalidArgumentError(absl::StrCat(
         name, " must have at least ", kFewest, " anchors to be trained on, but there are ",
-        anchors.rows(), "; float16 and scalar8 need none"));
+        anchors.rows(), "; float16, scalar8 and none take any number"));
   }
   if (anchors.cols() >= parts) return absl::OkStatus();
   return absl::InvalidArgumentError(

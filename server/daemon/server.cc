@@ -28,6 +28,8 @@ namespace {
 
 constexpr int kStreamsOfOneConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
+// Of which two blocks of items (server/cells/cell_index.h) or some chunks of anchors are made.
+constexpr int64_t kMostStreamedBytes = 4 << 20;
 constexpr int kAskEveryMilliseconds = 60'000;
 constexpr int kAskedAtMostEveryMilliseconds = 10'000;
 
@@ -67,7 +69,9 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   quota.Resize(static_cast<size_t>(limits.max_transport_memory));
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
-  builder->SetMaxSendMessageSize(static_cast<int>(limits.max_message_bytes));
+  // Streams are cut to no limit: of anchors and of items for cells.
+  builder->SetMaxSendMessageSize(
+      static_cast<int>(std::max(limits.max_message_bytes, kMostStreamedBytes)));
 }
 
 absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {

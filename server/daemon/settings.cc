@@ -132,7 +132,8 @@ std::vector<Setting> IndexSettings() {
 std::vector<Setting> LimitSettings() {
   return {
       {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
-       "Largest message that is accepted or sent; clients of this version send up to 64 MiB.",
+       "Largest message that is accepted, or is a whole answer; clients of this version send up to "
+       "64 MiB. Streams come in messages of some MiB.",
        65536, kMaxMessageBytes},
       {"max_transport_memory", Limit<&Limits::max_transport_memory>, kRestart,
        "Bytes of messages that are being received, of all callers together; calls that would take "

@@ -1,6 +1,7 @@
 // Cells of a collection that lets no vector out, as a user meets them.
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "client/cell_client.h"
@@ -116,10 +117,32 @@ TEST_F(CellCoordinates, AreSentAgainAndRankedAgainForNothing) {
   EXPECT_EQ(Answer(with({"rank", "things", "--label", "4"}))["matches"], answer["matches"]);
   const json again = Answer(with({"resend", "--label", "4"}));
   EXPECT_EQ(MatchesOf(again, 4), 8);
+  EXPECT_EQ(Answer(with({"rank", "things", "--label", "4"}))["matches"], again["matches"]);
+  BuildAndWait(3);
   std::vector<std::string> few = Query(2);
   few[9] = "40";
-  EXPECT_EQ(Answer(few)["embedding_version"], 2);
+  EXPECT_EQ(Answer(few)["embedding_version"], 3);
   EXPECT_EQ(Answer(with({"rank", "things"}))["candidates"], 40);
+}
+
+// Its embeddings are counted from 1 again, which says nothing of what was kept of the former ones.
+TEST_F(CellCoordinates, OfARestoredCollectionAreItsOwn) {
+  const std::string file = folder_ / "things.snapshot";
+  Answer(Query(0));
+  Answer({"snapshot", "things", "--out", file});
+  Answer({"collection", "delete", "things"});
+  Answer({"restore", "things", "--in", file, "--no-build"});
+  Write("more", SeparatedClasses(2 * kItems, 9));
+  Ingest("more");
+  BuildAndWait(1);
+  std::vector<std::string> all = Query(0);
+  all[9] = std::to_string(2 * kItems);
+  const json answer = Answer(all);
+  EXPECT_EQ(answer["embedding_version"], 1);
+  EXPECT_EQ(answer["candidates"], 2 * kItems);
+  const json ranked = Answer({"rank", "things", "--vectors", Vectors("queries"), "--row", "0"});
+  EXPECT_EQ(ranked["matches"], answer["matches"]);
+  EXPECT_EQ(ranked["candidates"], 2 * kItems);
 }
 
 // The client's model: other columns, in another order.
@@ -192,19 +215,13 @@ TEST_F(CellCoordinates, OfABuildInBetweenAreNoticedAndTheSameCellsAnswerAtNoCost
   EXPECT_EQ(ledger->Show(things.parameters().collection_uuid())->spent().epsilon, 40);
 }
 
-TEST_F(CellCoordinates, PlansSayThatTheyAreRankedByLittle) {
+TEST_F(CellCoordinates, AreNotPlannedFor) {
   const std::string plan = folder_ / "plan.json";
-  const json planned =
-      Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--out", plan});
-  EXPECT_EQ(planned["code"], "none");
-  ASSERT_THAT(planned["warnings"], SizeIs(1));
-  EXPECT_THAT(planned["warnings"][0].get<std::string>(),
-              HasSubstr("they are ranked by coordinates of the embedding (none)"));
-  EXPECT_GT(planned["timings"]["rank_ms"].get<double>(), 0);
-  const json answer = Answer({"query", "things", "--vectors", Vectors("queries"), "--row", "1",
-                              "--plan", plan, "--label", "1"});
-  EXPECT_LE(answer["bytes"]["down"], planned["bytes"]["down"]);
-  EXPECT_EQ(MatchesOf(answer, 1), 8);
+  const Outcome refused =
+      Run({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--out", plan});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("is not foreseen: its --cell-code is none"));
+  EXPECT_FALSE(std::filesystem::exists(plan));
 }
 
 }  // namespace

@@ -231,8 +231,17 @@ TEST_F(Cells, RankFindsTheNearestOfAllThatCameAndSaysWhereNothingDid) {
                 {"received-", "is damaged"});
   // What is damaged is replaced by what comes.
   Answer(Query({"--row", "0", "--epsilon", "1", "--items", "20"}));
-  EXPECT_EQ(Answer({"rank", "things", "--vectors", Vectors("gallery"), "--row", "0"})["candidates"],
-            20);
+  const std::vector<std::string> rank = {"rank",  "things", "--vectors", Vectors("gallery"),
+                                         "--row", "0"};
+  EXPECT_EQ(Answer(rank)["candidates"], 20);
+  // And what comes again is kept again.
+  for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
+    if (file.path().string().find("received-") != std::string::npos) {
+      std::filesystem::remove(file.path());
+    }
+  }
+  Answer({"resend", "--vectors", Vectors("gallery"), "--row", "0"});
+  EXPECT_EQ(Answer(rank)["candidates"], 20);
 }
 
 TEST_F(Cells, ResendSaysWhatItNeeds) {
@@ -241,7 +250,7 @@ TEST_F(Cells, ResendSaysWhatItNeeds) {
                 {"--label is of no use: the last release asked for cells"});
   ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"give either --vectors with --row, or --image"});
   ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--rows", "1,2"}, "INVALID_ARGUMENT",
-                {"number of targets must be between 1 and 1, but is 2"});
+                {"number of targets of --row or --image must be between 1 and 1, but is 2"});
   Answer({"query", "things", "--vectors", Vectors("gallery"), "--row", "0", "--label", "0",
           "--epsilon", "1", "--delta", "1e-5"});
   ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--row", "1"}, "INVALID_ARGUMENT",
@@ -366,6 +375,7 @@ TEST_F(Cells, WhatNoPlanReachesIsToldWithItsCeiling) {
   EXPECT_THAT(told.out, HasSubstr("no plan is foreseen to reach fidelity 0.9 with epsilon 0.5 and "
                                   "3000 bytes; the most:\n"));
   EXPECT_THAT(told.out, HasSubstr("f e^epsilon / (1 + f (e^epsilon - 1)) = "));
+  EXPECT_THAT(told.out, HasSubstr(plan + " was not written"));
   EXPECT_FALSE(std::filesystem::exists(plan));
   std::vector<std::string> with_json = command;
   with_json.push_back("--json");

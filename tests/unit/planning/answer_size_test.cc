@@ -63,6 +63,8 @@ TEST(AnswerSize, IsThatOfTheMessagesOrALittleMore) {
 TEST(AnswerSize, TellsHowManyItemsHaveRoom) {
   const PublicParameters parameters = Parameters(CellCode::kScalar8, 128, 99);
   EXPECT_EQ(ItemsWithin(parameters, AnswerBytes(parameters, 1, 24) - 1, 24), 0);
+  const int64_t many = 5'000'000'000'000;  // told at once
+  EXPECT_EQ(ItemsWithin(parameters, AnswerBytes(parameters, many, 24), 24), many);
   for (const int64_t items : {1, 7, 411, 9000}) {
     const int64_t bytes = AnswerBytes(parameters, items, 24);
     EXPECT_EQ(ItemsWithin(parameters, bytes, 24), items);

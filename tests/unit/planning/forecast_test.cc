@@ -98,6 +98,7 @@ TEST(Forecast, HasIntervalsOfSharesAroundItsValues) {
       const Forecast forecast =
           Foreseen(clouds, kAsMany, {.partition = 0, .epsilon = epsilon, .k = 4}, answered);
       for (const Estimate& one : {forecast.fidelity, forecast.recall}) {
+        EXPECT_LT(one.low, one.high) << "of 40 anchors";
         EXPECT_LE(0, one.low);
         EXPECT_LE(one.low, one.value);
         EXPECT_LE(one.value, one.high);

@@ -93,7 +93,7 @@ TEST(TrainCodebook, SaysWhatIsTooFew) {
   EXPECT_THAT(TrainCodebook(UnitRows(623, 1), CellCode::kPq8),
               FailsWith(kInvalid,
                         "cell_code pq8 must have at least 624 anchors to be trained on, but there "
-                        "are 623; float16 and scalar8 need none"));
+                        "are 623; float16, scalar8 and none take any number"));
   EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq32),
               FailsWith(kInvalid,
                         "cell_code pq32 must have at least 64 dimensions with 624 anchors, but "
