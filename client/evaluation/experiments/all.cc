@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
                                                         const std::vector<Baseline>& baselines) {
   const std::vector<Known> all = {
       {"recall", false, [&] { return MakeRecallExperiment(stage, baselines); }},
-      {"cells", false, [&] { return MakeCellsExperiment(stage); }},
+      {"cells", false, [&] { return MakeCellsExperiment(stage, baselines); }},
       {"ablation", false, [&] { return MakeAblationExperiment(stage); }},
       {"convergence", false, [&] { return MakeConvergenceExperiment(stage); }},
       {"settings", false, [&] { return MakeSettingsExperiment(stage); }},

@@ -30,7 +30,9 @@ constexpr Variant kVariants[] = {
     {"cells of the gallery, 10 % returned", .1, CellTrial::Kind::kOfGallery},
     {"cells of the anchors, 10 % returned", .1, CellTrial::Kind::kOfAnchors},
     {"learnt cells, 1 % returned", .01, CellTrial::Kind::kLearnt},
+    {"cells of the anchors, 1 % returned", .01, CellTrial::Kind::kOfAnchors},
 };
+constexpr size_t kNotPrivate = std::size(kVariants);  // the condition after them
 
 using CellTrials = MadeOnce<std::pair<uint64_t, CellTrial::Kind>, CellTrial>;
 
@@ -47,6 +49,26 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
     return trial->AskAll(trial->PlanFor(epsilon, variant.share), epsilon, part);
   };
   return {.name = variant.name, .work = 3, .run = run};
+}
+
+// The papers' scheme, the anchored one, and private baselines that take little time.
+std::vector<Condition> OtherConditions(const std::shared_ptr<Stage>& stage,
+                                       const std::vector<Baseline>& baselines) {
+  constexpr double kLittleWork = 4;
+  std::vector<Condition> conditions;
+  const auto ask = [&](const char* name, Asking::Scheme scheme) {
+    const auto asking = [scheme, delta = stage->study().delta](double epsilon) {
+      return Asking{.cost = PrivacyCost{.epsilon = epsilon, .delta = delta}, .scheme = scheme};
+    };
+    conditions.push_back(AskingCondition(name, stage, asking));
+  };
+  ask("PrivateMail, gaussian", Asking::Scheme::kJoint);
+  ask("PrivateMail anchored, gaussian", Asking::Scheme::kAnchored);
+  for (const Baseline& baseline : baselines) {
+    if (!baseline.is_private || baseline.work > kLittleWork) continue;
+    conditions.push_back(BaselineCondition(stage, baseline));
+  }
+  return conditions;
 }
 
 // What is returned of this study's gallery, which may be small.
@@ -83,7 +105,7 @@ std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult
                                  const Metric& metric, const Study& study, int64_t items) {
   std::vector<std::string> words;
   const bool fidelity = metric.key == std::string("fidelity");
-  const Band open = sweep.BandOf(results, std::size(kVariants), 0, metric.key);
+  const Band open = sweep.BandOf(results, kNotPrivate, 0, metric.key);
   for (size_t i = 0; i < std::size(kVariants); ++i) {
     const Variant& variant = kVariants[i];
     const double share = ShareOf(variant, study, items);
@@ -102,6 +124,32 @@ std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult
                                  absl::StrJoin(found, "; "), "."));
   }
   return words;
+}
+
+// "Beside them at epsilon 4: "PrivateMail, gaussian" 0.01 (0 to 0.02), ..."
+std::string OthersInWords(const Sweep& sweep, const std::vector<JobResult>& results,
+                          const Metric& metric) {
+  constexpr size_t kAt = 3;  // of kEpsilons
+  std::vector<std::string> found;
+  for (size_t i = kNotPrivate + 1; i < sweep.conditions().size(); ++i) {
+    const Condition& condition = sweep.conditions()[i];
+    found.push_back(
+        absl::StrCat("\"", condition.name, "\" ",
+                     WithBand(sweep.BandOf(results, i, condition.fixed ? 0 : kAt, metric.key))));
+  }
+  return absl::StrCat("Beside them, at epsilon ", Short(kEpsilons[kAt]), ": ",
+                      absl::StrJoin(found, ", "), ".");
+}
+
+// Cells to the left, all others to the right, each with what hides nothing.
+std::vector<FigurePanel> PanelsOf(FigurePanel all) {
+  std::vector<FigurePanel> panels = {{"cells", {}}, {"the papers' scheme and baselines", {}}};
+  for (size_t i = 0; i < all.series.size(); ++i) {
+    const bool shared = all.series[i].mark == FigureSeries::Mark::kReference;
+    if (i <= kNotPrivate || shared) panels[0].series.push_back(all.series[i]);
+    if (i >= kNotPrivate) panels[1].series.push_back(std::move(all.series[i]));
+  }
+  return panels;
 }
 
 constexpr char kCeilingInWords[] =
@@ -135,13 +183,15 @@ std::vector<std::string> AboveCeiling(const Sweep& sweep, const std::vector<JobR
 
 }  // namespace
 
-Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage) {
+Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage,
+                               const std::vector<Baseline>& baselines) {
   const auto trials = std::make_shared<CellTrials>();
   std::vector<Condition> conditions;
   for (const Variant& variant : kVariants) {
     conditions.push_back(CellsCondition(stage, trials, variant));
   }
   conditions.push_back(FeatureSearchCondition(stage));
+  for (Condition& other : OtherConditions(stage, baselines)) conditions.push_back(std::move(other));
   conditions.push_back(ChanceCondition(stage));
   const Sweep sweep("cells", std::move(conditions), kEpsilons, stage->study().seeds);
   const auto draw =
@@ -154,10 +204,12 @@ Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage) {
       Figure& figure = figures.emplace_back();
       figure.id = absl::StrCat("cells-", metric.name.substr(0, metric.name.find('@')));
       figure.title = absl::StrCat("Cells: ", metric.name, " against epsilon");
-      figure.panels.push_back(sweep.PanelOf(results, metric));
+      FigurePanel all = sweep.PanelOf(results, metric);
       figure.x = EpsilonAxis();
-      figure.y = ShareAxis(std::exchange(figure.panels[0].title, ""));
+      figure.y = ShareAxis(all.title);
+      figure.panels = PanelsOf(std::move(all));
       figure.words = InWords(sweep, results, metric, study, items);
+      figure.words.push_back(OthersInWords(sweep, results, metric));
       if (metric.key == std::string("fidelity")) {
         for (const Variant* variant : {&kVariants[0], &kVariants[std::size(kVariants) - 1]}) {
           figure.panels[0].series.push_back(CeilingSeries(ShareOf(*variant, study, items)));

@@ -94,18 +94,6 @@ Condition EmbeddedTogetherCondition(const std::shared_ptr<Stage>& stage) {
           .run = run};
 }
 
-Condition BaselineCondition(const std::shared_ptr<Stage>& stage, const Baseline& baseline) {
-  const auto run = [stage, baseline](double epsilon, uint64_t seed,
-                                     const std::string& part) -> absl::StatusOr<Answers> {
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-    SeededBits bits(SeedOf(part, seed));
-    PM_ASSIGN_OR_RETURN(const BaselineRows rows,
-                        baseline.rows(trial->split, epsilon, stage->study().delta, bits));
-    return ScoreRows(*trial, rows.gallery, rows.targets);
-  };
-  return {.name = baseline.name, .fixed = !baseline.is_private, .work = baseline.work, .run = run};
-}
-
 size_t Find(const Sweep& sweep, const std::string& name) {
   size_t i = 0;
   while (sweep.conditions()[i].name != name) ++i;
@@ -225,6 +213,18 @@ std::vector<std::string> PartsInWords(const std::vector<Baseline>& baselines) {
 }
 
 }  // namespace
+
+Condition BaselineCondition(std::shared_ptr<Stage> stage, const Baseline& baseline) {
+  const auto run = [stage, baseline](double epsilon, uint64_t seed,
+                                     const std::string& part) -> absl::StatusOr<Answers> {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
+    SeededBits bits(SeedOf(part, seed));
+    PM_ASSIGN_OR_RETURN(const BaselineRows rows,
+                        baseline.rows(trial->split, epsilon, stage->study().delta, bits));
+    return ScoreRows(*trial, rows.gallery, rows.targets);
+  };
+  return {.name = baseline.name, .fixed = !baseline.is_private, .work = baseline.work, .run = run};
+}
 
 Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
                                 const std::vector<Baseline>& baselines) {

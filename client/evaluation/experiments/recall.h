@@ -11,6 +11,7 @@
 #include "client/evaluation/dataset.h"
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
+#include "client/evaluation/sweep.h"
 #include "client/privacy/bit_source.h"
 #include "common/base/matrix.h"
 
@@ -37,6 +38,9 @@ struct Baseline {
                                              BitSource& bits)>
       rows;
 };
+
+// What a baseline finds at each epsilon, or once where it is not private.
+Condition BaselineCondition(std::shared_ptr<Stage> stage, const Baseline& baseline);
 
 // Lines: the joint release with each proven mechanism and as published, with Laplace noise after
 // each of two iterations, as the first paper has it (proven and published, with slots and the
