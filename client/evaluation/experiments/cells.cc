@@ -138,7 +138,8 @@ std::string OthersInWords(const Sweep& sweep, const std::vector<JobResult>& resu
                      WithBand(sweep.BandOf(results, i, condition.fixed ? 0 : kAt, metric.key))));
   }
   return absl::StrCat("Beside them, at epsilon ", Short(kEpsilons[kAt]), ": ",
-                      absl::StrJoin(found, ", "), ".");
+                      absl::StrJoin(found, ", "),
+                      ". Private PCA protects rows of the gallery, and no query.");
 }
 
 // Cells to the left, all others to the right, each with what hides nothing.
