@@ -128,6 +128,7 @@ absl::StatusOr<TargetPlacer> TargetPlacer::Create(const PublicParameters& parame
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, labels));
   PM_ASSIGN_OR_RETURN(const auto of_slot, RowsBySlot("anchors", parameters, labels));
   std::vector<int64_t> first_of_slot;
+  first_of_slot.reserve(of_slot.size());
   for (const std::vector<int64_t>& rows : of_slot) first_of_slot.push_back(rows.front());
   const EmbeddingSettings& settings = parameters.settings;
   const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
