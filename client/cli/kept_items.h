@@ -22,7 +22,7 @@ struct KeptItems {
 // Adds answers to what is kept of the collection in the state folder, one file a collection's name,
 // for its owner alone; what another collection of that name has left there goes. anchors: what
 // GetAnchors returned, kept where the code is none, and the answers' coordinates with them: what is
-// there of an earlier embedding goes. Of processes that do so at once, one may undo what another
+// there of another embedding goes. Of processes that do so at once, one may undo what another
 // has added. Errors: those of ReceivedItems::Add; UNAVAILABLE: it cannot be written.
 absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
                        const std::vector<v1::GetAnchorsResponse>& anchors,

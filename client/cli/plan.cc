@@ -180,14 +180,7 @@ void Print(const PlanAnswer& answer, const PlanOptions& options) {
   }
 }
 
-absl::Status CheckPlannable(const v1::GetCollectionResponse& collection,
-                            const PublicParameters& parameters) {
-  if (parameters.SendsCoordinates()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "what queries of collection ", collection.name(),
-        " find is not foreseen: its --cell-code is none, and coordinates rank what comes back, "
-        "which tell little but the class"));
-  }
+absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
   if (collection.embedded_items() > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("collection ", collection.name(), " has no items that could be found"));
@@ -201,7 +194,7 @@ absl::Status Plan(Context& context, const PlanOptions& options) {
                       transport.GetAnchors(options.name, collection.fingerprint()));
   PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, chunks));
   const PublicParameters& parameters = client.parameters();
-  PM_RETURN_IF_ERROR(CheckPlannable(collection, parameters));
+  PM_RETURN_IF_ERROR(CheckPlannable(collection));
   PM_ASSIGN_OR_RETURN(const Anchors anchors, JoinAnchors(chunks, parameters.feature_dim));
   PlanAnswer answer{.plan = {},
                     .timing = {},

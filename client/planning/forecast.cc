@@ -133,6 +133,11 @@ absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters
     return absl::FailedPreconditionError(
         "the collection has no cells: its operator has made it without --cells");
   }
+  if (parameters.SendsCoordinates()) {
+    return absl::FailedPreconditionError(
+        "what queries find is not foreseen where cell_code is none: coordinates rank what comes "
+        "back, which tell little but the class");
+  }
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   if (anchors.features.rows() < kFewestAnchors) {
     return absl::FailedPreconditionError(

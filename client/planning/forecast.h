@@ -53,9 +53,9 @@ struct CellAsk {
 class Forecaster {
  public:
   // anchors must be those that the parameters were published with; items: n, of the gallery.
-  // FAILED_PRECONDITION: the collection has no cells, or fewer than 20 anchors. INVALID_ARGUMENT
-  // and DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an anchor is zero or not finite, or items is
-  // not positive.
+  // FAILED_PRECONDITION: the collection has no cells, fewer than 20 anchors, or the code none.
+  // INVALID_ARGUMENT and DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an anchor is zero or not
+  // finite, or items is not positive.
   static absl::StatusOr<Forecaster> Create(const PublicParameters& parameters,
                                            const Anchors& anchors, int64_t items);
 

@@ -11,7 +11,7 @@
 namespace privatemail {
 
 // A mean in the making.
-struct Tally {
+struct RunningMean {
   double count = 0;
   double sum = 0;
 
@@ -19,7 +19,7 @@ struct Tally {
     count += 1;
     sum += value;
   }
-  void Add(const Tally& more, double sign) {
+  void Add(const RunningMean& more, double sign) {
     count += sign * more.count;
     sum += sign * more.sum;
   }
@@ -28,8 +28,8 @@ struct Tally {
 
 // Whether the first that come back are of the asker's class.
 struct Likeness {
-  Tally one;   // 1: it is
-  Tally both;  // of each two of them; 1: both are
+  RunningMean one;   // 1: it is
+  RunningMean both;  // of each two of them; 1: both are
 
   void Add(const Likeness& more, double sign) {
     one.Add(more.one, sign);
@@ -38,8 +38,8 @@ struct Likeness {
 };
 
 struct Found {
-  Tally held_out_fidelity;
-  Tally known_fidelity;
+  RunningMean held_out_fidelity;
+  RunningMean known_fidelity;
   Likeness own;  // by those held out, of lists of their own cell
   Likeness other;
 

@@ -220,7 +220,7 @@ TEST_F(CellCoordinates, AreNotPlannedFor) {
   const Outcome refused =
       Run({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--out", plan});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("is not foreseen: its --cell-code is none"));
+  EXPECT_THAT(refused.err, HasSubstr("is not foreseen where cell_code is none"));
   EXPECT_FALSE(std::filesystem::exists(plan));
 }
 

@@ -184,6 +184,10 @@ TEST(Forecast, SaysWhatItCannotForesee) {
   const PlannedCollection small(few, {halves});
   EXPECT_THAT(Forecaster::Create(small.parameters, small.anchors, 100),
               FailsWith(kPrecondition, "fewer than 20 anchors: the collection has 19"));
+  PublicParameters without_codes = clouds.parameters;
+  without_codes.cell_code = CellCode::kNone;
+  EXPECT_THAT(Forecaster::Create(without_codes, clouds.anchors, 100),
+              FailsWith(kPrecondition, "not foreseen where cell_code is none"));
   clouds.parameters.cell_partitions.clear();
   EXPECT_THAT(Forecaster::Create(clouds.parameters, clouds.anchors, 100),
               FailsWith(kPrecondition, "the collection has no cells"));
