@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "client/evaluation/anchor_cuts.h"
+#include "client/evaluation/cell_filling.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/seeded_bits.h"
-#include "client/privacy/cell_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/demand.h"
@@ -27,8 +29,6 @@ constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 3
 // single items lie.
 constexpr int64_t kFewestPoints = 5;
 
-using Lists = std::vector<std::vector<int64_t>>;
-
 // Every fourth item, in no order that labels could have: splits are random.
 bool IsKnown(size_t item) { return item % 4 != 0; }
 
@@ -36,8 +36,7 @@ ItemNeighbors NeighborsAmong(const Matrix& items) {
   const int64_t count = std::min<int64_t>(Demand::kRanks + 1, items.rows());
   ItemNeighbors neighbors;
   for (const std::vector<Neighbor>& nearest : ExactIndex(items).Search(items, count)) {
-    std::vector<int64_t>& rows = neighbors.emplace_back();
-    for (const Neighbor& neighbor : nearest) rows.push_back(neighbor.row);
+    std::vector<int64_t>& rows = neighbors.emplace_back(RowsOf(nearest));
     const auto item = std::ssize(neighbors) - 1;
     const auto self = std::find(rows.begin(), rows.end(), item);
     rows.erase(self != rows.end() ? self : rows.end() - 1);  // not there among many equal ones
@@ -56,16 +55,32 @@ std::shared_ptr<const ItemNeighbors> NeighborsOf(const Trial& trial) {
 // For prototypes of a router: as many as have a few items each.
 int64_t PrototypesFor(Eigen::Index items) { return std::clamp<int64_t>(items / 16, 1, 500); }
 
+absl::StatusOr<CellLaw> LawOf(const CellPlan& plan, int64_t cells, double epsilon) {
+  if (plan.graded) return CellLaw::Graded(cells, epsilon);
+  return CellLaw::Step({.cells = cells, .ask = plan.ask, .focus = plan.focus, .epsilon = epsilon});
+}
+
+// For each cell its rank.
+std::vector<int64_t> RanksIn(const std::vector<int64_t>& ranked) {
+  std::vector<int64_t> ranks(ranked.size());
+  for (size_t rank = 0; rank < ranked.size(); ++rank) {
+    ranks[static_cast<size_t>(ranked[rank])] = static_cast<int64_t>(rank);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 struct CellTrial::Cells {
-  Lists lists;       // the rows that answer for each
-  Matrix centroids;  // where there is no router
+  CellContents lists;  // the rows that answer for each
+  Matrix centroids;    // where there is no router
   std::optional<CellRouter> router;
 
-  int64_t CellOf(const RowVector& query) const {
-    if (router) return BestCells(*router, query, 1)[0];
-    return NearestRows(query, centroids, 1)[0][0].row;
+  // All of them, the best for the query first.
+  std::vector<int64_t> Ranked(const RowVector& query) const {
+    const auto count = std::ssize(lists);
+    if (router) return BestCells(*router, query, count);
+    return RowsOf(NearestRows(query, centroids, count)[0]);
   }
 };
 
@@ -73,110 +88,144 @@ int64_t ListLength(double share, int64_t k, int64_t items) {
   return std::max<int64_t>(k, std::llround(share * static_cast<double>(items)));
 }
 
-CellTrial::CellTrial(std::shared_ptr<const Trial> trial, Kind kind)
-    : trial_(std::move(trial)), kind_(kind), neighbors_(NeighborsOf(*trial_)) {}
+CellTrial::CellTrial(std::shared_ptr<const Trial> trial, Kind kind, Matrix embedded_anchors)
+    : trial_(std::move(trial)), kind_(kind), neighbors_(NeighborsOf(*trial_)) {
+  const LabelledRows& anchors = trial_->split.anchors;
+  if (kind_ == Kind::kOfEmbedding) clustered_ = std::move(embedded_anchors);
+  if (kind_ == Kind::kOfDiscriminants) {
+    clustered_ = DiscriminantRows(anchors.features, anchors.labels);
+  }
+}
+
+int64_t CellTrial::LengthOf(double share) const {
+  return ListLength(share, trial_->k, trial_->split.gallery.features.rows());
+}
+
+const Matrix& CellTrial::ClusteredRows() const {
+  if (clustered_.size() > 0) return clustered_;
+  const bool of_gallery = kind_ == Kind::kOfGallery || kind_ == Kind::kLearnt;
+  return (of_gallery ? trial_->split.gallery : trial_->split.anchors).features;
+}
+
+FloatMatrix CellTrial::MakeCentroids(int64_t count) const {
+  const FloatMatrix rows = ClusteredRows().cast<float>();
+  if (kind_ == Kind::kBalanced) {
+    return MeansOfCells(trial_->split.anchors.features, BalancedCells(rows, count), count);
+  }
+  FloatMatrix centroids = KMeans(rows, count, {});
+  if (clustered_.size() == 0) return centroids;
+  return MeansOfCells(trial_->split.anchors.features, NearestCentroids(rows, centroids), count);
+}
 
 std::shared_ptr<const FloatMatrix> CellTrial::Centroids(int64_t count) const {
-  const DataSplit& split = trial_->split;
-  const Matrix& points =
-      kind_ == Kind::kOfAnchors ? split.anchors.features : split.gallery.features;
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const FloatMatrix>> {
-    return std::make_shared<const FloatMatrix>(KMeans(points.cast<float>(), count, {}));
+    return std::make_shared<const FloatMatrix>(MakeCentroids(count));
   };
   return *centroids_.Get(count, make);
 }
 
-CellTrial::Cells CellTrial::MakeCells(int64_t count, double epsilon, int64_t length,
-                                      bool all) const {
+CellTrial::Cells CellTrial::MakeCells(const CellPlan& plan, double epsilon, bool all) const {
   const Matrix& gallery = trial_->split.gallery.features;
   const ItemNeighbors& neighbors = *neighbors_;
-  Cells cells{.lists = {}, .centroids = Centroids(count)->cast<double>(), .router = {}};
+  const FloatMatrix& centroids = *Centroids(plan.cells);
+  Cells cells{.lists = {}, .centroids = centroids.cast<double>(), .router = {}};
+  if (plan.overlap > 0) {
+    cells.lists = FileUnderNearest(gallery, cells.centroids, plan.overlap);
+    return cells;
+  }
   std::vector<Eigen::Index> known;
   for (size_t item = 0; item < neighbors.size(); ++item) {
     if (all || IsKnown(item)) known.push_back(static_cast<Eigen::Index>(item));
   }
   const Matrix queries = gallery(known, Eigen::all);
-  const ItemCells lie = FindItemCells(gallery.cast<float>(), *Centroids(count));
-  KnownQueries demanded;
-  for (const Eigen::Index item : known) {
-    demanded.nearest.push_back(neighbors[static_cast<size_t>(item)]);
-  }
+  const ItemCells lie = FindItemCells(gallery.cast<float>(), centroids);
+  std::vector<std::vector<int64_t>> nearest;
+  nearest.reserve(known.size());
+  for (const Eigen::Index item : known) nearest.push_back(neighbors[static_cast<size_t>(item)]);
   if (kind_ == Kind::kLearnt) {
     const std::shared_ptr<const FloatMatrix> prototypes = Centroids(PrototypesFor(gallery.rows()));
     LearntCells learnt =
-        LearnRouter(queries, demanded.nearest, lie, cells.centroids, *prototypes, epsilon, length);
+        LearnRouter(queries, nearest, lie, cells.centroids, *prototypes, epsilon, plan.length);
     cells.lists = std::move(learnt.lists);
     cells.router = std::move(learnt.router);
     return cells;
   }
-  demanded.cells = NearestCentroids(queries.cast<float>(), *Centroids(count));
-  cells.lists = CellLists(Demand(demanded, count, gallery.rows()), lie, epsilon, length);
+  const Demand demand(WantedBy(queries, nearest, cells.centroids, plan.focus), centroids.rows(),
+                      gallery.rows());
+  cells.lists = CellLists(demand, lie, epsilon, plan.length);
   return cells;
 }
 
-double CellTrial::ExpectedFidelity(int64_t count, double epsilon, int64_t length) const {
-  const Cells cells = MakeCells(count, epsilon, length, /*all=*/false);
+absl::StatusOr<double> CellTrial::ExpectedFidelity(const CellPlan& plan, double epsilon) const {
+  const Cells cells = MakeCells(plan, epsilon, /*all=*/false);
+  PM_ASSIGN_OR_RETURN(const CellLaw law, LawOf(plan, std::ssize(cells.lists), epsilon));
   const ItemNeighbors& neighbors = *neighbors_;
-  const Lists& lists = cells.lists;
-  std::vector<std::vector<bool>> answers(lists.size(), std::vector<bool>(neighbors.size()));
-  std::vector<int64_t> answered_by(neighbors.size());  // how many cells
-  for (size_t cell = 0; cell < lists.size(); ++cell) {
-    for (const int64_t row : lists[cell]) {
-      answers[cell][static_cast<size_t>(row)] = true;
-      ++answered_by[static_cast<size_t>(row)];
+  std::vector<std::vector<int64_t>> answer_for(neighbors.size());  // the cells of each item
+  for (size_t cell = 0; cell < cells.lists.size(); ++cell) {
+    for (const int64_t row : cells.lists[cell]) {
+      answer_for[static_cast<size_t>(row)].push_back(static_cast<int64_t>(cell));
     }
   }
-  // Of another cell, beside 1 for the own one.
-  const double other = std::exp(-epsilon);
   double found = 0, wanted = 0;
   for (size_t item = 0; item < neighbors.size(); ++item) {
     if (IsKnown(item)) continue;
-    const RowVector features = trial_->split.gallery.features.row(static_cast<Eigen::Index>(item));
-    const std::vector<bool>& own = answers[static_cast<size_t>(cells.CellOf(features))];
+    const std::vector<int64_t> ranks =
+        RanksIn(cells.Ranked(trial_->split.gallery.features.row(static_cast<Eigen::Index>(item))));
     const size_t k = std::min(static_cast<size_t>(trial_->k), neighbors[item].size());
-    for (size_t rank = 0; rank < k; ++rank) {
-      const auto row = static_cast<size_t>(neighbors[item][rank]);
-      const double by_own = own[row] ? 1 : 0;
-      found += by_own + other * (static_cast<double>(answered_by[row]) - by_own);
-      wanted += 1 + other * static_cast<double>(count - 1);
+    for (size_t near = 0; near < k; ++near) {
+      std::vector<int64_t> ranks_of_row;
+      for (const int64_t cell : answer_for[static_cast<size_t>(neighbors[item][near])]) {
+        ranks_of_row.push_back(ranks[static_cast<size_t>(cell)]);
+      }
+      found += law.AnyAsked(ranks_of_row);
+      wanted += 1;
     }
   }
   return found / wanted;
 }
 
-CellPlan CellTrial::PlanFor(double epsilon, double share) const {
-  CellPlan best{.length = ListLength(share, trial_->k, std::ssize(*neighbors_))};
-  const Eigen::Index points = kind_ == Kind::kOfAnchors ? trial_->split.anchors.features.rows()
-                                                        : trial_->split.gallery.features.rows();
-  int worse = 0;
-  for (const int64_t cells : kCellCounts) {
-    if (cells > 2 && cells * kFewestPoints > points) break;
-    const double fidelity = ExpectedFidelity(cells, epsilon, best.length);
-    if (best.cells == 0 || fidelity > best.expected_fidelity) {
-      best.cells = cells;
-      best.expected_fidelity = fidelity;
-      worse = 0;
-    } else if (++worse == 2) {  // it rises with the cells, then falls
-      break;
+absl::StatusOr<CellPlan> CellTrial::PlanFor(double epsilon, double share,
+                                            const CellDesign& design) const {
+  std::optional<CellPlan> best;
+  for (const int64_t overlap : design.overlaps) {
+    for (const int64_t focus : design.focuses) {
+      double before = 0;
+      int worse = 0;
+      for (const int64_t cells : kCellCounts) {
+        if (cells > 2 && cells * kFewestPoints > ClusteredRows().rows()) break;
+        const int64_t ask = overlap == 0 ? 1 : CellsWithin(share, cells, overlap);
+        if (ask == 0 || focus >= cells) continue;
+        CellPlan plan{.cells = cells,
+                      .length = LengthOf(share),
+                      .overlap = overlap,
+                      .ask = ask,
+                      .focus = focus,
+                      .graded = design.graded};
+        PM_ASSIGN_OR_RETURN(plan.expected_fidelity, ExpectedFidelity(plan, epsilon));
+        // It rises with the cells, then falls.
+        worse = plan.expected_fidelity > before ? 0 : worse + 1;
+        before = std::max(before, plan.expected_fidelity);
+        if (!best || plan.expected_fidelity > best->expected_fidelity) best = plan;
+        if (worse == 2) break;
+      }
     }
   }
-  return best;
+  if (best) return *best;
+  return absl::InvalidArgumentError(
+      absl::StrCat("too few rows for cells of which as many are asked for as fill ", share));
 }
 
 absl::StatusOr<Answers> CellTrial::AskAll(const CellPlan& plan, double epsilon,
                                           const std::string& part) const {
-  PM_ASSIGN_OR_RETURN(
-      const CellMechanism mechanism,
-      CellMechanism::Create({.cells = plan.cells, .ask = 1, .focus = 1, .epsilon = epsilon}));
+  const Cells cells = MakeCells(plan, epsilon, /*all=*/true);
+  PM_ASSIGN_OR_RETURN(const CellLaw law, LawOf(plan, std::ssize(cells.lists), epsilon));
   const DataSplit& split = trial_->split;
-  const Cells cells = MakeCells(plan.cells, epsilon, plan.length, /*all=*/true);
   Answers answers;
   for (size_t target = 0; target < split.targets.labels.size(); ++target) {
     const RowVector features = split.targets.features.row(static_cast<Eigen::Index>(target));
     SeededBits bits(SeedOf(part, trial_->seed, target));
-    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> asked,
-                        mechanism.Choose({cells.CellOf(features)}, bits));
-    const std::vector<int64_t>& returned = cells.lists[static_cast<size_t>(asked[0])];
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> asked, law.Draw(cells.Ranked(features), bits));
+    const std::vector<int64_t> returned = MergedContents(cells.lists, asked, plan.length);
     const Matrix candidates = split.gallery.features(returned, Eigen::all);
     std::vector<int64_t> found = NearestOf(features, candidates, trial_->k)[0];
     for (int64_t& place : found) place = returned[static_cast<size_t>(place)];

@@ -43,7 +43,7 @@ class MadeOnce {
     std::shared_ptr<Slot>& place = slots_[key];
     if (place == nullptr) place = std::make_shared<Slot>();
     place->asked = ++asked_;
-    const std::shared_ptr<Slot> slot = place;
+    std::shared_ptr<Slot> slot = place;
     if (slots_.size() > most_) {
       slots_.erase(std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
         return a.second->asked < b.second->asked;

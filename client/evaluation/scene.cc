@@ -65,6 +65,11 @@ std::string Describe(const EmbeddingSettings& s) {
                       Exactly(s.start_stddev));
 }
 
+std::string Describe(const CellsAsked& asked) {
+  return absl::StrCat("\ncells ", asked.cells, "\noverlap ", asked.overlap, "\nask ", asked.ask,
+                      "\nfocus ", asked.focus);
+}
+
 Anchors AnchorsOf(const Trial& trial) {
   return {.features = trial.split.anchors.features.cast<float>(),
           .labels = trial.split.anchors.labels};
@@ -112,6 +117,13 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
                                              .retriever = std::move(retriever)});
 }
 
+absl::Status Validate(const CellsAsked& asked, int64_t anchors) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", asked.cells, 2, anchors));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--overlap", asked.overlap, 0, asked.cells));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--ask", asked.ask, 1, asked.cells - 1));
+  return CheckIntegerBetween("--focus", asked.focus, 1, asked.cells - 1);
+}
+
 }  // namespace
 
 absl::Status Validate(const Study& study) {
@@ -130,6 +142,9 @@ absl::Status Validate(const Study& study) {
   }
   PM_RETURN_IF_ERROR(Validate(study.settings));
   PM_ASSIGN_OR_RETURN(const DataSplit split, MakeSplit(study.data, study.sizes, 1));
+  if (study.cells) {
+    PM_RETURN_IF_ERROR(Validate(*study.cells, std::ssize(split.anchors.labels)));
+  }
   return CheckIntegerBetween("k", study.k, 1, static_cast<int64_t>(split.gallery.labels.size()));
 }
 
@@ -139,7 +154,7 @@ std::string Describe(const Study& study) {
                       study.sizes.anchors_per_class, "\ntargets ", study.sizes.targets,
                       "\ngallery_per_class ", study.sizes.gallery_per_class, "\nk ", study.k,
                       "\nepsilon ", Exactly(study.epsilon), "\ndelta ", Exactly(study.delta), "\n",
-                      Describe(study.settings));
+                      Describe(study.settings), study.cells ? Describe(*study.cells) : "");
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,14 @@
 
 namespace privatemail {
 
+// A design of cells to compare with the others: CellPlan (cell_trial.h).
+struct CellsAsked {
+  int64_t cells = 0;
+  int64_t overlap = 0;
+  int64_t ask = 1;
+  int64_t focus = 1;
+};
+
 // What every experiment of a run has in common.
 struct Study {
   LabelledRows data;
@@ -38,6 +47,7 @@ struct Study {
   double epsilon = 1;            // where an experiment has one only
   double delta = 1e-5;
   EmbeddingSettings settings;
+  std::optional<CellsAsked> cells = {};
 };
 
 // INVALID_ARGUMENT naming the field: out of range, epsilons that do not ascend, k above what a

@@ -11,6 +11,7 @@
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/bounded_gaussian.h"
+#include "client/evaluation/experiments/cell_designs.h"
 #include "client/evaluation/experiments/cells.h"
 #include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
@@ -33,6 +34,7 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
   const std::vector<Known> all = {
       {"recall", false, [&] { return MakeRecallExperiment(stage, baselines); }},
       {"cells", false, [&] { return MakeCellsExperiment(stage, baselines); }},
+      {"cell-designs", false, [&] { return MakeCellDesignsExperiment(stage); }},
       {"ablation", false, [&] { return MakeAblationExperiment(stage); }},
       {"convergence", false, [&] { return MakeConvergenceExperiment(stage); }},
       {"settings", false, [&] { return MakeSettingsExperiment(stage); }},

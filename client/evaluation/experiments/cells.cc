@@ -46,7 +46,8 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
     };
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellTrial> trial,
                         trials->Get({seed, variant.kind}, make));
-    return trial->AskAll(trial->PlanFor(epsilon, variant.share), epsilon, part);
+    PM_ASSIGN_OR_RETURN(const CellPlan plan, trial->PlanFor(epsilon, variant.share));
+    return trial->AskAll(plan, epsilon, part);
   };
   return {.name = variant.name, .work = 3, .run = run};
 }

@@ -44,7 +44,7 @@ class CellTrialTest : public testing::TestWithParam<CellTrial::Kind> {
 };
 
 TEST_P(CellTrialTest, FindsNearlyAllWithHardlyAnyPrivacyAndTheWholeGalleryFindsAll) {
-  EXPECT_GT(FidelityOf(trial_.PlanFor(12, .1), 12), .8);
+  EXPECT_GT(FidelityOf(*trial_.PlanFor(12, .1), 12), .8);
   EXPECT_EQ(FidelityOf({.cells = 4, .length = 1200}, .1), 1);
 }
 
@@ -55,7 +55,7 @@ TEST_P(CellTrialTest, ExpectsWhatItThenFinds) {
     double excess = 0;
     for (const uint64_t seed : {1, 2, 3}) {
       const CellTrial trial(*MakeTrial(CloudStudy(), seed), GetParam());
-      const CellPlan plan = trial.PlanFor(epsilon, .1);
+      ASSERT_OK_AND_ASSIGN(const CellPlan plan, trial.PlanFor(epsilon, .1));
       EXPECT_EQ(plan.length, 120);
       for (int choice = 0; choice < 10; ++choice) {
         ASSERT_OK_AND_ASSIGN(const Answers answers,
@@ -68,17 +68,20 @@ TEST_P(CellTrialTest, ExpectsWhatItThenFinds) {
 }
 
 TEST_P(CellTrialTest, HasMoreCellsTheLessIsHidden) {
-  EXPECT_LT(trial_.PlanFor(.5, .1).cells, trial_.PlanFor(8, .1).cells);
+  EXPECT_LT(trial_.PlanFor(.5, .1)->cells, trial_.PlanFor(8, .1)->cells);
 }
 
 std::string NameOf(const testing::TestParamInfo<CellTrial::Kind>& kind) {
-  constexpr std::array<const char*, 3> kNames = {"Anchors", "Gallery", "Learnt"};
+  constexpr std::array<const char*, 6> kNames = {"Anchors",   "Gallery",       "Learnt",
+                                                 "Embedding", "Discriminants", "Balanced"};
   return kNames.at(static_cast<size_t>(kind.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CellTrialTest,
                          testing::Values(CellTrial::Kind::kOfAnchors, CellTrial::Kind::kOfGallery,
-                                         CellTrial::Kind::kLearnt),
+                                         CellTrial::Kind::kLearnt,
+                                         CellTrial::Kind::kOfDiscriminants,
+                                         CellTrial::Kind::kBalanced),
                          NameOf);
 
 TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {

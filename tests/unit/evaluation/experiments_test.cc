@@ -189,8 +189,8 @@ TEST(Experiments, AreFoundByName) {
   EXPECT_THAT(names("ablation", false), ElementsAre("ablation"));
   EXPECT_THAT(names("ablation", true), ElementsAre("ablation", "attacks"));
   EXPECT_THAT(names("", false),
-              ElementsAre("recall", "cells", "ablation", "convergence", "settings", "alignment",
-                          "inference-privacy", "bounded-gaussian"));
+              ElementsAre("recall", "cells", "cell-designs", "ablation", "convergence", "settings",
+                          "alignment", "inference-privacy", "bounded-gaussian"));
   EXPECT_THAT(MakeExperiments(SmallStage(), "recal", false, {}),
               FailsWith(absl::StatusCode::kInvalidArgument, "but has \"recal\""));
 }
