@@ -8,15 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/anchor_cuts.h"
 #include "client/evaluation/cell_filling.h"
+#include "client/evaluation/cell_router.h"
+#include "client/evaluation/learn_router.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/demand.h"
-#include "common/numerics/cell_router.h"
 #include "common/numerics/neighbors.h"
 #include "server/cells/find_item_cells.h"
-#include "server/cells/learn_router.h"
 #include "server/index/exact_index.h"
 #include "server/index/k_means.h"
 
@@ -78,9 +78,8 @@ struct CellTrial::Cells {
 
   // All of them, the best for the query first.
   std::vector<int64_t> Ranked(const RowVector& query) const {
-    const auto count = std::ssize(lists);
-    if (router) return BestCells(*router, query, count);
-    return RowsOf(NearestRows(query, centroids, count)[0]);
+    if (router) return RankedCells(*router, query);
+    return RowsOf(NearestRows(query, centroids, centroids.rows())[0]);
   }
 };
 

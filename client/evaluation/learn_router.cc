@@ -1,4 +1,4 @@
-#include "server/cells/learn_router.h"
+#include "client/evaluation/learn_router.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "common/numerics/cell_router.h"
+#include "client/evaluation/cell_router.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,15 +39,14 @@ Eigen::RowVectorXf ExpectedAnswers(const CellRouter& router,
   return answers;
 }
 
-std::vector<int64_t> BestCells(const CellRouter& router, const RowVector& query, int64_t count) {
+std::vector<int64_t> RankedCells(const CellRouter& router, const RowVector& query) {
   const Eigen::RowVectorXf answers = ExpectedAnswers(router, Blend(router, query));
   std::vector<int64_t> cells(static_cast<size_t>(answers.size()));
   std::iota(cells.begin(), cells.end(), 0);
   const auto better = [&](int64_t a, int64_t b) {
     return answers[a] != answers[b] ? answers[a] > answers[b] : a < b;
   };
-  std::partial_sort(cells.begin(), cells.begin() + count, cells.end(), better);
-  cells.resize(static_cast<size_t>(count));
+  std::sort(cells.begin(), cells.end(), better);
   return cells;
 }
 

@@ -1,6 +1,6 @@
 // Which cells are best for a query, by a table that everybody has.
-#ifndef PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_
-#define PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_CELL_ROUTER_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_CELL_ROUTER_H_
 
 #include <cstdint>
 #include <vector>
@@ -33,10 +33,10 @@ std::vector<PrototypeWeight> Blend(const CellRouter& router, const RowVector& qu
 Eigen::RowVectorXf ExpectedAnswers(const CellRouter& router,
                                    const std::vector<PrototypeWeight>& blend);
 
-// The `count` cells that are expected to answer most of a query, best first, of equal ones the
-// smaller number. count in [1, cells].
-std::vector<int64_t> BestCells(const CellRouter& router, const RowVector& query, int64_t count);
+// All cells, those first that are expected to answer most of a query, of equal ones the smaller
+// number.
+std::vector<int64_t> RankedCells(const CellRouter& router, const RowVector& query);
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_NUMERICS_CELL_ROUTER_H_
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_ROUTER_H_

@@ -1,13 +1,13 @@
 // Cells that are learnt from what queries want.
-#ifndef PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
-#define PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_LEARN_ROUTER_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_LEARN_ROUTER_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "client/evaluation/cell_router.h"
 #include "common/base/matrix.h"
 #include "common/cells/item_cells.h"
-#include "common/numerics/cell_router.h"
 
 namespace privatemail {
 
@@ -30,4 +30,4 @@ LearntCells LearnRouter(const Matrix& queries, const std::vector<std::vector<int
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_CELLS_LEARN_ROUTER_H_
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_LEARN_ROUTER_H_
