@@ -78,19 +78,15 @@ absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retrie
   return Search(retriever, release.rows, joint.parameters.settings.steps, k, slot);
 }
 
-// As AnchoredScheme::Release makes it, but for ledger and bits.
 absl::StatusOr<std::optional<Found>> AskAnchored(const Scene& scene, const PrivacyCost& cost,
                                                  const PlacedTarget& target, BitSource& bits) {
   PM_RETURN_IF_ERROR(scene.anchored.status());
   const AnchoredSetting& setting = *scene.anchored;
-  PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
-  PM_ASSIGN_OR_RETURN(
-      const FloatMatrix noisy,
-      noise.mechanism->Release(ScaledSlotRows(setting, noise, dummies, target), bits));
-  return Search(*scene.retriever,
-                FinishedCoordinates(setting, noise, TraitsOf(cost.mechanism).law, noisy),
-                /*steps=*/0, scene.trial->k, target.slot);
+  PM_ASSIGN_OR_RETURN(const ReleasedSlots released, ReleaseAnchored(setting, cost, target, bits));
+  return Search(
+      *scene.retriever,
+      FinishedCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
+      /*steps=*/0, scene.trial->k, target.slot);
 }
 
 absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& asking,
@@ -167,6 +163,22 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
   PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(joint, bits));
   FloatMatrix rows = ExactRows(joint, part, slot, unit_features).cast<float>();
   return Released{.rows = std::move(rows), .known = std::move(part)};
+}
+
+absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
+                                              const std::optional<PrivacyCost>& cost,
+                                              const PlacedTarget& target, BitSource& bits) {
+  // Where the class is hidden rows are scaled alike, whatever is spent on them.
+  constexpr PrivacyCost kAny{.epsilon = 1, .delta = 1e-5};
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost.value_or(kAny)));
+  PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
+  const Matrix exact = ScaledSlotRows(setting, noise, dummies, target);
+  FloatMatrix rows = exact.cast<float>();
+  if (cost) {
+    PM_ASSIGN_OR_RETURN(rows, noise.mechanism->Release(exact, bits));
+  }
+  return ReleasedSlots{
+      .rows = std::move(rows), .dummies = std::move(dummies), .noise = std::move(noise)};
 }
 
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking) {

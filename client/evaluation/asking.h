@@ -77,7 +77,18 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits);
 
-// What such a release has before its noise, the target in `slot`.
+// One anchored release of a target as AnchoredScheme::Release makes it, but for ledger and bits,
+// before it is finished; without a cost its rows without noise.
+struct ReleasedSlots {
+  FloatMatrix rows;              // slots x embedding_dim, scaled
+  std::vector<int64_t> dummies;  // known to attackers as above
+  AnchoredNoise noise;           // without a cost its scale alone means anything
+};
+absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
+                                              const std::optional<PrivacyCost>& cost,
+                                              const PlacedTarget& target, BitSource& bits);
+
+// What a joint release has before its noise, the target in `slot`.
 Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
                  const RowVector& unit_features);
 

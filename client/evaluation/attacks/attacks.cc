@@ -21,6 +21,8 @@
 namespace privatemail {
 namespace {
 
+using Bound = LeakageAttack::Bound;
+
 constexpr double kDrawn = .95;  // the certainty of a band
 constexpr double kRisk =
     1e-6;  // that a report says of any guarantee that it is broken, and it is not
@@ -42,6 +44,8 @@ Count CountRight(const std::vector<JobResult>& results, size_t first, size_t job
   }
   return count;
 }
+
+bool IsBounded(const LeakageAttack& attack) { return attack.bound != Bound::kNone; }
 
 // What one attack found.
 struct Findings {
@@ -81,12 +85,23 @@ absl::StatusOr<double> LargestShareIn(const Study& study) {
 
 // Of two, a release whose Gaussian noise has the deviation s is told from one that is D away with
 // Phi(D / 2s) at the most, which is less than (epsilon, delta) alone allows (Dong, Roth, Su 2022).
+double GaussianAllows(double epsilon, double delta) {
+  const double mu = 1 / AnalyticGaussianStddev(epsilon, delta).value();
+  return .5 * std::erfc(-mu / 2 * M_SQRT1_2);
+}
+
 double Allowed(const LeakageAttack& attack, double guess, double epsilon, double delta) {
-  if (attack.choices == 2) {
-    const double mu = 1 / AnalyticGaussianStddev(epsilon, delta).value();
-    return .5 * std::erfc(-mu / 2 * M_SQRT1_2);
+  switch (attack.bound) {
+    case Bound::kNone:
+      return 1;
+    case Bound::kGaussian:
+      return GaussianAllows(epsilon, delta);
+    case Bound::kApproximate:
+    case Bound::kPure:
+      break;
   }
-  return baselines::LabelHidingCeilingOverTargets({epsilon, delta}, attack.choices, guess).value();
+  const double spent = attack.bound == Bound::kPure ? 0 : delta;
+  return baselines::LabelHidingCeilingOverTargets({epsilon, spent}, attack.choices, guess).value();
 }
 
 FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
@@ -119,7 +134,7 @@ std::string InWords(const LeakageAttack& attack, double epsilon, const Count& co
   const Band band = count.With(kDrawn);
   return absl::StrCat("At epsilon ", Short(epsilon), " it is right in ", WithBand(band),
                       " of the cases", BesideGuess(band, guess), "; ",
-                      attack.bounded
+                      IsBounded(attack)
                           ? absl::StrCat("the guarantee allows ",
                                          Short(Allowed(attack, guess, epsilon, delta)), ".")
                           : std::string("no guarantee bounds it."));
@@ -159,7 +174,7 @@ std::vector<std::string> Words(const LeakageAttack& attack, const Findings& foun
                                without_noise.low > found.guess
                                    ? "."
                                    : ": such an attack says little about what the noise hides."));
-  if (attack.bounded) words.push_back(Verdict(attack, found, study, looks));
+  if (IsBounded(attack)) words.push_back(Verdict(attack, found, study, looks));
   words.push_back(
       "Band: Clopper and Pearson's interval, 95 % at each epsilon by itself, over the targets of "
       "all splits.");
@@ -206,7 +221,7 @@ Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& stu
   figure.panels[0].series = {
       right, Level("without noise", study.epsilons, found.without_noise.With(kDrawn).mean),
       Level("a guess", study.epsilons, found.guess)};
-  if (attack.bounded) {
+  if (IsBounded(attack)) {
     figure.panels[0].series.push_back(CurveOver(
         "the guarantee allows", study.epsilons,
         [&](double epsilon) { return Allowed(attack, found.guess, epsilon, study.delta); }));
@@ -253,9 +268,8 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
     const Study& study = stage->study();
     PM_ASSIGN_OR_RETURN(const double largest, LargestShareIn(study));
     const size_t each = results.size() / attacks.size();
-    const auto bounded = static_cast<size_t>(
-        std::count_if(attacks.begin(), attacks.end(),
-                      [](const LeakageAttack& attack) { return attack.bounded; }));
+    const auto bounded =
+        static_cast<size_t>(std::count_if(attacks.begin(), attacks.end(), &IsBounded));
     std::vector<Figure> figures;
     for (size_t i = 0; i < attacks.size(); ++i) {
       const auto of_attack = absl::MakeConstSpan(results).subspan(i * each, each);
@@ -277,7 +291,8 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage) {
   return MakeAttacksExperiment(
       std::move(stage), {LikelihoodAttack(DecoyClass::kOther), LikelihoodAttack(DecoyClass::kSame),
                          DummiesAttack(classes), LabelAttack(classes, /*slots=*/true),
-                         LabelAttack(classes, /*slots=*/false), InversionAttack()});
+                         LabelAttack(classes, /*slots=*/false), InversionAttack(),
+                         AnchoredDummiesAttack(classes), CellAttack(classes)});
 }
 
 }  // namespace privatemail

@@ -16,13 +16,21 @@
 
 namespace privatemail {
 
-// One attack on releases with proven Gaussian noise.
+// One attack on releases: of a scheme with proven Gaussian noise, or of cells.
 struct LeakageAttack {
+  // What the guarantee allows anybody to win.
+  enum class Bound {
+    kNone,         // no guarantee says anything
+    kGaussian,     // two targets that are equally likely, by the law of Gaussian noise
+    kApproximate,  // a class, by (epsilon, delta) over any two targets
+    kPure,         // a class, by epsilon alone: delta is 0, whatever the study's
+  };
+
   std::string id;     // letters, digits and '-'
   std::string title;  // who does what
   std::string given;  // a sentence: what the attacker knows
   int64_t choices;    // among so many
-  bool bounded;       // the guarantee bounds it
+  Bound bound;
   // Of every target of a scene, 1 where the attacker was right and 0 where not.
   std::function<absl::StatusOr<std::vector<double>>(
       const Scene& scene, const std::optional<PrivacyCost>& cost, const std::string& part)>
@@ -38,10 +46,20 @@ LeakageAttack LikelihoodAttack(DecoyClass decoys);
 // whose row is farthest from what its dummy would have given.
 LeakageAttack DummiesAttack(int64_t classes);
 
+// The same on the anchored scheme: knows every dummy, and the noisy rows of the slots, out of which
+// all that is sent is computed. Not measured where a scene has no anchored setting.
+LeakageAttack AnchoredDummiesAttack(int64_t classes);
+
 // Knows what the server knows. With slots it post-processes the release and names the slot that
 // lies farthest from the anchors of its class, in units of their spread; without slots, the class
 // of most items that it would return for the only row.
 LeakageAttack LabelAttack(int64_t classes, bool slots);
+
+// Knows what the server knows of a query for one cell out of as many as there are classes, cells
+// of the anchors: the cell that was asked for. Names the class that is likeliest, were classes
+// equally frequent and the anchors of each all the queries that there could be. Without a cost
+// the own cell is asked for.
+LeakageAttack CellAttack(int64_t classes);
 
 // Knows the start and, even, the slot: by ridge regression from the slot's row to features, fitted
 // on what the anchors' rows would be in it, it tells the target from another item of the same class

@@ -66,7 +66,7 @@ LeakageAttack InversionAttack() {
               "anchors, predicts features from the slot's row, and the nearer of the target "
               "and another item of its class is named.",
           .choices = 2,
-          .bounded = true,
+          .bound = LeakageAttack::Bound::kGaussian,
           .attack = &Attack};
 }
 

@@ -28,7 +28,7 @@ double Unusualness(const JointSetting& joint, const Matrix& rows, int64_t slot) 
 absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
                                                 const std::optional<PrivacyCost>& cost,
                                                 const std::string& part) {
-  return RightSlots(scene, cost, part, [&](const Released& released) -> absl::StatusOr<int64_t> {
+  const auto guess = [&](const Released& released) -> absl::StatusOr<int64_t> {
     const absl::StatusOr<Matrix> rows =
         PostProcess(released.rows.cast<double>(), scene.joint.label_graph, scene.settings());
     // One that vanishes or overflows tells nothing: no slot is named.
@@ -36,7 +36,8 @@ absl::StatusOr<std::vector<double>> AttackSlots(const Scene& scene,
     PM_RETURN_IF_ERROR(rows.status());
     return SlotOfMost(scene.joint.slots(),
                       [&](int64_t slot) { return Unusualness(scene.joint, *rows, slot); });
-  });
+  };
+  return RightSlots(scene, part, JointReleaser(scene, cost), guess);
 }
 
 // Right where more of what comes back is of the target's class than of any other.
@@ -72,7 +73,7 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
                 "and names the slot that lies farthest from the anchors of its class. Of a release "
                 "that vanishes under post-processing it names none.",
             .choices = classes,
-            .bounded = true,
+            .bound = LeakageAttack::Bound::kApproximate,
             .attack = &AttackSlots,
             .names_class = true};
   }
@@ -82,7 +83,7 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
               "The only row stands under its own label: the attacker answers the query and "
               "names the class that most of what it returns has.",
           .choices = classes,
-          .bounded = false,
+          .bound = LeakageAttack::Bound::kNone,
           .attack = &AttackAlone,
           .names_class = true};
 }

@@ -50,7 +50,7 @@ LeakageAttack LikelihoodAttack(DecoyClass decoys) {
           ", and names the one from which the release is likelier: none tells these two apart "
           "more often. The items are drawn; the guarantee holds for the worst there could be."),
       .choices = 2,
-      .bounded = true,
+      .bound = LeakageAttack::Bound::kGaussian,
       .attack = [decoys](const Scene& scene, const std::optional<PrivacyCost>& cost,
                          const std::string& part) { return Attack(scene, cost, part, decoys); }};
 }
