@@ -32,6 +32,7 @@
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
 #include "server/embedding/embed.h"
+#include "tests/benchmarks/feature_codes.h"
 
 namespace privatemail {
 namespace {
@@ -39,10 +40,6 @@ namespace {
 constexpr int64_t kMatches = 8;
 constexpr int64_t kTargets = 500;
 constexpr double kEpsilon = 4;  // decides which items are worth sending
-
-constexpr std::pair<const char*, CellCode> kCodes[] = {
-    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq64", CellCode::kPq64},
-    {"pq32", CellCode::kPq32},       {"pq16", CellCode::kPq16},       {"pq8", CellCode::kPq8}};
 
 struct Scene {
   Anchors anchors;
@@ -206,7 +203,7 @@ int Main(int argc, char** argv) {
       "%ld targets\n",
       static_cast<long>(anchors), static_cast<long>(gallery), static_cast<long>(vectors.cols()),
       static_cast<long>(items), static_cast<long>(cells), static_cast<long>(kTargets));
-  for (const auto& [name, code] : kCodes) Measure(scene, name, code, cells, items);
+  for (const auto& [name, code] : kFeatureCodes) Measure(scene, name, code, cells, items);
   MeasureCoordinates(scene, cells, items);
   return 0;
 }

@@ -1,28 +1,32 @@
 // Whether what `privatemail plan` foresees comes true: how often the mean over targets lies in the
-// foreseen interval, and how wide intervals are.
-//
-// usage: plan_coverage VECTORS LABELS [FIRST LAST [SPLITS]]
+// foreseen interval, and how wide intervals are, for each code that items may come back in.
 //
 // VECTORS and LABELS in the formats of common/features/vector_file.h. FIRST, LAST: of the classes,
 // put in a fixed random order, those from FIRST up to but not LAST, so that one part may be fitted
 // to and another left for a check. Each split deals the rows into anchors, a gallery and targets.
+// Product codes are measured where there are anchors enough to train their codebook.
+//
+// With --least-inside or --most-width the exit code is 1 where a code keeps less than it says.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "client/planning/answer_size.h"
 #include "client/planning/forecast.h"
 #include "client/planning/query_plan.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "server/cells/partition_anchors.h"
+#include "server/cells/train_codebook.h"
+#include "tests/benchmarks/feature_codes.h"
 #include "tests/testing/found_in_cells.h"
 
 namespace privatemail {
@@ -32,8 +36,14 @@ constexpr int64_t kMatches = 8;
 constexpr int64_t kIdBytes = 24;
 constexpr double kEpsilons[] = {.5, 1, 2, 4, 8};
 constexpr double kShares[] = {.01, .03, .1};
-constexpr double kAnchorShares[] = {.08, .12, .2};
-constexpr double kGalleryShare = .6;
+struct Deal {
+  double anchors;
+  double gallery;
+};
+// Shares of the rows; the rest are targets.
+constexpr Deal kDeals[] = {{.08, .6}, {.12, .6}, {.2, .6}};
+constexpr Deal kDealsForProductCodes[] = {{.13, .7}, {.2, .6}, {.3, .5}};  // codebooks take more
+
 constexpr double kAnchorsPerCell[] = {50, 15};
 
 using Rows = LabelledFeatures;
@@ -77,10 +87,12 @@ class Tally {
     error_ += more.error_;
     squares_ += more.squares_;
   }
+  double inside() const { return static_cast<double>(inside_) / cases_; }
+  double width() const { return width_ / cases_; }
+  int cases() const { return cases_; }
   void Print() const {
     std::printf("%-9s inside %5.1f %% of %d, mean width %.3f, error %+.3f, rms %.3f\n", what_,
-                100. * inside_ / cases_, cases_, width_ / cases_, error_ / cases_,
-                std::sqrt(squares_ / cases_));
+                100 * inside(), cases_, width(), error_ / cases_, std::sqrt(squares_ / cases_));
   }
 
  private:
@@ -92,12 +104,31 @@ class Tally {
   double squares_ = 0;
 };
 
+// Of fidelity and recall.
 struct Tallies {
   Tally fidelity{"fidelity"};
   Tally recall{"recall"};
-  Tally chosen_fidelity{
-      "fidelity"};  // of plans that were chosen for what they were foreseen to find
-  Tally chosen_recall{"recall"};
+
+  void Add(const Forecast& forecast, const FoundMeans& means) {
+    fidelity.Add(forecast.fidelity, means.fidelity);
+    recall.Add(forecast.recall, means.recall);
+  }
+  Tally Both() const {
+    Tally both("both");
+    both.Add(fidelity);
+    both.Add(recall);
+    return both;
+  }
+  void Print() const {
+    fidelity.Print();
+    recall.Print();
+    Both().Print();
+  }
+};
+
+struct TalliesOfCode {
+  Tallies all;
+  Tallies chosen;  // plans, for what they were foreseen to find
 };
 
 // With a tenth of the items, and what half of them, or of the targets, shall find.
@@ -114,102 +145,174 @@ std::vector<PlanWish> WishesAt(double epsilon, int64_t max_bytes) {
   return {most, fidelity, recall};
 }
 
-void Measure(const Rows& all, double anchor_share, uint64_t seed, Tallies* tallies) {
+struct Scene {
+  Rows anchors;
+  Rows gallery;
+  Rows targets;
+};
+
+Scene DealOut(const Rows& all, const Deal& deal, uint64_t seed) {
   std::vector<int64_t> rows(all.labels.size());
   std::iota(rows.begin(), rows.end(), 0);
   std::shuffle(rows.begin(), rows.end(), std::mt19937_64(seed));
   const auto count = static_cast<double>(rows.size());
-  const auto gallery_begin = rows.begin() + std::llround(anchor_share * count);
-  const auto targets_begin = gallery_begin + std::llround(kGalleryShare * count);
-  const Rows anchor_rows = Take(all, {rows.begin(), gallery_begin});
-  const Rows gallery = Take(all, {gallery_begin, targets_begin});
-  const Rows targets = Take(all, {targets_begin, rows.end()});
-  const Anchors anchors{anchor_rows.features, anchor_rows.labels};
+  const auto gallery_begin = rows.begin() + std::llround(deal.anchors * count);
+  const auto targets_begin = gallery_begin + std::llround(deal.gallery * count);
+  return {.anchors = Take(all, {rows.begin(), gallery_begin}),
+          .gallery = Take(all, {gallery_begin, targets_begin}),
+          .targets = Take(all, {targets_begin, rows.end()})};
+}
+
+// What a server with these anchors would publish; nothing where its codebook cannot be trained.
+std::optional<PublicParameters> Published(const Anchors& anchors, CellCode code) {
   const FloatMatrix unit = UnitRows("anchors", anchors.features).value().cast<float>();
+  std::optional<ProductCodebook> codebook;
+  if (IsProductCode(code)) {
+    auto trained = TrainCodebook(unit, code);
+    if (!trained.ok()) return std::nullopt;
+    codebook = *std::move(trained);
+  }
   std::vector<int64_t> counts;
   for (const double each : kAnchorsPerCell) {
     counts.push_back(std::max<int64_t>(2, std::llround(static_cast<double>(unit.rows()) / each)));
   }
-  const PublicParameters parameters =
-      MakePublicParameters("uuid", EmbeddingSettings{}, anchors, {}, "vectors",
-                           PartitionAnchors(unit, counts).value(), CellCode::kFloat16)
-          .value();
-  const auto items = std::ssize(gallery.labels);
-  const Forecaster forecaster = Forecaster::Create(parameters, anchors, items).value();
-  const FoundInCells truth(parameters, anchors, gallery, targets);
-  std::vector<int64_t> lengths;
-  for (const double share : kShares) {
-    lengths.push_back(
-        std::max<int64_t>(kMatches, std::llround(share * static_cast<double>(items))));
+  return MakePublicParameters("uuid", EmbeddingSettings{}, anchors, {}, "vectors",
+                              PartitionAnchors(unit, counts).value(), code, std::move(codebook))
+      .value();
+}
+
+// A collection, what is foreseen of it, and what is found in it.
+class Trial {
+ public:
+  Trial(const Scene& scene, const Anchors& anchors, const PublicParameters& parameters)
+      : parameters_(parameters),
+        items_(std::ssize(scene.gallery.labels)),
+        forecaster_(Forecaster::Create(parameters, anchors, items_).value()),
+        truth_(parameters, anchors, scene.gallery, scene.targets) {}
+
+  void AskInEveryWay(Tallies* tallies) const {
+    for (size_t partition = 0; partition < forecaster_.cells().size(); ++partition) {
+      for (const double epsilon : kEpsilons) AskForEveryLength(partition, epsilon, tallies);
+    }
   }
-  for (size_t partition = 0; partition < counts.size(); ++partition) {
+
+  void AskAsPlanned(Tallies* tallies) const {
+    const int64_t max_bytes = AnswerBytes(parameters_, items_ / 10, kIdBytes);
     for (const double epsilon : kEpsilons) {
-      const std::vector<Forecast> foreseen =
-          forecaster
-              .Foresee(
-                  {.partition = static_cast<int64_t>(partition), .epsilon = epsilon, .k = kMatches},
-                  lengths)
-              .value();
-      for (size_t i = 0; i < lengths.size(); ++i) {
-        const FoundMeans means = truth.Mean(partition, epsilon, lengths[i], kMatches);
-        const Forecast& forecast = foreseen[i];
-        std::printf(
-            "anchors %ld items %ld targets %zu cells %ld epsilon %g answered %ld: fidelity %.3f in "
-            "%.3f (%.3f to %.3f), recall %.3f in %.3f (%.3f to %.3f)\n",
-            static_cast<long>(unit.rows()), static_cast<long>(items), targets.labels.size(),
-            static_cast<long>(counts[partition]), epsilon, static_cast<long>(lengths[i]),
-            means.fidelity, forecast.fidelity.value, forecast.fidelity.low, forecast.fidelity.high,
-            means.recall, forecast.recall.value, forecast.recall.low, forecast.recall.high);
-        tallies->fidelity.Add(forecast.fidelity, means.fidelity);
-        tallies->recall.Add(forecast.recall, means.recall);
+      for (const PlanWish& wish : WishesAt(epsilon, max_bytes)) {
+        const QueryPlan plan = MakePlan(parameters_, forecaster_, wish).value();
+        const auto partition = static_cast<size_t>(plan.cost.partition);
+        tallies->Add(plan.forecast, truth_.Mean(partition, epsilon, plan.items, kMatches));
       }
     }
   }
-  for (const double epsilon : kEpsilons) {
-    for (const PlanWish& wish : WishesAt(epsilon, AnswerBytes(parameters, items / 10, kIdBytes))) {
-      const QueryPlan plan = MakePlan(parameters, forecaster, wish).value();
-      const FoundMeans means =
-          truth.Mean(static_cast<size_t>(plan.cost.partition), epsilon, plan.items, kMatches);
-      tallies->chosen_fidelity.Add(plan.forecast.fidelity, means.fidelity);
-      tallies->chosen_recall.Add(plan.forecast.recall, means.recall);
+
+ private:
+  void AskForEveryLength(size_t partition, double epsilon, Tallies* tallies) const {
+    std::vector<int64_t> lengths;
+    for (const double share : kShares) {
+      lengths.push_back(
+          std::max<int64_t>(kMatches, std::llround(share * static_cast<double>(items_))));
+    }
+    const CellAsk ask{
+        .partition = static_cast<int64_t>(partition), .epsilon = epsilon, .k = kMatches};
+    const std::vector<Forecast> foreseen = forecaster_.Foresee(ask, lengths).value();
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const FoundMeans means = truth_.Mean(partition, epsilon, lengths[i], kMatches);
+      Print(ask, lengths[i], foreseen[i], means);
+      tallies->Add(foreseen[i], means);
     }
   }
-  std::fflush(stdout);
+
+  void Print(const CellAsk& ask, int64_t answered, const Forecast& foreseen,
+             const FoundMeans& means) const {
+    std::printf(
+        "anchors %ld items %ld cells %ld epsilon %g answered %ld: fidelity %.3f in %.3f (%.3f to "
+        "%.3f), recall %.3f in %.3f (%.3f to %.3f)\n",
+        static_cast<long>(parameters_.anchor_count), static_cast<long>(items_),
+        static_cast<long>(forecaster_.cells()[static_cast<size_t>(ask.partition)]), ask.epsilon,
+        static_cast<long>(answered), means.fidelity, foreseen.fidelity.value, foreseen.fidelity.low,
+        foreseen.fidelity.high, means.recall, foreseen.recall.value, foreseen.recall.low,
+        foreseen.recall.high);
+  }
+
+  const PublicParameters& parameters_;
+  int64_t items_;
+  Forecaster forecaster_;
+  FoundInCells truth_;
+};
+
+struct Options {
+  std::string vectors;
+  std::string labels;
+  size_t first = 0;
+  size_t last = 1'000'000;
+  uint64_t splits = 1;
+  std::vector<std::string> codes = {"float16", "scalar8", "pq32", "pq16"};
+  double least_inside = 0;  // share of all cases of a code
+  double most_width = 1;    // mean
+};
+
+TalliesOfCode Measure(const Rows& rows, CellCode code, uint64_t splits) {
+  TalliesOfCode tallies;
+  for (uint64_t split = 1; split <= splits; ++split) {
+    for (const Deal& deal : IsProductCode(code) ? kDealsForProductCodes : kDeals) {
+      const Scene scene = DealOut(rows, deal, split);
+      const Anchors anchors{scene.anchors.features, scene.anchors.labels};
+      const std::optional<PublicParameters> parameters = Published(anchors, code);
+      if (!parameters) continue;
+      const Trial trial(scene, anchors, *parameters);
+      trial.AskInEveryWay(&tallies.all);
+      trial.AskAsPlanned(&tallies.chosen);
+    }
+  }
+  return tallies;
 }
 
-void PrintBoth(const Tally& fidelity, const Tally& recall) {
-  fidelity.Print();
-  recall.Print();
-  Tally both("both");
-  both.Add(fidelity);
-  both.Add(recall);
-  both.Print();
+// Prints what a code has kept, and whether that is enough.
+bool Keeps(const std::string& name, const TalliesOfCode& tallies, const Options& options) {
+  if (tallies.all.fidelity.cases() == 0) {
+    std::printf("%s: too few anchors or dimensions for it\n", name.c_str());
+    return true;
+  }
+  std::printf("%s, all cases\n", name.c_str());
+  tallies.all.Print();
+  std::printf("%s, chosen plans\n", name.c_str());
+  tallies.chosen.Print();
+  const Tally both = tallies.all.Both();
+  const bool keeps = both.inside() >= options.least_inside && both.width() <= options.most_width;
+  if (!keeps) {
+    std::printf("MISSED: %s must be inside in %.3g of all cases at a mean width of %.3g at most\n",
+                name.c_str(), options.least_inside, options.most_width);
+  }
+  std::fflush(stdout);
+  return keeps;
 }
 
 int Main(int argc, char** argv) {
-  int64_t first = 0, last = 1'000'000, splits = 1;
-  const bool read =
-      (argc == 3 || argc == 5 || argc == 6) &&
-      (argc < 5 || (absl::SimpleAtoi(argv[3], &first) && absl::SimpleAtoi(argv[4], &last) &&
-                    first >= 0 && first < last)) &&
-      (argc < 6 || absl::SimpleAtoi(argv[5], &splits));
-  if (!read) {
-    std::fprintf(stderr, "usage: plan_coverage VECTORS LABELS [FIRST LAST [SPLITS]]\n");
-    return 2;
+  Options options;
+  CLI::App app("Whether what plans foresee comes true");
+  app.add_option("VECTORS", options.vectors)->required();
+  app.add_option("LABELS", options.labels)->required();
+  app.add_option("FIRST", options.first, "Of the classes")->capture_default_str();
+  app.add_option("LAST", options.last, "Without it")->capture_default_str();
+  app.add_option("SPLITS", options.splits, "Of the rows")->capture_default_str();
+  std::vector<std::string> names;
+  for (const auto& [name, code] : kFeatureCodes) names.emplace_back(name);
+  app.add_option("--code", options.codes, "One or more")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names));
+  app.add_option("--least-inside", options.least_inside, "Fail below this share of all cases");
+  app.add_option("--most-width", options.most_width, "Fail above this mean width");
+  CLI11_PARSE(app, argc, argv);
+  const Rows all{ReadVectors(options.vectors).value(), ReadLabels(options.labels).value()};
+  const Rows rows = OfClasses(all, options.first, options.last);
+  bool kept = true;
+  for (const auto& [name, code] : kFeatureCodes) {
+    if (std::count(options.codes.begin(), options.codes.end(), name) == 0) continue;
+    kept = Keeps(name, Measure(rows, code, options.splits), options) && kept;
   }
-  const Rows all{ReadVectors(argv[1]).value(), ReadLabels(argv[2]).value()};
-  const Rows some = OfClasses(all, static_cast<size_t>(first), static_cast<size_t>(last));
-  Tallies tallies;
-  for (int64_t split = 1; split <= splits; ++split) {
-    for (const double share : kAnchorShares) {
-      Measure(some, share, static_cast<uint64_t>(split), &tallies);
-    }
-  }
-  std::printf("all cases\n");
-  PrintBoth(tallies.fidelity, tallies.recall);
-  std::printf("chosen plans\n");
-  PrintBoth(tallies.chosen_fidelity, tallies.chosen_recall);
-  return 0;
+  return kept ? 0 : 1;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "common/base/parallel.h"
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
+#include "common/protocol/item_code.h"
 
 namespace privatemail {
 namespace {
@@ -23,6 +24,22 @@ Gallery Stored(const LabelledFeatures& gallery) {
     stored.ids.push_back(absl::StrCat(kFirstId + i));
   }
   return stored;
+}
+
+Matrix Decoded(const PublicParameters& parameters, const CellIndex& index) {
+  std::string codes;
+  for (int64_t row = 0; row < index.items(); ++row) absl::StrAppend(&codes, index.CodeOf(row));
+  return DecodeItemCodes(parameters, codes).value().cast<double>();
+}
+
+// All rows of `items`, nearest to the query first.
+std::vector<int32_t> OrderAround(const Matrix& query, const Matrix& items) {
+  std::vector<int32_t> order;
+  const auto all = NearestRows(query, items, items.rows());
+  for (const Neighbor& one : all.front()) {
+    order.push_back(static_cast<int32_t>(one.row));
+  }
+  return order;
 }
 
 }  // namespace
@@ -43,12 +60,18 @@ FoundInCells::FoundInCells(const PublicParameters& parameters, const Anchors& an
       cells.push_back(nearest.front().row);
     }
   }
-  items_near_.resize(static_cast<size_t>(queries.rows()));
+  const Matrix decoded = Decoded(parameters, *index_);
+  ranks_.resize(targets.labels.size());
+  by_codes_.resize(targets.labels.size());
   ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
-    const auto all = NearestRows(Matrix(queries.row(i)), items, items.rows());
-    for (const Neighbor& one : all.front()) {
-      items_near_[static_cast<size_t>(i)].push_back(static_cast<int32_t>(one.row));
+    const Matrix query = queries.row(i);
+    const std::vector<int32_t> order = OrderAround(query, items);
+    std::vector<int32_t>& ranks = ranks_[static_cast<size_t>(i)];
+    ranks.resize(order.size());
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      ranks[static_cast<size_t>(order[rank])] = static_cast<int32_t>(rank);
     }
+    by_codes_[static_cast<size_t>(i)] = OrderAround(query, decoded);
   });
 }
 
@@ -65,7 +88,7 @@ FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered
     }
   }
   const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
-  std::vector<FoundMeans> found(items_near_.size());
+  std::vector<FoundMeans> found(targets_.labels.size());
   ParallelFor(static_cast<int>(found.size()), [&](int i) {
     const auto target = static_cast<size_t>(i);
     for (size_t cell = 0; cell < has.size(); ++cell) {
@@ -85,15 +108,13 @@ FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered
 
 FoundMeans FoundInCells::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
   FoundMeans found;
-  int64_t rank = 0, came = 0;
-  for (const int32_t item : items_near_[target]) {
-    if (rank >= k && (came == k || found.recall > 0)) break;
-    if (has[static_cast<size_t>(item)]) {
-      if (rank < k) found.fidelity += 1 / static_cast<double>(k);
-      const bool same = gallery_.labels[static_cast<size_t>(item)] == targets_.labels[target];
-      if (++came <= k && same) found.recall = 1;
-    }
-    ++rank;
+  int64_t kept = 0;
+  for (const int32_t row : by_codes_[target]) {
+    const auto item = static_cast<size_t>(row);
+    if (!has[item]) continue;
+    if (ranks_[target][item] < k) found.fidelity += 1 / static_cast<double>(k);
+    if (gallery_.labels[item] == targets_.labels[target]) found.recall = 1;
+    if (++kept == k) break;
   }
   return found;
 }

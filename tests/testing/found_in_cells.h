@@ -16,21 +16,23 @@ struct LabelledFeatures {
   std::vector<int32_t> labels;
 };
 
+// Of the matches that a target keeps: the first, by their codes, of what comes back.
 struct FoundMeans {
-  double fidelity = 0;
-  double recall = 0;
+  double fidelity = 0;  // share of the k truly nearest items among them
+  double recall = 0;    // whether one is of the target's class
 };
 
 // Targets and a gallery that answers for cells. Nothing is drawn: means are exact over the law of
-// the choice of one cell. Codes are taken to be exact.
+// the choice of one cell. Items are ranked by what their codes decode to, as a client does.
 class FoundInCells {
  public:
-  // Rows are no zeros. It keeps references to gallery and targets.
+  // Rows are no zeros; the parameters' code is one of features. It keeps references to gallery and
+  // targets.
   FoundInCells(const PublicParameters& parameters, const Anchors& anchors,
                const LabelledFeatures& gallery, const LabelledFeatures& targets);
 
   // Over all targets, who ask for one cell of the partition, for which `answered` items answer, and
-  // take the k nearest of them.
+  // keep k of them.
   FoundMeans Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const;
 
  private:
@@ -40,9 +42,10 @@ class FoundInCells {
   const LabelledFeatures& gallery_;
   const LabelledFeatures& targets_;
   std::shared_ptr<const CellIndex> index_;
-  std::vector<int64_t> partitions_;               // cells of each
-  std::vector<std::vector<int64_t>> cells_;       // of each partition and target the nearest
-  std::vector<std::vector<int32_t>> items_near_;  // of each target all items, nearest first
+  std::vector<int64_t> partitions_;             // cells of each
+  std::vector<std::vector<int64_t>> cells_;     // of each partition and target the nearest
+  std::vector<std::vector<int32_t>> ranks_;     // of each target and item: how many are nearer
+  std::vector<std::vector<int32_t>> by_codes_;  // of each target all items, nearest first by codes
 };
 
 }  // namespace privatemail
