@@ -104,7 +104,9 @@ TEST(AnchoredRelease, WhatIsRefusedCostsNothing) {
   EXPECT_THAT(release(good, {}), FailsWith(kInvalid, "epsilon must be finite and positive"));
   EXPECT_THAT(release(good, {.epsilon = 1}), FailsWith(kInvalid, "delta"));
   EXPECT_THAT(release(good, {.epsilon = 1, .delta = 1e-5, .radius = .5}),
-              FailsWith(kInvalid, "radius is of no use to gaussian"));
+              FailsWith(kInvalid,
+                        "radius is of no use to gaussian: expected none, or one of the mechanisms "
+                        "lap-output, gauss-output, gauss-input with it"));
   EXPECT_THAT(release(good, {.epsilon = 1, .mechanism = MechanismKind::kLapOutput}),
               FailsWith(kInvalid, "radius must be given for lap-output"));
   for (const double radius : {0., -1., 2.5, std::numeric_limits<double>::infinity()}) {
