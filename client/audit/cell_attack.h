@@ -1,4 +1,4 @@
-// Attacks on the choice of cells (PRIVACY.md section 5).
+// Attacks on the choice of cells and on the request that it makes (PRIVACY.md section 5).
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_CELL_ATTACK_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_CELL_ATTACK_H_
 
@@ -10,6 +10,7 @@
 #include "client/audit/audit.h"
 #include "client/privacy/bit_source.h"
 #include "client/privacy/cell_mechanism.h"
+#include "client/release/cell_scheme.h"
 
 namespace privatemail::audit {
 
@@ -22,6 +23,26 @@ using ChooseFn = std::function<absl::StatusOr<std::vector<int64_t>>(
 // one query. INVALID_ARGUMENT: epsilon.
 absl::StatusOr<Subject> AttackCells(double epsilon);
 absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose);
+
+// A collection with a cell of anchors for each class, and a target of a class, nearest to its cell.
+absl::StatusOr<CellScheme> SchemeWithACellAClass(int32_t classes);
+Eigen::RowVectorXf TargetOfClass(int32_t label, int32_t classes);
+
+// The cells of a request, or a fault in their place.
+using AskFn = std::function<absl::StatusOr<std::vector<int64_t>>(
+    const CellScheme& scheme, const Eigen::RowVectorXf& features, const CellCost& cost,
+    BitSource& bits)>;
+
+// As CellScheme::Release does it, from the features on, but for the ledger: a durable charge takes
+// tens of milliseconds.
+absl::StatusOr<std::vector<int64_t>> AskForCells(const CellScheme& scheme,
+                                                 const Eigen::RowVectorXf& features,
+                                                 const CellCost& cost, BitSource& bits);
+
+// What class inference can tell from all that leaves in a request for one cell: targets of two
+// classes out of 2 and out of 8, each with a cell of its own, and the event that the cell of the
+// one is asked for, e^epsilon times as likely for its target. INVALID_ARGUMENT: epsilon.
+absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask = &AskForCells);
 
 }  // namespace privatemail::audit
 

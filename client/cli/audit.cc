@@ -78,6 +78,7 @@ absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
     subjects.push_back([cost] { return audit::AttackAnchoredRelease(cost); });
   }
   subjects.push_back([=] { return audit::AttackCells(options.epsilon); });
+  subjects.push_back([=] { return audit::AttackCellRequest(options.epsilon); });
   for (const audit::BaselineStep& step : audit::BaselineSteps()) {
     subjects.push_back([=] { return step.attack({.epsilon = options.epsilon, .delta = delta}); });
   }
@@ -140,8 +141,8 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                 BaselineNames()));
   what->add_flag(
       "--all", options->all,
-      "Every mechanism, by itself, in the joint and in the anchored release, the choice of cells, "
-      "and every baseline's noise");
+      "Every mechanism, by itself, in the joint and in the anchored release, the choice of cells "
+      "by itself and in a request, and every baseline's noise");
   what->require_option(1);
   command
       ->add_option("--epsilon", options->epsilon,

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/privacy/cell_mechanism.h"
+#include "client/release/cell_steps.h"
 #include "client/release/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -27,14 +27,10 @@ absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const
   return CellScheme(std::move(parameters), std::move(centroids));
 }
 
-absl::Status CellScheme::CheckPartition(int64_t partition) const {
-  return CheckIntegerBetween("partition", partition, 0, std::ssize(centroids_) - 1);
-}
-
 absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVectorXf& features,
                                                               int64_t partition,
                                                               int64_t count) const {
-  PM_RETURN_IF_ERROR(CheckPartition(partition));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", partition, 0, std::ssize(centroids_) - 1));
   const Matrix& centroids = centroids_[static_cast<size_t>(partition)];
   PM_RETURN_IF_ERROR(CheckColumns("query", centroids.cols(), features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
@@ -48,22 +44,16 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
 absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& features,
                                                 const CellCost& cost, Ledger& ledger,
                                                 BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckPartition(cost.partition));
-  const int64_t cells = centroids_[static_cast<size_t>(cost.partition)].rows();
-  PM_ASSIGN_OR_RETURN(
-      const CellMechanism mechanism,
-      CellMechanism::Create(
-          {.cells = cells, .ask = cost.ask, .focus = cost.focus, .epsilon = cost.epsilon}));
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> best,
-                      NearestCells(features, cost.partition, cost.focus));
-  PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, mechanism.guarantee()).status());
-  absl::StatusOr<std::vector<int64_t>> chosen = mechanism.Choose(best, bits);
+  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareDraw(*this, features, cost));
+  const Guarantee& guarantee = draw.mechanism.guarantee();
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, guarantee).status());
+  absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);
   if (!chosen.ok()) {
     return absl::Status(chosen.status().code(),
                         absl::StrCat(chosen.status().message(),
                                      "; nothing was released, but the ledger was charged"));
   }
-  return CellRelease{.cells = *std::move(chosen), .guarantee = mechanism.guarantee()};
+  return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};
 }
 
 }  // namespace privatemail

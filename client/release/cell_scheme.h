@@ -60,8 +60,6 @@ class CellScheme {
   CellScheme(PublicParameters parameters, std::vector<Matrix> centroids)
       : parameters_(std::move(parameters)), centroids_(std::move(centroids)) {}
 
-  absl::Status CheckPartition(int64_t partition) const;
-
   PublicParameters parameters_;
   std::vector<Matrix> centroids_;  // of each partition, cells x d
 };

@@ -185,10 +185,10 @@ TEST_F(PrivacyCommands, AuditsOneBaseline) {
 }
 
 // Eleven mechanisms by themselves, then in the joint release, then over several iterations, then
-// seven in the anchored release, the cells and five baselines.
+// seven in the anchored release, the cells and their request, and five baselines.
 TEST_F(PrivacyCommands, AuditsEveryMechanismByItselfAndInTheReleases) {
   const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
-  ASSERT_THAT(all, SizeIs(37));
+  ASSERT_THAT(all, SizeIs(38));
   EXPECT_EQ(all[0]["mechanism"], "gaussian");
   EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
   EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
@@ -196,7 +196,8 @@ TEST_F(PrivacyCommands, AuditsEveryMechanismByItselfAndInTheReleases) {
   EXPECT_EQ(all[24]["mechanism"], "anchored release, gaussian");
   EXPECT_EQ(all[30]["mechanism"], "anchored release, gauss-output");
   EXPECT_EQ(all[31]["mechanism"], "cells");
-  EXPECT_EQ(all[32]["mechanism"], "analyse-gauss");
+  EXPECT_EQ(all[32]["mechanism"], "cells request");
+  EXPECT_EQ(all[33]["mechanism"], "analyse-gauss");
   for (const json& row : all) {
     const std::string name = row["mechanism"];
     EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
