@@ -56,6 +56,7 @@ std::shared_ptr<const ItemNeighbors> NeighborsOf(const Trial& trial) {
 int64_t PrototypesFor(Eigen::Index items) { return std::clamp<int64_t>(items / 16, 1, 500); }
 
 absl::StatusOr<CellLaw> LawOf(const CellPlan& plan, int64_t cells, double epsilon) {
+  if (cells < 2) return absl::FailedPreconditionError("all anchors lie in one cell");
   if (plan.graded) return CellLaw::Graded(cells, epsilon);
   return CellLaw::Step({.cells = cells, .ask = plan.ask, .focus = plan.focus, .epsilon = epsilon});
 }
@@ -210,8 +211,8 @@ absl::StatusOr<CellPlan> CellTrial::PlanFor(double epsilon, double share,
     }
   }
   if (best) return *best;
-  return absl::InvalidArgumentError(
-      absl::StrCat("too few rows for cells of which as many are asked for as fill ", share));
+  return absl::FailedPreconditionError(
+      absl::StrCat("too few rows for cells of which one has not more than a share of ", share));
 }
 
 absl::StatusOr<Answers> CellTrial::AskAll(const CellPlan& plan, double epsilon,

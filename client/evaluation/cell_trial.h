@@ -62,12 +62,13 @@ class CellTrial {
   // The plan with which a choice at this epsilon is expected to find most of the k nearest, when
   // `share` of the gallery answers. Three of four items of the gallery serve as the queries that
   // are known, the others as those that come: neither targets nor budget are spent.
-  // INVALID_ARGUMENT: epsilon; or no such plan can be made of so few rows.
+  // INVALID_ARGUMENT: epsilon. FAILED_PRECONDITION: there are too few rows for any such plan.
   absl::StatusOr<CellPlan> PlanFor(double epsilon, double share,
                                    const CellDesign& design = {}) const;
 
   // Every target asks once and ranks what comes back by its features. `part` decides the choices.
-  // INVALID_ARGUMENT naming what is out of range in the plan.
+  // INVALID_ARGUMENT naming what is out of range in the plan; FAILED_PRECONDITION: its cells are
+  // fewer than two, since all anchors lie in one.
   absl::StatusOr<Answers> AskAll(const CellPlan& plan, double epsilon,
                                  const std::string& part) const;
 

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/privacy/additive_mechanism.h"
 #include "client/privacy/bounded_gaussian_calibration.h"
 #include "client/privacy/calibration.h"
@@ -29,20 +28,6 @@ absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool w
              : absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
 }
 
-// A radius is of use to Inference Privacy alone.
-absl::Status CheckRadius(const MechanismTraits& traits, double radius) {
-  const bool wanted = traits.protects != Protects::kValue;
-  const bool given = !std::isnan(radius);
-  if (wanted || !given) return CheckGiven(traits, "radius", wanted, given);
-  std::vector<std::string> others;
-  for (const MechanismTraits& other : AllMechanisms()) {
-    if (other.protects != Protects::kValue && !other.published) others.emplace_back(other.name);
-  }
-  return absl::InvalidArgumentError(absl::StrCat("radius is of no use to ", traits.name,
-                                                 ": expected none, or one of the mechanisms ",
-                                                 absl::StrJoin(others, ", "), " with it"));
-}
-
 // Nothing that the kind rests on is missing, and nothing that is given would be ignored.
 absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismParameters& p) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
@@ -51,7 +36,7 @@ absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismPara
   PM_RETURN_IF_ERROR(
       CheckGiven(traits, "delta", traits.TakesDelta(), !std::isnan(p.delta) && !zero_delta));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, !std::isnan(p.sensitivity)));
-  PM_RETURN_IF_ERROR(CheckRadius(traits, p.ball.radius));
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, p.ball.radius));
   const bool other_norm = p.ball.p != HiddenBall().p;
   PM_RETURN_IF_ERROR(CheckGiven(traits, "norm", !of_value && other_norm, other_norm));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "Lipschitz constant", traits.protects == Protects::kOutput,

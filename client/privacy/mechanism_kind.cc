@@ -1,5 +1,8 @@
 #include "client/privacy/mechanism_kind.h"
 
+#include <cmath>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -38,6 +41,21 @@ std::string MechanismNames() {
   return absl::StrJoin(kAll, ", ", [](std::string* out, const MechanismTraits& traits) {
     absl::StrAppend(out, traits.name);
   });
+}
+
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius) {
+  const bool wanted = traits.protects != Protects::kValue;
+  if (wanted == !std::isnan(radius)) return absl::OkStatus();
+  if (wanted) {
+    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
+  }
+  std::vector<const char*> others;
+  for (const MechanismTraits& other : kAll) {
+    if (other.protects != Protects::kValue && !other.published) others.push_back(other.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("radius is of no use to ", traits.name,
+                                                 ": expected none, or one of the mechanisms ",
+                                                 absl::StrJoin(others, ", "), " with it"));
 }
 
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name) {

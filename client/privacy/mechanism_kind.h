@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -49,6 +50,10 @@ struct MechanismTraits {
 
 absl::Span<const MechanismTraits> AllMechanisms();
 const MechanismTraits& TraitsOf(MechanismKind kind);
+
+// INVALID_ARGUMENT: a radius is given (not NaN) to a mechanism that has no use for it, or not to
+// one of Inference Privacy.
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
 
 // "gaussian", "published-gaussian", ...; INVALID_ARGUMENT listing all for another name.
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name);

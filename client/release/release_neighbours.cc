@@ -1,7 +1,5 @@
 #include "client/release/release_neighbours.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
@@ -20,14 +18,8 @@ std::string NeighboursOfRelease(const MechanismTraits& traits, double radius) {
 }
 
 absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
-  if (traits.protects == Protects::kValue) {
-    if (std::isnan(radius)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("radius is of no use to ", traits.name, ": expected none"));
-  }
-  if (std::isnan(radius)) {
-    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
-  }
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
+  if (traits.protects == Protects::kValue) return absl::OkStatus();
   PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
   if (radius <= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(

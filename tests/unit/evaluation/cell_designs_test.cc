@@ -108,7 +108,17 @@ TEST(CellDesigns, TakeTheBestOfWhatTheyLeaveOpen) {
 TEST(CellDesigns, SayWhereTheShareIsNotEvenOneCell) {
   const CellTrial trial(*MakeTrial(CloudStudy(), 1), CellTrial::Kind::kOfAnchors);
   EXPECT_THAT(trial.PlanFor(2, .001, {.overlaps = {3}, .focuses = {1}}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "too few rows for cells"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "too few rows for cells"));
+}
+
+TEST(CellDesigns, ThatCannotBeMadeAreToldAndTheOthersDrawn) {
+  Study few = SmallStudy();
+  few.data = Clouds(4, 20, 8, 1);  // 16 anchors, for 3 cells: each has more than a tenth
+  const std::vector<Figure> figures =
+      FiguresOf(MakeCellDesignsExperiment(std::make_shared<Stage>(few)), few);
+  ASSERT_EQ(figures.size(), 3u);
+  EXPECT_THAT(Joined(figures[2].words), HasSubstr("too few rows for cells"));
+  EXPECT_EQ(SeriesNamed(figures[2].panels[0], "as built").points.size(), 4u);
 }
 
 TEST(CellDesigns, ThatAreGivenMustBeThere) {
