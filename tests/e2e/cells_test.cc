@@ -147,7 +147,7 @@ TEST_F(Cells, OfProductCodesAreReadByThePublishedCodebook) {
   EXPECT_EQ(info()["cell_code_error"], error);
   EXPECT_THAT(Run({"collection", "info", "short"}).out,
               HasSubstr("items as pq32 (relative squared error 0.0"));
-  Answer({"budget", "set", "short", "--epsilon", "1000", "--delta", ".1"});
+  Answer({"budget", "set", "short", "--epsilon", "1000"});
 
   const json answer = Answer({"query", "short", "--vectors", Vectors("gallery"), "--row", "17",
                               "--scheme", "cells", "--epsilon", kLarge, "--items", "80"});
