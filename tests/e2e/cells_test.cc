@@ -109,6 +109,17 @@ TEST_F(Cells, GoFromAnchorsToTheTargetsOwnCopyAndForgetWhatIsDeleted) {
               Not(Contains("17")));
 }
 
+TEST_F(Cells, OfMoreItemsThanThereAreAWarningIsGiven) {
+  const auto warnings = [&](const std::string& items) {
+    return Answer(Query({"--row", "17", "--epsilon", kLarge, "--items", items}))["warnings"];
+  };
+  EXPECT_EQ(warnings("200"), json::array());
+  EXPECT_EQ(warnings("201"),
+            json({"201 items are asked for, but the gallery has 200: no more come back"}));
+  EXPECT_THAT(Run(Query({"--row", "17", "--epsilon", kLarge, "--items", "500"})).err,
+              HasSubstr("500 items are asked for, but the gallery has 200"));
+}
+
 TEST_F(Cells, OfABatchEachIsAnsweredAndPaidFor) {
   const Outcome outcome =
       Run(Query({"--rows", "0,1,2", "--partition", "1", "--ask", "3", "--focus", "2", "--epsilon",
