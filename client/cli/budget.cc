@@ -14,7 +14,7 @@ namespace {
 struct BudgetOptions {
   std::string name;
   std::string accounting;  // empty: as it is
-  Budget budget{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  Budget budget{std::numeric_limits<double>::quiet_NaN(), 0};
 };
 
 const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
@@ -80,7 +80,10 @@ absl::Status Report(const Context& context, const std::string& name, const std::
              std::cout << "  no budget is set: releases are refused until privatemail budget set "
                        << name << " --epsilon E --delta D\n";
            } else {
-             Line("granted", *entry.granted, absl::StrCat(NameOf(entry.accounting), " accounting"));
+             Line(
+                 "granted", *entry.granted,
+                 absl::StrCat(NameOf(entry.accounting), " accounting",
+                              entry.granted->delta > 0 ? "" : ", of releases without delta alone"));
            }
            Line("spent", entry.spent(),
                 absl::StrCat("in ", Counted(static_cast<uint64_t>(entry.releases), "release")));
@@ -174,8 +177,9 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   set->add_option("NAME", options->name, "The collection")->required();
   set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
       ->required();
-  set->add_option("--delta", options->budget.delta, "Total delta over the collection's life")
-      ->required();
+  set->add_option("--delta", options->budget.delta,
+                  "Total delta over the collection's life; 0 if absent: for releases without delta "
+                  "alone, such as cells");
   set->add_option("--accounting", options->accounting,
                   "How releases add up: basic (sums, the default) or gaussian (by mu, for many "
                   "releases); as it was granted before if absent");

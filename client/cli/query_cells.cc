@@ -66,12 +66,21 @@ absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
                                              "): try it again later; nothing was spent"));
 }
 
-std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection) {
-  if (collection.changes_since_embedding() == 0) return {};
-  return {absl::StrCat("cells answer with what was stored at the last build; ",
-                       Counted(collection.changes_since_embedding(), "change"),
-                       " since may not be shown, but for deletions, which are: `privatemail build ",
-                       collection.name(), "`, by who may write, shows them all")};
+std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection,
+                                       const CellQueryOptions& options) {
+  std::vector<std::string> warnings;
+  if (collection.changes_since_embedding() > 0) {
+    warnings.push_back(
+        absl::StrCat("cells answer with what was stored at the last build; ",
+                     Counted(collection.changes_since_embedding(), "change"),
+                     " since may not be shown, but for deletions, which are: `privatemail build ",
+                     collection.name(), "`, by who may write, shows them all"));
+  }
+  if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
+    warnings.push_back(absl::StrCat(options.items, " items are asked for, but the gallery has ",
+                                    collection.embedded_items(), ": no more come back"));
+  }
+  return warnings;
 }
 
 absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOptions& options,
@@ -248,7 +257,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
   PM_RETURN_IF_ERROR(
       CheckAffordable(query.collection, entry, targets.size(), {query.epsilon, /*delta=*/0}));
-  const std::vector<std::string> warnings = WarningsAbout(collection);
+  const std::vector<std::string> warnings = WarningsAbout(collection, options);
   for (const std::string& warning : warnings) Warn(warning);
 
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(

@@ -16,6 +16,7 @@
 #include "client/cli/names.h"
 #include "client/cli/numbers.h"
 #include "client/evaluation/data.h"
+#include "client/evaluation/experiments/all.h"
 #include "client/evaluation/image_sets.h"
 #include "client/evaluation/presets.h"
 #include "common/base/printable.h"
@@ -236,7 +237,8 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
                  "Folder to make: the report, and features of images and results of parts, with "
                  "which a run goes on that was interrupted");
   app.add_option("--experiments", options->experiments,
-                 "Names with commas between; all but the attacks if absent");
+                 absl::StrCat("Some of ", ExperimentNames(),
+                              ", with commas between; all but the attacks if absent"));
   app.add_flag("--attacks", options->attacks, "The leakage report, too");
   app.add_flag("--tune", options->tune,
                "Instead: search for settings on these data alone. If they are a collection's "

@@ -63,14 +63,20 @@ Ceiling CeilingFor(double epsilon, double share, double wished) {
 }
 
 std::string Ceiling::InWords(double epsilon, double wished) const {
+  // Beyond 709 they are no numbers of ours.
+  const bool counts = std::isfinite(std::exp(epsilon));
+  const std::string power =
+      counts ? absl::StrFormat("%.4g", std::exp(epsilon)) : absl::StrFormat("e^%g", epsilon);
+  const std::string less_one = counts ? absl::StrFormat("%.4g", std::expm1(epsilon))
+                                      : absl::StrFormat("(e^%g - 1)", epsilon);
   return absl::StrFormat(
       "ceiling: of a share f = %.3g of the items that may answer, a choice at epsilon %g has the "
-      "right cell with f e^epsilon / (1 + f (e^epsilon - 1)) = %.3g x %.4g / (1 + %.3g x %.4g) = "
+      "right cell with f e^epsilon / (1 + f (e^epsilon - 1)) = %.3g x %s / (1 + %.3g x %s) = "
       "%.3f at most; for %g it takes epsilon %.3g with this share, or a share of %.3g with this "
       "epsilon; it is a mean over cells that are equally wanted, and items that many queries want "
       "may come back a little more often",
-      share, epsilon, share, std::exp(epsilon), share, std::expm1(epsilon), fidelity, wished,
-      epsilon_needed, share_needed);
+      share, epsilon, share, power, share, less_one, fidelity, wished, epsilon_needed,
+      share_needed);
 }
 
 absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,

@@ -73,6 +73,18 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
   return absl::OkStatus();
 }
 
+// Sums of pure releases need none; without one no epsilon belongs to a mu.
+absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
+  if (accounting == Accounting::kBasic) {
+    if (delta >= 0 && delta < 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta must be at least 0 and below 1, but is ", delta));
+  }
+  if (delta > 0 && delta < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "delta must lie strictly between 0 and 1 for Gaussian accounting, but is ", delta));
+}
+
 absl::Status Distrust(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
@@ -223,7 +235,7 @@ absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transa
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
                            Accounting accounting) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
-  PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", budget.delta));
+  PM_RETURN_IF_ERROR(CheckGrantedDelta(budget.delta, accounting));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
   return Make({.kind = LedgerChange::Kind::kGrant,

@@ -114,7 +114,9 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   // Sets what may be spent in all, over the life of the collection, and how it is added up. What
-  // is spent stays spent. INVALID_ARGUMENT: epsilon not finite and positive, delta outside (0, 1).
+  // is spent stays spent. A delta of 0 pays for pure releases, by their sums alone.
+  // INVALID_ARGUMENT: epsilon not finite and positive, delta outside [0, 1), or outside (0, 1) for
+  // Gaussian accounting.
   // DATA_LOSS: the ledger does not match its witness. UNAVAILABLE as in Charge.
   absl::Status Grant(const std::string& collection_uuid, const Budget& budget,
                      Accounting accounting = Accounting::kBasic);

@@ -119,13 +119,21 @@ TEST_F(BadQuery, DeltasOutsideTheUnitInterval) {
   for (const std::string delta : {"0", "1", "-1", "2"}) {
     const std::string message = "--delta must lie strictly between 0 and 1, but is " + delta;
     ExpectRefused(With("--delta", delta), "INVALID_ARGUMENT", {message});
+    ExpectRefused(
+        {"budget", "set", "things", "--epsilon", "1", "--accounting", "gaussian", "--delta", delta},
+        "INVALID_ARGUMENT",
+        {"--delta must lie strictly between 0 and 1 for Gaussian "
+         "accounting, but is " +
+         delta});
+  }
+  for (const std::string delta : {"1", "-1", "2"}) {
     ExpectRefused({"budget", "set", "things", "--epsilon", "1", "--delta", delta},
-                  "INVALID_ARGUMENT", {message});
+                  "INVALID_ARGUMENT", {"--delta must be at least 0 and below 1, but is " + delta});
   }
   ExpectRefused(With("--delta", "nan"), "INVALID_ARGUMENT",
                 {"--delta must be a number, but is nan"});
   ExpectRefused({"budget", "set", "things", "--epsilon", "1", "--delta", "nan"}, "INVALID_ARGUMENT",
-                {"--delta must lie strictly between 0 and 1, but is nan"});
+                {"--delta must be at least 0 and below 1, but is nan"});
 }
 
 TEST_F(BadQuery, ABudgetThatIsExhausted) {

@@ -109,6 +109,17 @@ TEST_F(Cells, GoFromAnchorsToTheTargetsOwnCopyAndForgetWhatIsDeleted) {
               Not(Contains("17")));
 }
 
+TEST_F(Cells, OfMoreItemsThanThereAreAWarningIsGiven) {
+  const auto warnings = [&](const std::string& items) {
+    return Answer(Query({"--row", "17", "--epsilon", kLarge, "--items", items}))["warnings"];
+  };
+  EXPECT_EQ(warnings("200"), json::array());
+  EXPECT_EQ(warnings("201"),
+            json({"201 items are asked for, but the gallery has 200: no more come back"}));
+  EXPECT_THAT(Run(Query({"--row", "17", "--epsilon", kLarge, "--items", "500"})).err,
+              HasSubstr("500 items are asked for, but the gallery has 200"));
+}
+
 TEST_F(Cells, OfABatchEachIsAnsweredAndPaidFor) {
   const Outcome outcome =
       Run(Query({"--rows", "0,1,2", "--partition", "1", "--ask", "3", "--focus", "2", "--epsilon",
@@ -147,7 +158,7 @@ TEST_F(Cells, OfProductCodesAreReadByThePublishedCodebook) {
   EXPECT_EQ(info()["cell_code_error"], error);
   EXPECT_THAT(Run({"collection", "info", "short"}).out,
               HasSubstr("items as pq32 (relative squared error 0.0"));
-  Answer({"budget", "set", "short", "--epsilon", "1000", "--delta", ".1"});
+  Answer({"budget", "set", "short", "--epsilon", "1000"});
 
   const json answer = Answer({"query", "short", "--vectors", Vectors("gallery"), "--row", "17",
                               "--scheme", "cells", "--epsilon", kLarge, "--items", "80"});

@@ -14,6 +14,9 @@
 
 namespace privatemail {
 
+// All of them, as MakeExperiments takes them, in the order of a report, with ", " between.
+std::string ExperimentNames();
+
 // names: separated by commas; empty: all, the attacks only if they are asked for. In the order of a
 // report. INVALID_ARGUMENT listing all names for one that is none.
 absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<Stage>& stage,

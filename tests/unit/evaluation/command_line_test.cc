@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "client/evaluation/experiments/all.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -36,6 +37,14 @@ TEST(CommandLine, RefusesWhatWouldBeIgnored) {
     EXPECT_THAT(with({flag, "3"}), FailsWith(kInvalid, "v.npy: no such file"));
   }
   EXPECT_THAT(with({"--tune", "--attacks"}), FailsWith(kInvalid, "--attacks"));
+}
+
+TEST(CommandLine, HelpNamesTheExperiments) {
+  CLI::App app;
+  EvaluationOptions options;
+  AddEvaluationOptions(app, &options);
+  EXPECT_THAT(app.help(), HasSubstr("Some of " + ExperimentNames() + ", with commas between"));
+  EXPECT_THAT(ExperimentNames(), HasSubstr("inference-privacy, attacks"));
 }
 
 TEST(CommandLine, ReadsASizeToItsEnd) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/all.h"
@@ -191,6 +192,7 @@ TEST(Experiments, AreFoundByName) {
   EXPECT_THAT(names("", false),
               ElementsAre("recall", "cells", "cell-designs", "ablation", "convergence", "settings",
                           "alignment", "inference-privacy", "bounded-gaussian"));
+  EXPECT_EQ(absl::StrJoin(names("", true), ", "), ExperimentNames());
   EXPECT_THAT(MakeExperiments(SmallStage(), "recal", false, {}),
               FailsWith(absl::StatusCode::kInvalidArgument, "but has \"recal\""));
 }

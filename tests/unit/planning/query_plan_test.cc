@@ -48,6 +48,10 @@ TEST(Ceiling, IsTheSameFormulaReadInThreeDirections) {
               HasSubstr("f e^epsilon / (1 + f (e^epsilon - 1)) = 0.1 x 2.718 / (1 + 0.1 x 1.718) = "
                         "0.232 at most; for 0.5 it takes epsilon 2.2 with this share, or a share "
                         "of 0.269 with this epsilon"));
+  EXPECT_THAT(CeilingFor(1000, .1, .5).InWords(1000, .5),
+              HasSubstr("= 0.1 x e^1000 / (1 + 0.1 x (e^1000 - 1)) = 1.000 at most; for 0.5 it "
+                        "takes epsilon 2.2 with this share, or a share of 0 with this epsilon"));
+  EXPECT_THAT(CeilingFor(709, .1, .5).InWords(709, .5), HasSubstr("= 0.1 x 8.218e+307 / "));
   EXPECT_EQ(CeilingFor(1, .6, .5).epsilon_needed, 0) << "chance is enough";
   EXPECT_EQ(CeilingFor(1, 1, .5).fidelity, 1);
 }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -80,6 +81,14 @@ TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
   EXPECT_THAT(ledger->Grant(kUuid, {nan, .1}),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
   EXPECT_THAT(ledger->Grant(kUuid, {1, 1}), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_THAT(ledger->Grant(kUuid, {1, -.1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_THAT(ledger->Grant(kUuid, {1, nan}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  for (const double delta : {0., 1., nan}) {
+    EXPECT_THAT(ledger->Grant(kUuid, {1, delta}, Accounting::kGaussian),
+                FailsWith(absl::StatusCode::kInvalidArgument, "delta must lie strictly"));
+  }
   ASSERT_THAT(ledger->Grant(kUuid, {1, .1}), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(nan, .01)),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
@@ -193,6 +202,25 @@ TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
   EXPECT_NEAR(entry.SpentBy(Accounting::kBasic).epsilon, 13.64, 1e-9);
   EXPECT_THAT(ledger->Charge(kUuid, one), FailsWith(absl::StatusCode::kResourceExhausted, "spent"));
   EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
+}
+
+// As any other grant but for delta, of which there is nothing.
+TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.05, 1e-300)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 0.05 delta 1e-300"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.2, 0)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 0.9 delta 0"));
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_EQ(entry.releases, 3);
+  EXPECT_NEAR(entry.left().epsilon, .1, 1e-12);
+  EXPECT_EQ(entry.left().delta, 0);
+  EXPECT_TRUE(entry.Affords({.1, 0}));
+  EXPECT_FALSE(entry.Affords({.1, 1e-300}));
+  EXPECT_EQ(entry.SpentBy(Accounting::kGaussian).epsilon, std::numeric_limits<double>::infinity());
 }
 
 TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
