@@ -43,13 +43,12 @@ struct PlanAnswer {
   int64_t gallery = 0;
   int64_t anchors = 0;
   std::string code;
-  bool misplaces = false;  // it does, so that less is found than comes back
   std::string collection;
   std::optional<RadiusMeaning> radius;
   std::vector<std::string> warnings;
 };
 
-// Where intervals were seen to hold less often than they say, or are of something else.
+// Where intervals were seen to hold less often than they say.
 std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
   constexpr int64_t kFewOfAClass = 5;
   const auto classes = std::ssize(parameters.slot_labels);
@@ -59,13 +58,6 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
         absl::StrCat("the collection has fewer than ", kFewOfAClass, " anchors a class (",
                      parameters.anchor_count, " of ", classes,
                      " classes): its recall may well lie outside the interval, rather above it"));
-  }
-  if (parameters.cell_codebook) {
-    warnings.push_back(absl::StrFormat(
-        "fidelity is of all items that come back, and recall as if codes were exact: they are "
-        "ranked by %s, with a relative squared error of %.2g on the anchors",
-        CodeName(ToProto(*parameters.cell_code)),
-        parameters.cell_codebook->relative_squared_error));
   }
   return warnings;
 }
@@ -90,6 +82,20 @@ nlohmann::json ToJson(const Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
+void AddCeilings(const QueryPlan& plan, const PlanWish& wish, nlohmann::json* json) {
+  if (plan.ceiling.has_value()) {
+    (*json)["ceiling"] = {{"share", plan.ceiling->share},
+                          {"fidelity", plan.ceiling->fidelity},
+                          {"share_needed", plan.ceiling->share_needed},
+                          {"epsilon_needed", plan.ceiling->epsilon_needed},
+                          {"words", plan.ceiling->InWords(wish.epsilon, *wish.fidelity)}};
+  }
+  if (plan.open_recall.has_value()) {
+    nlohmann::json& open = (*json)["recall_ceiling"] = ToJson(*plan.open_recall);
+    open["words"] = plan.OpenRecallInWords(*wish.recall);
+  }
+}
+
 nlohmann::json ToJson(const PlanAnswer& answer, const PlanWish& wish) {
   const QueryPlan& plan = answer.plan;
   nlohmann::json json = {
@@ -111,16 +117,9 @@ nlohmann::json ToJson(const PlanAnswer& answer, const PlanWish& wish) {
       {"guarantee", cli::ToJson(plan.guarantee)},
       {"spent", cli::ToJson(Budget{})},
       {"fulfils", plan.fulfils},
-      {"before_code_misplaces", answer.misplaces},
       {"warnings", answer.warnings},
       {"radius_meaning", cli::ToJson(answer.radius)}};
-  if (plan.ceiling.has_value()) {
-    json["ceiling"] = {{"share", plan.ceiling->share},
-                       {"fidelity", plan.ceiling->fidelity},
-                       {"share_needed", plan.ceiling->share_needed},
-                       {"epsilon_needed", plan.ceiling->epsilon_needed},
-                       {"words", plan.ceiling->InWords(wish.epsilon, *wish.fidelity)}};
-  }
+  AddCeilings(plan, wish, &json);
   return json;
 }
 
@@ -137,33 +136,36 @@ std::string InWords(const PlanWish& wish) {
   return absl::StrJoin(words, " and ");
 }
 
-void Print(const PlanAnswer& answer, const PlanOptions& options) {
+void PrintWay(const PlanAnswer& answer, const PlanWish& wish) {
   const QueryPlan& plan = answer.plan;
-  if (!plan.fulfils) {
-    std::cout << absl::StreamFormat(
-        "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
-        InWords(options.wish), options.wish.epsilon, options.wish.max_bytes);
-  }
   std::cout << absl::StreamFormat(
       "scheme cells: ask for %d of the %d cells of partition %d, drawn to the nearest %d; %d of %d "
       "items answer, as %s\n"
-      "%s, %s%s: foreseen from %d anchors alone, nothing was spent\n"
+      "%s, %s: foreseen from %d anchors alone, nothing was spent\n"
       "%d bytes down, if ids take %d bytes, without payloads\n"
       "%.2g ms to choose and %.2g ms to rank on this machine, beside network and server\n"
       "each query spends epsilon %g (%s: %s); hidden: %s\n",
       plan.cost.ask, plan.cells, plan.cost.partition, plan.cost.focus, plan.items, answer.gallery,
       answer.code, InWords("fidelity", plan.k, plan.forecast.fidelity),
-      InWords("recall", plan.k, plan.forecast.recall),
-      answer.misplaces
-          ? absl::StrCat(" of what comes back, before ", answer.code, " misplaces some")
-          : "",
-      answer.anchors, plan.bytes_down, options.wish.id_bytes, answer.timing.choose_ms,
-      answer.timing.rank_ms, plan.guarantee.epsilon,
+      InWords("recall", plan.k, plan.forecast.recall), answer.anchors, plan.bytes_down,
+      wish.id_bytes, answer.timing.choose_ms, answer.timing.rank_ms, plan.guarantee.epsilon,
       plan.guarantee.proven ? "proven" : "NOT proven", plan.guarantee.source,
       plan.guarantee.neighbours);
-  if (plan.ceiling.has_value()) {
-    std::cout << plan.ceiling->InWords(options.wish.epsilon, *options.wish.fidelity) << "\n";
+}
+
+void PrintCeilings(const QueryPlan& plan, const PlanWish& wish) {
+  if (plan.ceiling) std::cout << plan.ceiling->InWords(wish.epsilon, *wish.fidelity) << "\n";
+  if (plan.open_recall) std::cout << plan.OpenRecallInWords(*wish.recall) << "\n";
+}
+
+void Print(const PlanAnswer& answer, const PlanOptions& options) {
+  if (!answer.plan.fulfils) {
+    std::cout << absl::StreamFormat(
+        "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
+        InWords(options.wish), options.wish.epsilon, options.wish.max_bytes);
   }
+  PrintWay(answer, options.wish);
+  PrintCeilings(answer.plan, options.wish);
   if (answer.radius.has_value()) {
     std::cout << "beside it, --scheme anchored --mechanism lap-output --radius "
               << answer.radius->radius
@@ -172,7 +174,7 @@ void Print(const PlanAnswer& answer, const PlanOptions& options) {
               << answer.radius->InWords() << ". What it would find is not foreseen\n";
   }
   if (options.out.empty()) return;
-  if (plan.fulfils) {
+  if (answer.plan.fulfils) {
     std::cout << "privatemail query " << Printable(answer.collection) << " --plan "
               << Printable(options.out) << " asks so\n";
   } else {
@@ -186,6 +188,45 @@ absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
       absl::StrCat("collection ", collection.name(), " has no items that could be found"));
 }
 
+// The plan, if it fulfils the wish.
+absl::Status Write(const QueryPlan& plan, const v1::GetCollectionResponse& collection,
+                   PrivateFile& file) {
+  if (!plan.fulfils) return absl::OkStatus();
+  return file.Commit(PlanText({.collection = collection.name(),
+                               .fingerprint = collection.fingerprint(),
+                               .cost = plan.cost,
+                               .items = plan.items,
+                               .k = plan.k}));
+}
+
+// Before anything takes time; none where none is wanted.
+absl::StatusOr<std::optional<PrivateFile>> FileFor(const std::string& out) {
+  if (out.empty()) return std::nullopt;
+  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--out", out));
+  return std::optional<PrivateFile>(std::move(file));
+}
+
+absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anchors,
+                                    const v1::GetCollectionResponse& collection,
+                                    const PlanOptions& options) {
+  const PublicParameters& parameters = client.parameters();
+  PlanAnswer answer{.plan = {},
+                    .timing = {},
+                    .gallery = static_cast<int64_t>(collection.embedded_items()),
+                    .anchors = parameters.anchor_count,
+                    .code = CodeName(ToProto(*parameters.cell_code)),
+                    .collection = collection.name(),
+                    .radius = {},
+                    .warnings = WarningsAbout(parameters)};
+  PM_ASSIGN_OR_RETURN(answer.radius, MeaningOf(options.radius, parameters, anchors));
+  PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
+                      Forecaster::Create(parameters, anchors, answer.gallery));
+  PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
+  PM_ASSIGN_OR_RETURN(answer.timing,
+                      TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
+  return answer;
+}
+
 absl::Status Plan(Context& context, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
@@ -193,36 +234,11 @@ absl::Status Plan(Context& context, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> chunks,
                       transport.GetAnchors(options.name, collection.fingerprint()));
   PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, chunks));
-  const PublicParameters& parameters = client.parameters();
   PM_RETURN_IF_ERROR(CheckPlannable(collection));
-  PM_ASSIGN_OR_RETURN(const Anchors anchors, JoinAnchors(chunks, parameters.feature_dim));
-  PlanAnswer answer{.plan = {},
-                    .timing = {},
-                    .gallery = static_cast<int64_t>(collection.embedded_items()),
-                    .anchors = parameters.anchor_count,
-                    .code = CodeName(ToProto(*parameters.cell_code)),
-                    .misplaces = parameters.cell_codebook.has_value(),
-                    .collection = collection.name(),
-                    .radius = {},
-                    .warnings = WarningsAbout(parameters)};
-  PM_ASSIGN_OR_RETURN(answer.radius, MeaningOf(options.radius, parameters, anchors));
-  std::optional<PrivateFile> file;
-  if (!options.out.empty()) {
-    PM_ASSIGN_OR_RETURN(PrivateFile opened, PrivateFile::Create("--out", options.out));
-    file.emplace(std::move(opened));
-  }
-  PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
-                      Forecaster::Create(parameters, anchors, answer.gallery));
-  PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
-  PM_ASSIGN_OR_RETURN(answer.timing,
-                      TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
-  if (answer.plan.fulfils && file.has_value()) {
-    PM_RETURN_IF_ERROR(file->Commit(PlanText({.collection = collection.name(),
-                                              .fingerprint = collection.fingerprint(),
-                                              .cost = answer.plan.cost,
-                                              .items = answer.plan.items,
-                                              .k = answer.plan.k})));
-  }
+  PM_ASSIGN_OR_RETURN(const Anchors anchors, JoinAnchors(chunks, client.parameters().feature_dim));
+  PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> file, FileFor(options.out));
+  PM_ASSIGN_OR_RETURN(const PlanAnswer answer, Foreseen(client, anchors, collection, options));
+  if (file) PM_RETURN_IF_ERROR(Write(answer.plan, collection, *file));
   if (!answer.plan.fulfils) context.exit_code = kExitFailure;
   for (const std::string& warning : answer.warnings) Warn(warning);
   Answer(context, ToJson(answer, options.wish), [&] { Print(answer, options); });
@@ -243,12 +259,13 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   AddBytes(plan, "--max-bytes", &wish.max_bytes,
            "What an answer may take: bytes, or with K, M or G, of 1,000 each")
       ->required();
-  plan->add_option("--fidelity", wish.fidelity,
-                   "At least this share of the -k nearest items shall come back; with neither this "
-                   "nor --recall, as much as can be");
+  plan->add_option(
+      "--fidelity", wish.fidelity,
+      "At least this share of the -k nearest items shall be among the -k matches; with "
+      "neither this nor --recall, as much as can be");
   plan->add_option("--recall", wish.recall,
-                   "At least with this probability one of the -k best that come back shall be of "
-                   "the query's class");
+                   "At least with this probability one of the -k matches shall be of the query's "
+                   "class");
   plan->add_option("-k", wish.k, "Matches wanted")->capture_default_str();
   plan->add_option("--radius", options->radius,
                    "Say, too, what this radius of the anchored scheme means on the collection");
@@ -258,13 +275,13 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->add_option("--out", options->out,
                    "File to write the plan to, if it fulfils the wish, for query --plan");
   plan->footer(
-      "The plan of fewest bytes that is foreseen to fulfil the wish. On data like what it was "
-      "fitted to, "
-      "intervals had the mean in nine of ten cases, on other data in seven to nine: see README. "
-      "Queries "
-      "and items must be of the anchors' kind. Fidelity and recall are of what comes back: the "
-      "codes pq8 to pq64 misplace some of it. Exit code 1: no plan fulfils the wish, and the one "
-      "that finds most is shown.");
+      "The plan of fewest bytes that is foreseen to fulfil the wish. Fidelity and recall are of "
+      "the "
+      "matches, which items' codes rank. On data like what it was fitted to, intervals had the "
+      "mean "
+      "in nine of ten cases, on other data in seven to nine: see README. Queries and items must be "
+      "of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one that finds most is "
+      "shown.");
   plan->callback([&context, options] {
     context.run = [&context, options] { return Plan(context, *options); };
   });

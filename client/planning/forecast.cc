@@ -13,6 +13,7 @@
 #include "common/base/validate.h"
 #include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
+#include "common/protocol/item_code.h"
 
 namespace privatemail {
 namespace {
@@ -33,6 +34,13 @@ constexpr int64_t kAlike = 3;
 // come what everybody wants, scattered.
 constexpr double kOwnGrowth = .8;
 double OtherGrowth(double epsilon) { return std::clamp(.7 - .2 * std::log(epsilon), .2, 1.); }
+
+// Codes. The codebook is trained on the anchors, of which it loses less than of items: the squared
+// error of items is larger by so much times the centroids per anchor.
+constexpr double kUnseenError = 8;
+// And what of it misleads is larger where items lie nearer together than the anchors that stand in
+// for them: by so much of a power of n / G.
+constexpr double kErrorGrowth = .06;
 
 // Widths.
 constexpr double kErrors = 2;  // standard errors
@@ -125,10 +133,29 @@ ItemCells CellsOfAnchors(const Matrix& anchors, const Matrix& centroids) {
   return lie;
 }
 
-}  // namespace
+// How much larger the error of items is than that of the anchors, as far as ranks tell.
+double ErrorGrowth(const PublicParameters& parameters, double items_per_stand_in) {
+  const double denser = std::pow(std::max(1., items_per_stand_in), kErrorGrowth);
+  if (!parameters.cell_codebook) return denser;
+  return denser *
+         std::sqrt(1 + kUnseenError *
+                           static_cast<double>(parameters.cell_codebook->centroids_per_part()) /
+                           static_cast<double>(parameters.anchor_count));
+}
 
-absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters,
-                                              const Anchors& anchors, int64_t items) {
+// The anchors as they would come back for cells.
+absl::StatusOr<Matrix> Decoded(const PublicParameters& parameters, const Matrix& unit_anchors,
+                               double error_growth) {
+  std::string codes;
+  for (const auto& anchor : unit_anchors.rowwise()) {
+    AppendItemCode(parameters, anchor.cast<float>(), &codes);
+  }
+  PM_ASSIGN_OR_RETURN(const FloatMatrix decoded, DecodeItemCodes(parameters, codes));
+  return Matrix(unit_anchors + error_growth * (decoded.cast<double>() - unit_anchors));
+}
+
+absl::Status CheckForeseeable(const PublicParameters& parameters, const Anchors& anchors,
+                              int64_t items) {
   if (parameters.cell_partitions.empty()) {
     return absl::FailedPreconditionError(
         "the collection has no cells: its operator has made it without --cells");
@@ -144,10 +171,16 @@ absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters
         absl::StrCat("nothing can be foreseen from fewer than ", kFewestAnchors,
                      " anchors: the collection has ", anchors.features.rows()));
   }
-  if (items < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("items of the gallery must be at least 1, but is ", items));
-  }
+  if (items >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("items of the gallery must be at least 1, but is ", items));
+}
+
+}  // namespace
+
+absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters,
+                                              const Anchors& anchors, int64_t items) {
+  PM_RETURN_IF_ERROR(CheckForeseeable(parameters, anchors, items));
   PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", anchors.features));
   Forecaster made;
   made.items_ = items;
@@ -157,53 +190,71 @@ absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters
     made.lie_.push_back(CellsOfAnchors(unit_anchors, CellCentroids(partition, unit_anchors)));
   }
   const int64_t size = std::min(unit_anchors.rows(), kMostStandIns);
-  made.stand_ins_ = MakeStandIns(unit_anchors, std::max<int64_t>(1, Demand::kRanks * size / items));
+  const double ratio = static_cast<double>(items) / static_cast<double>(size);
+  PM_ASSIGN_OR_RETURN(const Matrix decoded,
+                      Decoded(parameters, unit_anchors, ErrorGrowth(parameters, ratio)));
+  made.stand_ins_ =
+      MakeStandIns(unit_anchors, decoded, std::max<int64_t>(1, Demand::kRanks * size / items));
   return made;
 }
 
-absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
-    const CellAsk& ask, const std::vector<int64_t>& answered) const {
+absl::Status Forecaster::CheckAsk(const CellAsk& ask, const std::vector<int64_t>& answered) const {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", ask.partition, 0, std::ssize(cells_) - 1));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", ask.k, 1, items_));
   for (const int64_t items : answered) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween("items", items, 1, items_));
   }
+  return absl::OkStatus();
+}
+
+StandInAsk Forecaster::InSmall(const CellAsk& ask, double own,
+                               const std::vector<int64_t>& answered) const {
   const auto partition = static_cast<size_t>(ask.partition);
-  const CellChoice choice{.cells = cells_[partition], .ask = 1, .focus = 1, .epsilon = ask.epsilon};
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(choice));
-  const double own = mechanism.OverlapProbabilities()[1];
-  const auto size = static_cast<double>(stand_ins_.front().items.size());
-  const double ratio = static_cast<double>(items_) / size;
   const auto k = static_cast<double>(ask.k);
-  StandInAsk of_stand_in{.lie = lie_[partition],
-                         .labels = labels_,
-                         .cells = choice.cells,
-                         .epsilon = ask.epsilon,
-                         .own = own,
-                         .ranks_per_fold = Demand::kRanksPerFold / ratio,
-                         .k = std::max(1., k / std::sqrt(ratio)),
-                         .alike = std::min(kAlike, ask.k),
-                         .lengths = {}};
-  const double room = std::max(1., static_cast<double>(of_stand_in.alike) * ratio / k);
+  const double ratio =
+      static_cast<double>(items_) / static_cast<double>(stand_ins_.front().items.size());
+  StandInAsk small{.lie = lie_[partition],
+                   .labels = labels_,
+                   .cells = cells_[partition],
+                   .epsilon = ask.epsilon,
+                   .own = own,
+                   .ranks_per_fold = Demand::kRanksPerFold / ratio,
+                   .k = std::max(1., k / std::sqrt(ratio)),
+                   .alike = std::min(kAlike, ask.k),
+                   .lengths = {}};
+  const double room = std::max(1., static_cast<double>(small.alike) * ratio / k);
   for (const int64_t items : answered) {
     const double length = static_cast<double>(items) / ratio;
     const auto longer = [&](double growth) {
       return std::max<int64_t>(1, std::llround(length * std::pow(room, growth)));
     };
-    of_stand_in.lengths.push_back(
+    small.lengths.push_back(
         {.fidelity = length, .own = longer(kOwnGrowth), .other = longer(OtherGrowth(ask.epsilon))});
   }
+  return small;
+}
+
+absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
+    const CellAsk& ask, const std::vector<int64_t>& answered) const {
+  PM_RETURN_IF_ERROR(CheckAsk(ask, answered));
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
+                      CellMechanism::Create({.cells = cells_[static_cast<size_t>(ask.partition)],
+                                             .ask = 1,
+                                             .focus = 1,
+                                             .epsilon = ask.epsilon}));
+  const double own = mechanism.OverlapProbabilities()[1];
+  const StandInAsk small = InSmall(ask, own, answered);
   std::vector<std::vector<Found>> found(stand_ins_.size());
   ParallelFor(static_cast<int>(stand_ins_.size()), [&](int i) {
-    found[static_cast<size_t>(i)] = AskStandIn(stand_ins_[static_cast<size_t>(i)], of_stand_in);
+    found[static_cast<size_t>(i)] = AskStandIn(stand_ins_[static_cast<size_t>(i)], small);
   });
   std::vector<Forecast> forecasts;
   for (size_t one = 0; one < answered.size(); ++one) {
     std::vector<Found> of_one;
     of_one.reserve(found.size());
     for (const std::vector<Found>& by_stand_in : found) of_one.push_back(by_stand_in[one]);
-    forecasts.push_back(ForecastFrom(of_one, own, std::min(ask.k, answered[one]),
-                                     of_stand_in.lengths[one].fidelity));
+    forecasts.push_back(
+        ForecastFrom(of_one, own, std::min(ask.k, answered[one]), small.lengths[one].fidelity));
   }
   return forecasts;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/planning/found.h"
 #include "client/planning/stand_in.h"
 #include "common/cells/item_cells.h"
 #include "common/protocol/public_parameters.h"
@@ -22,9 +23,11 @@ struct Estimate {
   double high = 0;
 };
 
+// Of the k matches that a client keeps: those of the items that came back that are nearest to the
+// query as their codes have them.
 struct Forecast {
-  Estimate fidelity;  // share of the k items nearest to a query that come back
-  Estimate recall;    // probability that one of the k best that come back has the query's class
+  Estimate fidelity;  // share of the k items nearest to a query that are among its matches
+  Estimate recall;    // probability that one of the matches has the query's class
 };
 
 // How queries that ask for one cell are chosen (CellMechanism with ask and focus 1), and how many
@@ -42,6 +45,9 @@ struct CellAsk {
 //   ranks that demand counts. A server knows more queries a cell than the stand-in, so that its
 //   lists fit better than those fit held-out anchors: a third of the way to what the known ones
 //   find is added.
+// - codes: anchors come back as their codes have them, their errors enlarged, since items lie
+// nearer
+//   together than the anchors, and since a codebook that was trained on anchors fits them better.
 // - recall: the first items that come back have the query's class with a probability p that differs
 //   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
 //   1 - E (1 - p)^k of them. They take more room than the k nearest of a gallery, for which lists
@@ -71,6 +77,10 @@ class Forecaster {
 
  private:
   Forecaster() = default;
+
+  absl::Status CheckAsk(const CellAsk& ask, const std::vector<int64_t>& answered) const;
+  // What is asked of a stand-in; own: probability that the own cell is asked for.
+  StandInAsk InSmall(const CellAsk& ask, double own, const std::vector<int64_t>& answered) const;
 
   int64_t items_ = 0;
   std::vector<int64_t> cells_;   // of each partition

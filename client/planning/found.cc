@@ -31,13 +31,27 @@ std::vector<Places> PlacesInLists(const StandIn& stand_in, const StandInAsk& ask
   return places;
 }
 
-// The share of the k items nearest to an asker that the first `length` of a list have. Neither need
-// be whole.
-double FidelityIn(const Places& places, const Asker& asker, double k, double length) {
-  double found = 0;
+// Of each item how much of it is among the k nearest to an asker; k need not be whole.
+std::vector<double> PartsAmongNearest(const Asker& asker, double k, size_t items) {
+  std::vector<double> parts(items);
   for (size_t rank = 0; rank < asker.items.size() && static_cast<double>(rank) < k; ++rank) {
-    const double place = places[static_cast<size_t>(asker.items[rank])];
-    found += std::min(1., k - static_cast<double>(rank)) * std::clamp(length - place, 0., 1.);
+    parts[static_cast<size_t>(asker.items[rank])] = std::min(1., k - static_cast<double>(rank));
+  }
+  return parts;
+}
+
+// The share of the k items nearest to an asker, of which `nearest` has the parts, that are among
+// those it keeps: the k first by their codes of the first `length` of a list. Neither need be
+// whole.
+double FidelityIn(const Places& places, const Asker& asker, const std::vector<double>& nearest,
+                  double k, double length) {
+  double found = 0, kept = 0;
+  for (const int32_t place : asker.by_codes) {
+    const auto item = static_cast<size_t>(place);
+    const double comes = std::clamp(length - places[item], 0., 1.);
+    found += std::min(nearest[item] * comes, k - kept);
+    kept += comes;
+    if (kept >= k) break;
   }
   return found / std::min(k, static_cast<double>(asker.items.size()));
 }
@@ -53,10 +67,11 @@ class Asked {
   // On an average over the cells that may be asked for.
   double Fidelity(const Asker& asker, double length) const {
     const double other = (1 - ask_.own) / static_cast<double>(ask_.cells - 1);
+    const std::vector<double> nearest = PartsAmongNearest(asker, ask_.k, labels_.size());
     double mean = 0;
     for (int64_t cell = 0; cell < ask_.cells; ++cell) {
       const double probability = cell == CellOf(asker) ? ask_.own : other;
-      mean += probability * FidelityIn(PlacesOf(cell), asker, ask_.k, length);
+      mean += probability * FidelityIn(PlacesOf(cell), asker, nearest, ask_.k, length);
     }
     return mean;
   }
@@ -78,11 +93,11 @@ class Asked {
   }
   const Places& PlacesOf(int64_t cell) const { return places_[static_cast<size_t>(cell)]; }
 
-  // Of the first `length` of a list, the nearest to the asker.
+  // Of the first `length` of a list, those that are nearest to the asker by their codes.
   void AddLikenessIn(const Places& places, const Asker& asker, int64_t length,
                      Likeness* likeness) const {
     int64_t came = 0, same = 0;
-    for (const int32_t item : asker.items) {
+    for (const int32_t item : asker.by_codes) {
       if (places[static_cast<size_t>(item)] >= length) continue;
       same += labels_[static_cast<size_t>(item)] == LabelOf(asker.anchor) ? 1 : 0;
       if (++came == ask_.alike) break;

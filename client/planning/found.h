@@ -26,7 +26,7 @@ struct RunningMean {
   double mean() const { return count > 0 ? sum / count : 0; }
 };
 
-// Whether the first that come back are of the asker's class.
+// Whether the first that come back, by their codes, are of the asker's class.
 struct Likeness {
   RunningMean one;   // 1: it is
   RunningMean both;  // of each two of them; 1: both are
@@ -62,8 +62,10 @@ struct StandInAsk {
   double epsilon = 0;
   double own = 0;             // probability that the own cell is asked for
   double ranks_per_fold = 0;  // of demand (common/cells/demand.h)
-  double k = 0;               // nearest items that fidelity counts; need not be whole
-  int64_t alike = 0;          // of the first that come back, whose likeness counts; at least 1
+  // Fidelity: share of so many nearest items that are among as many first, by their codes, of what
+  // comes back; need not be whole.
+  double k = 0;
+  int64_t alike = 0;  // of the first that come back, whose likeness counts; at least 1
   std::vector<ListLengths> lengths;
 };
 

@@ -52,6 +52,39 @@ bool Better(const PlanWish& wish, const QueryPlan& one, const QueryPlan& other) 
   return Worth(wish, one.forecast) > Worth(wish, other.forecast);
 }
 
+absl::Status CheckWish(const PlanWish& wish, int64_t items) {
+  PM_RETURN_IF_ERROR(CheckShare("fidelity", wish.fidelity));
+  PM_RETURN_IF_ERROR(CheckShare("recall", wish.recall));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16));
+  return CheckIntegerBetween("k", wish.k, 1, items);
+}
+
+// How to ask, and what that finds: what it costs is left open.
+absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& wish,
+                                 const std::vector<int64_t>& ladder) {
+  std::optional<QueryPlan> best;
+  for (size_t partition = 0; partition < forecaster.cells().size(); ++partition) {
+    const CellCost cost{.partition = static_cast<int64_t>(partition), .epsilon = wish.epsilon};
+    PM_ASSIGN_OR_RETURN(
+        const std::vector<Forecast> forecasts,
+        forecaster.Foresee({.partition = cost.partition, .epsilon = wish.epsilon, .k = wish.k},
+                           ladder));
+    for (size_t i = 0; i < ladder.size(); ++i) {
+      QueryPlan plan{.cost = cost,
+                     .cells = forecaster.cells()[partition],
+                     .items = ladder[i],
+                     .k = wish.k,
+                     .forecast = forecasts[i],
+                     .guarantee = {},
+                     .fulfils = Fulfils(wish, forecasts[i]),
+                     .ceiling = {},
+                     .open_recall = {}};
+      if (!best || Better(wish, plan, *best)) best = std::move(plan);
+    }
+  }
+  return *std::move(best);
+}
+
 }  // namespace
 
 Ceiling CeilingFor(double epsilon, double share, double wished) {
@@ -79,46 +112,40 @@ std::string Ceiling::InWords(double epsilon, double wished) const {
       share_needed);
 }
 
+std::string QueryPlan::OpenRecallInWords(double wished) const {
+  const std::string found = absl::StrFormat(
+      "a search that hides nothing is foreseen to find the class among its %d matches with "
+      "probability %.2f (%.2f to %.2f)",
+      k, open_recall->value, open_recall->low, open_recall->high);
+  return open_recall->value < wished ? absl::StrFormat("ceiling: even %s", found)
+                                     : absl::StrFormat("ceiling: %s", found);
+}
+
 absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
                                    const PlanWish& wish) {
-  PM_RETURN_IF_ERROR(CheckShare("fidelity", wish.fidelity));
-  PM_RETURN_IF_ERROR(CheckShare("recall", wish.recall));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", wish.k, 1, forecaster.items()));
+  PM_RETURN_IF_ERROR(CheckWish(wish, forecaster.items()));
   PM_ASSIGN_OR_RETURN(const std::vector<int64_t> ladder,
                       Ladder(parameters, wish, forecaster.items()));
-  std::optional<QueryPlan> best;
-  for (size_t partition = 0; partition < forecaster.cells().size(); ++partition) {
-    const CellCost cost{.partition = static_cast<int64_t>(partition), .epsilon = wish.epsilon};
-    PM_ASSIGN_OR_RETURN(
-        const std::vector<Forecast> forecasts,
-        forecaster.Foresee({.partition = cost.partition, .epsilon = wish.epsilon, .k = wish.k},
-                           ladder));
-    for (size_t i = 0; i < ladder.size(); ++i) {
-      QueryPlan plan{.cost = cost,
-                     .cells = forecaster.cells()[partition],
-                     .items = ladder[i],
-                     .k = wish.k,
-                     .forecast = forecasts[i],
-                     .guarantee = {},
-                     .fulfils = Fulfils(wish, forecasts[i]),
-                     .ceiling = {}};
-      if (!best || Better(wish, plan, *best)) best = std::move(plan);
-    }
-  }
+  PM_ASSIGN_OR_RETURN(QueryPlan best, BestOf(forecaster, wish, ladder));
   PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
-                      CellMechanism::Create({.cells = best->cells,
-                                             .ask = best->cost.ask,
-                                             .focus = best->cost.focus,
+                      CellMechanism::Create({.cells = best.cells,
+                                             .ask = best.cost.ask,
+                                             .focus = best.cost.focus,
                                              .epsilon = wish.epsilon}));
-  best->guarantee = mechanism.guarantee();
-  best->bytes_down = AnswerBytes(parameters, best->items, wish.id_bytes);
-  if (wish.fidelity && best->forecast.fidelity.value < *wish.fidelity) {
+  best.guarantee = mechanism.guarantee();
+  best.bytes_down = AnswerBytes(parameters, best.items, wish.id_bytes);
+  if (wish.fidelity && best.forecast.fidelity.value < *wish.fidelity) {
     const double share =
         static_cast<double>(ladder.back()) / static_cast<double>(forecaster.items());
-    best->ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
+    best.ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
   }
-  return *std::move(best);
+  if (wish.recall && best.forecast.recall.value < *wish.recall) {
+    const CellAsk ask{.partition = best.cost.partition, .epsilon = wish.epsilon, .k = wish.k};
+    PM_ASSIGN_OR_RETURN(const std::vector<Forecast> open,
+                        forecaster.Foresee(ask, {forecaster.items()}));
+    best.open_recall = open.front().recall;
+  }
+  return best;
 }
 
 }  // namespace privatemail

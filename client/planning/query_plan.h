@@ -52,6 +52,12 @@ struct QueryPlan {
   Guarantee guarantee;             // of each query with it
   bool fulfils = true;             // the wish
   std::optional<Ceiling> ceiling;  // where a fidelity was wished and is not reached
+  // Where a recall was wished and is not reached: that of a search that hides nothing, in which all
+  // items come back, as their codes have them.
+  std::optional<Estimate> open_recall;
+
+  // "ceiling: even a search that hides nothing is foreseen to find ...". Requires open_recall.
+  std::string OpenRecallInWords(double wished) const;
 };
 
 // Of all partitions of the collection, with numbers of items in steps of a half more up to

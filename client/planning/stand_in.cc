@@ -13,13 +13,13 @@ namespace {
 
 constexpr int64_t kFolds = 10;
 
-using Order = std::vector<int64_t>;  // anchors
+using Order = std::vector<int32_t>;  // anchors
 
 // Evenly spaced.
 Order Chosen(int64_t anchors) {
   const int64_t count = std::min(anchors, kMostStandIns);
   Order chosen;
-  for (int64_t i = 0; i < count; ++i) chosen.push_back(i * anchors / count);
+  for (int64_t i = 0; i < count; ++i) chosen.push_back(static_cast<int32_t>(i * anchors / count));
   return chosen;
 }
 
@@ -30,67 +30,107 @@ Order Shuffled(Order order) {
   return order;
 }
 
-// For each of `chosen` the others of them, nearest first.
-std::vector<Order> OrdersAround(const Matrix& anchors, const Order& chosen) {
-  const Matrix some = anchors(chosen, Eigen::all);
+// For each of `chosen` the others of them, nearest first: how they are told apart by whoever has
+// the one as it is and the others as `items` have them.
+std::vector<Order> OrdersAround(const Matrix& anchors, const Matrix& items, const Order& chosen) {
+  const Matrix some = items(chosen, Eigen::all);
   std::vector<Order> orders(chosen.size());
   ParallelFor(static_cast<int>(chosen.size()), [&](int i) {
-    const Matrix query = some.row(i);
+    const Matrix query = anchors.row(chosen[static_cast<size_t>(i)]);
     Order& order = orders[static_cast<size_t>(i)];
-    const std::vector<Neighbor> nearest = NearestRows(query, some, some.rows()).front();
-    for (const Neighbor& one : nearest) {
+    const auto nearest = NearestRows(query, some, some.rows());
+    for (const Neighbor& one : nearest.front()) {
       if (one.row != i) order.push_back(chosen[static_cast<size_t>(one.row)]);
     }
   });
   return orders;
 }
 
-// Where each item lies among the items of a stand-in; -1: it is none.
-std::vector<int32_t> PlacesOf(const Order& items, int64_t anchors) {
+// Where each of some anchors lies among them; -1: it is none.
+std::vector<int32_t> PlacesOf(const Order& some, int64_t anchors) {
   std::vector<int32_t> places(static_cast<size_t>(anchors), -1);
-  for (size_t place = 0; place < items.size(); ++place) {
-    places[static_cast<size_t>(items[place])] = static_cast<int32_t>(place);
+  for (size_t place = 0; place < some.size(); ++place) {
+    places[static_cast<size_t>(some[place])] = static_cast<int32_t>(place);
   }
   return places;
 }
 
+// What stand-ins are made of.
+class Material {
+ public:
+  Material(const Matrix& anchors, const Matrix& decoded, int64_t neighbours)
+      : anchors_(anchors.rows()),
+        neighbours_(neighbours),
+        chosen_(Chosen(anchors_)),
+        rows_(PlacesOf(chosen_, anchors_)),
+        orders_(OrdersAround(anchors, anchors, chosen_)),
+        by_codes_(OrdersAround(anchors, decoded, chosen_)) {}
+
+  const Order& chosen() const { return chosen_; }
+
+  // items, held_out: of the chosen, in any order.
+  StandIn Make(const Order& items, const Order& held_out) const {
+    StandIn made{.items = {items.begin(), items.end()}, .nearest = {}, .held_out = {}, .known = {}};
+    std::sort(made.items.begin(), made.items.end());
+    const std::vector<int32_t> places = PlacesOf({made.items.begin(), made.items.end()}, anchors_);
+    for (const int64_t item : made.items) made.nearest.push_back(NearestTo(item, places));
+    const size_t askers = std::min(held_out.size(), static_cast<size_t>(kMostAskers));
+    for (size_t i = 0; i < askers; ++i) {
+      made.held_out.push_back(AskerFor(held_out[i], places));
+      if (i < items.size()) made.known.push_back(AskerFor(items[i], places));
+    }
+    return made;
+  }
+
+ private:
+  // Of an order those that have a place.
+  static Order PlacesIn(const Order& order, const std::vector<int32_t>& places) {
+    Order of_order;
+    for (const int32_t anchor : order) {
+      const int32_t place = places[static_cast<size_t>(anchor)];
+      if (place >= 0) of_order.push_back(place);
+    }
+    return of_order;
+  }
+
+  size_t RowOf(int64_t anchor) const {
+    return static_cast<size_t>(rows_[static_cast<size_t>(anchor)]);
+  }
+
+  std::vector<int64_t> NearestTo(int64_t item, const std::vector<int32_t>& places) const {
+    const Order others = PlacesIn(orders_[RowOf(item)], places);
+    return {others.begin(), others.begin() + std::min(neighbours_, std::ssize(others))};
+  }
+
+  Asker AskerFor(int64_t anchor, const std::vector<int32_t>& places) const {
+    return {.anchor = anchor,
+            .items = PlacesIn(orders_[RowOf(anchor)], places),
+            .by_codes = PlacesIn(by_codes_[RowOf(anchor)], places)};
+  }
+
+  int64_t anchors_;
+  int64_t neighbours_;
+  Order chosen_;
+  std::vector<int32_t> rows_;  // of each anchor, in what follows
+  std::vector<Order> orders_;
+  std::vector<Order> by_codes_;
+};
+
 }  // namespace
 
-std::vector<StandIn> MakeStandIns(const Matrix& anchors, int64_t neighbours) {
-  const Order chosen = Chosen(anchors.rows());
-  const std::vector<Order> orders = OrdersAround(anchors, chosen);
-  const std::vector<int32_t> row_of = PlacesOf(chosen, anchors.rows());
-  const Order shuffled = Shuffled(chosen);
-  const auto count = std::ssize(chosen);
+std::vector<StandIn> MakeStandIns(const Matrix& anchors, const Matrix& decoded,
+                                  int64_t neighbours) {
+  const Material material(anchors, decoded, neighbours);
+  const Order shuffled = Shuffled(material.chosen());
+  const auto count = std::ssize(shuffled);
   const int64_t folds = std::min(kFolds, count);
   std::vector<StandIn> stand_ins;
   for (int64_t fold = 0; fold < folds; ++fold) {
     const auto first = shuffled.begin() + fold * count / folds;
     const auto last = shuffled.begin() + (fold + 1) * count / folds;
-    StandIn& made = stand_ins.emplace_back();
-    made.items.assign(shuffled.begin(), first);
-    made.items.insert(made.items.end(), last, shuffled.end());
-    const Order any_items = made.items;  // in no order
-    std::sort(made.items.begin(), made.items.end());
-    const std::vector<int32_t> places = PlacesOf(made.items, anchors.rows());
-    const auto asker = [&](int64_t anchor) {
-      Asker asker{.anchor = anchor, .items = {}};
-      for (const int64_t other : orders[static_cast<size_t>(row_of[static_cast<size_t>(anchor)])]) {
-        const int32_t place = places[static_cast<size_t>(other)];
-        if (place >= 0) asker.items.push_back(place);
-      }
-      return asker;
-    };
-    for (const int64_t item : made.items) {
-      const std::vector<int32_t> others = asker(item).items;
-      const auto end = others.begin() + std::min(neighbours, std::ssize(others));
-      made.nearest.emplace_back(others.begin(), end);
-    }
-    const auto askers = static_cast<size_t>(std::min(last - first, kMostAskers));
-    for (size_t i = 0; i < askers; ++i) {
-      made.held_out.push_back(asker(*(first + static_cast<int64_t>(i))));
-      if (i < any_items.size()) made.known.push_back(asker(any_items[i]));
-    }
+    Order items(shuffled.begin(), first);
+    items.insert(items.end(), last, shuffled.end());
+    stand_ins.push_back(material.Make(items, {first, last}));
   }
   return stand_ins;
 }

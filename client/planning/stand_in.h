@@ -15,10 +15,12 @@ inline constexpr int64_t kMostStandIns = 4000;
 // Of each stand-in, so that no collection takes minutes.
 inline constexpr int64_t kMostAskers = 200;
 
-// One who asks a stand-in: an anchor, and how far the items are from it.
+// One who asks a stand-in: an anchor, and how far the items are from it. All items but itself, as
+// places in StandIn::items, nearest first.
 struct Asker {
   int64_t anchor = 0;
-  std::vector<int32_t> items;  // all of them but itself, as places in StandIn::items, nearest first
+  std::vector<int32_t> items;
+  std::vector<int32_t> by_codes;  // as they come back
 };
 
 struct StandIn {
@@ -34,9 +36,9 @@ struct StandIn {
 // stand-ins, where there are as many anchors, every anchor is held out once. Which ones is settled
 // by their number: anchors may lie in an order that classes have. Public, deterministic.
 //
-// anchors: n x d, at least 2. neighbours: in StandIn::nearest, or all that there are.
-// O(min(n, kMostStandIns)^2 d) time.
-std::vector<StandIn> MakeStandIns(const Matrix& anchors, int64_t neighbours);
+// anchors: n x d, at least 2. decoded: the same, as they come back as items. neighbours: in
+// StandIn::nearest, or all that there are. O(min(n, kMostStandIns)^2 d) time.
+std::vector<StandIn> MakeStandIns(const Matrix& anchors, const Matrix& decoded, int64_t neighbours);
 
 }  // namespace privatemail
 

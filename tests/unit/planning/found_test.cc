@@ -12,10 +12,11 @@ class OnALine : public ::testing::Test {
   const ItemCells lie_{.cells = {0, 0, 0, 1, 1, 1}, .squared_distances = {1, 0, 1, 1, 0, 1}};
   const std::vector<int32_t> labels_ = {7, 7, 8, 8, 9, 9};
   // Places: 0 -> anchor 0, 1 -> 2, 2 -> 3, 3 -> 4, 4 -> 5.
-  const StandIn stand_in_{.items = {0, 2, 3, 4, 5},
-                          .nearest = {{1}, {2}, {1}, {2}, {3}},
-                          .held_out = {{.anchor = 1, .items = {0, 1, 2, 3, 4}}},
-                          .known = {{.anchor = 5, .items = {3, 2, 1, 0}}}};
+  const StandIn stand_in_{
+      .items = {0, 2, 3, 4, 5},
+      .nearest = {{1}, {2}, {1}, {2}, {3}},
+      .held_out = {{.anchor = 1, .items = {0, 1, 2, 3, 4}, .by_codes = {0, 1, 2, 3, 4}}},
+      .known = {{.anchor = 5, .items = {3, 2, 1, 0}, .by_codes = {3, 2, 1, 0}}}};
 
   Found Ask(double own, double k, int64_t alike, const ListLengths& lengths) const {
     return AskStandIn(stand_in_, {.lie = lie_,

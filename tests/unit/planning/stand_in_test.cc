@@ -20,7 +20,7 @@ Matrix Points(int64_t rows, int64_t columns) {
 }
 
 TEST(StandIns, HoldEachAnchorOutOnceAndAreMadeOfTheOthers) {
-  const std::vector<StandIn> stand_ins = MakeStandIns(Points(95, 3), 5);
+  const std::vector<StandIn> stand_ins = MakeStandIns(Points(95, 3), Points(95, 3), 5);
   ASSERT_THAT(stand_ins, SizeIs(10));
   std::multiset<int64_t> held_out;
   for (const StandIn& stand_in : stand_ins) {
@@ -45,11 +45,13 @@ TEST(StandIns, HoldEachAnchorOutOnceAndAreMadeOfTheOthers) {
 
 TEST(StandIns, KnowWhichItemsAreNear) {
   const Matrix points = Points(40, 2);
-  const auto expect_by_distance = [&](const StandIn& stand_in, int64_t from, const auto& places) {
+  const Matrix decoded = points + .3 * Points(80, 2).bottomRows(40);
+  const auto expect_by_distance = [&](const StandIn& stand_in, int64_t from, const auto& places,
+                                      const Matrix& items) {
     double before = 0;
     for (const auto place : places) {
       const int64_t item = stand_in.items[static_cast<size_t>(place)];
-      const double distance = (points.row(from) - points.row(item)).norm();
+      const double distance = (points.row(from) - items.row(item)).norm();
       EXPECT_NE(item, from);
       EXPECT_GE(distance, before);
       before = distance;
@@ -57,21 +59,23 @@ TEST(StandIns, KnowWhichItemsAreNear) {
     // None of the others is nearer.
     int64_t nearer = 0;
     for (const int64_t item : stand_in.items) {
-      if (item != from && (points.row(from) - points.row(item)).norm() < before) ++nearer;
+      if (item != from && (points.row(from) - items.row(item)).norm() < before) ++nearer;
     }
     EXPECT_EQ(nearer, std::ssize(places) - 1);
   };
-  for (const StandIn& stand_in : MakeStandIns(points, 7)) {
+  for (const StandIn& stand_in : MakeStandIns(points, decoded, 7)) {
     for (size_t item = 0; item < stand_in.items.size(); ++item) {
-      expect_by_distance(stand_in, stand_in.items[item], stand_in.nearest[item]);
+      expect_by_distance(stand_in, stand_in.items[item], stand_in.nearest[item], points);
     }
     for (const Asker& asker : stand_in.held_out) {
       EXPECT_THAT(asker.items, SizeIs(36));
-      expect_by_distance(stand_in, asker.anchor, asker.items);
+      expect_by_distance(stand_in, asker.anchor, asker.items, points);
+      expect_by_distance(stand_in, asker.anchor, asker.by_codes, decoded);
     }
     for (const Asker& asker : stand_in.known) {
       EXPECT_THAT(asker.items, SizeIs(35)) << "without itself";
-      expect_by_distance(stand_in, asker.anchor, asker.items);
+      expect_by_distance(stand_in, asker.anchor, asker.items, points);
+      expect_by_distance(stand_in, asker.anchor, asker.by_codes, decoded);
     }
   }
 }
@@ -80,7 +84,7 @@ TEST(StandIns, KnowWhichItemsAreNear) {
 TEST(StandIns, HoldOutNoClassAsAWhole) {
   for (const auto class_of :
        {+[](int64_t row) { return row / 10; }, +[](int64_t row) { return row % 10; }}) {
-    for (const StandIn& stand_in : MakeStandIns(Points(100, 2), 1)) {
+    for (const StandIn& stand_in : MakeStandIns(Points(100, 2), Points(100, 2), 1)) {
       std::set<int64_t> classes;
       for (const int64_t item : stand_in.items) classes.insert(class_of(item));
       EXPECT_THAT(classes, SizeIs(10));
@@ -89,7 +93,8 @@ TEST(StandIns, HoldOutNoClassAsAWhole) {
 }
 
 TEST(StandIns, AreMadeOfSomeOfManyAnchors) {
-  const std::vector<StandIn> stand_ins = MakeStandIns(Points(2 * kMostStandIns + 1, 1), 3);
+  const Matrix points = Points(2 * kMostStandIns + 1, 1);
+  const std::vector<StandIn> stand_ins = MakeStandIns(points, points, 3);
   ASSERT_THAT(stand_ins, SizeIs(10));
   for (const StandIn& stand_in : stand_ins) {
     EXPECT_THAT(stand_in.items, SizeIs(kMostStandIns * 9 / 10));
