@@ -23,7 +23,7 @@ constexpr int64_t kFewestAnchors = 20;
 // Fitted, with what tests/benchmarks/plan_coverage.cc prints, to CIFAR-100 features (MobileNetV2,
 // 128 dimensions) of classes 0 to 49 of its order and to blurred pixels of Omniglot's characters 0
 // to 120: 194 to 1,000 anchors, galleries of 1,452 and 3,000, 4 to 67 cells, epsilon .5 to 8, 1 to
-// 10 % of the items.
+// 10 % of the items; what is said of codes, with 650 to 1,500 anchors and pq8 to pq64.
 
 // Fidelity: towards what known queries find.
 constexpr double kGapShare = .35;
@@ -47,7 +47,8 @@ constexpr double kErrors = 2;  // standard errors
 constexpr double kGapWidth = .4;
 constexpr double kFidelityWidth = .06;
 constexpr double kRecallWidth = .07;
-constexpr double kThinList = 2;  // items in a stand-in's list with which the width is twice that
+constexpr double kCodeWidth = .06;  // of either, where a product code ranks
+constexpr double kThinList = 2;     // items in a stand-in's list with which the width is twice that
 
 // Probability that one of the k first has the class, if each has it with a probability that is
 // Beta-distributed over the places where queries are, and of which likeness tells mean and variance
@@ -99,8 +100,9 @@ Estimate Between(double value, double half_width) {
 
 double Spread(double share) { return std::sqrt(std::max(0., share * (1 - share))); }
 
-// length: of a stand-in's list, before it is made longer.
-Forecast ForecastFrom(const std::vector<Found>& by_stand_in, double own, int64_t k, double length) {
+// length: of a stand-in's list, before it is made longer; code_width: what a code adds.
+Forecast ForecastFrom(const std::vector<Found>& by_stand_in, double own, int64_t k, double length,
+                      double code_width) {
   Found all;
   for (const Found& found : by_stand_in) all.Add(found);
   const Told told = TellFrom(all, own, k);
@@ -114,14 +116,14 @@ Forecast ForecastFrom(const std::vector<Found>& by_stand_in, double own, int64_t
   }
   const double thin = 1 + kThinList / length;
   const double unseen = kErrors / all.held_out_fidelity.count;  // what none of so many met
-  const auto width = [&](const std::vector<double>& values, double rules) {
-    return std::hypot(kErrors * StandardError(values), rules, unseen);
+  const auto estimate = [&](double value, const std::vector<double>& without, double rules) {
+    const double chance = std::hypot(kErrors * StandardError(without), unseen);
+    return Between(value, std::hypot(chance, rules, code_width * Spread(value)));
   };
-  return {
-      .fidelity = Between(told.fidelity,
-                          width(fidelities, std::hypot(kGapWidth * told.gap,
-                                                       kFidelityWidth * Spread(told.fidelity)))),
-      .recall = Between(told.recall, width(recalls, kRecallWidth * thin * Spread(told.recall)))};
+  return {.fidelity =
+              estimate(told.fidelity, fidelities,
+                       std::hypot(kGapWidth * told.gap, kFidelityWidth * Spread(told.fidelity))),
+          .recall = estimate(told.recall, recalls, kRecallWidth * thin * Spread(told.recall))};
 }
 
 ItemCells CellsOfAnchors(const Matrix& anchors, const Matrix& centroids) {
@@ -185,6 +187,7 @@ absl::StatusOr<Forecaster> Forecaster::Create(const PublicParameters& parameters
   Forecaster made;
   made.items_ = items;
   made.labels_ = anchors.labels;
+  made.code_width_ = parameters.cell_codebook ? kCodeWidth : 0;
   for (const CellPartition& partition : parameters.cell_partitions) {
     made.cells_.push_back(partition.cells);
     made.lie_.push_back(CellsOfAnchors(unit_anchors, CellCentroids(partition, unit_anchors)));
@@ -253,8 +256,8 @@ absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
     std::vector<Found> of_one;
     of_one.reserve(found.size());
     for (const std::vector<Found>& by_stand_in : found) of_one.push_back(by_stand_in[one]);
-    forecasts.push_back(
-        ForecastFrom(of_one, own, std::min(ask.k, answered[one]), small.lengths[one].fidelity));
+    forecasts.push_back(ForecastFrom(of_one, own, std::min(ask.k, answered[one]),
+                                     small.lengths[one].fidelity, code_width_));
   }
   return forecasts;
 }

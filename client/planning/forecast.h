@@ -83,6 +83,7 @@ class Forecaster {
   StandInAsk InSmall(const CellAsk& ask, double own, const std::vector<int64_t>& answered) const;
 
   int64_t items_ = 0;
+  double code_width_ = 0;        // what the code adds to intervals
   std::vector<int64_t> cells_;   // of each partition
   std::vector<ItemCells> lie_;   // of each partition, where each anchor does
   std::vector<int32_t> labels_;  // of each anchor

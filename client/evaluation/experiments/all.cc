@@ -40,6 +40,7 @@ const std::vector<Known>& AllKnown() {
   static const auto* const all = new std::vector<Known>{
       {"recall", false, &MakeRecallExperiment},
       {"cells", false, &MakeCellsExperiment},
+      {"cell-designs", false, Alone(&MakeCellDesignsExperiment)},
       {"ablation", false, Alone(&MakeAblationExperiment)},
       {"convergence", false, Alone(&MakeConvergenceExperiment)},
       {"settings", false, Alone(&MakeSettingsExperiment)},
@@ -65,23 +66,7 @@ std::string ExperimentNames() {
 absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<Stage>& stage,
                                                         absl::string_view names, bool attacks,
                                                         const std::vector<Baseline>& baselines) {
-<<<<<<< HEAD
-  const std::vector<Known> all = {
-      {"recall", false, [&] { return MakeRecallExperiment(stage, baselines); }},
-      {"cells", false, [&] { return MakeCellsExperiment(stage, baselines); }},
-      {"cell-designs", false, [&] { return MakeCellDesignsExperiment(stage); }},
-      {"ablation", false, [&] { return MakeAblationExperiment(stage); }},
-      {"convergence", false, [&] { return MakeConvergenceExperiment(stage); }},
-      {"settings", false, [&] { return MakeSettingsExperiment(stage); }},
-      {"alignment", false, [&] { return MakeAlignmentExperiment(stage); }},
-      {"inference-privacy", false, [&] { return MakeInferencePrivacyExperiment(stage); }},
-      {"attacks", true, [&] { return MakeAttacksExperiment(stage); }},
-      {"bounded-gaussian", false,
-       [&] { return MakeBoundedGaussianExperiment(stage->study().delta); }},
-  };
-=======
   const std::vector<Known>& all = AllKnown();
->>>>>>> fd3a299cb0f4e593e8ed953096942fb53fa68147
   const std::vector<std::string> wanted = absl::StrSplit(names, ',', absl::SkipEmpty());
   for (const std::string& name : wanted) {
     if (std::any_of(all.begin(), all.end(), [&](const Known& one) { return one.name == name; })) {

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "server/cells/partition_anchors.h"
+#include "server/cells/train_codebook.h"
 #include "tests/testing/found_in_cells.h"
 #include "tests/unit/planning/planned_collections.h"
 
@@ -108,10 +111,11 @@ TEST(Forecast, HasIntervalsOfSharesAroundItsValues) {
   }
 }
 
-// Classes around random directions, several a cell, and wide enough to overlap.
+// Classes around random directions, several a cell, and wide enough to overlap; each dimension is
+// narrower than the one before, as those of features are.
 LabelledFeatures Mixture(int rows, unsigned seed) {
   constexpr int kClasses = 40;
-  constexpr int kDim = 12;
+  constexpr int kDim = 32;
   std::mt19937 centre_bits(7), bits(seed);
   std::normal_distribution<float> normal;
   const FloatMatrix centres =
@@ -119,39 +123,70 @@ LabelledFeatures Mixture(int rows, unsigned seed) {
   LabelledFeatures made{FloatMatrix::NullaryExpr(rows, kDim, [&] { return normal(bits); }), {}};
   for (int row = 0; row < rows; ++row) {
     const int label = row % kClasses;
-    made.features.row(row) = centres.row(label) + .7F * made.features.row(row);
+    made.features.row(row) += centres.row(label);
     made.labels.push_back(label);
   }
+  for (int i = 0; i < kDim; ++i) made.features.col(i) /= std::sqrt(1.F + static_cast<float>(i));
   return made;
 }
 
-// How near, and how often within the interval, tests/benchmarks/plan_coverage.cc measures on real
-// features. These clouds, round in all directions, are not what the rules were fitted to.
-TEST(Forecast, IsNearWhatAGalleryOfTheSameKindGives) {
-  const LabelledFeatures anchor_rows = Mixture(400, 1);
+PlannedCollection CollectionOf(const LabelledFeatures& anchors, CellCode code) {
+  FloatMatrix unit = anchors.features;
+  unit.rowwise().normalize();
+  std::optional<ProductCodebook> codebook;
+  if (IsProductCode(code)) codebook = TrainCodebook(unit, code).value();
+  return {{anchors.features, anchors.labels},
+          PartitionAnchors(unit, {14, 47}).value(),
+          code,
+          std::move(codebook)};
+}
+
+// How estimates have done.
+struct Kept {
+  int cases = 0;
+  int inside = 0;
+  double width = 0;
+
+  void Add(const Estimate& estimate, double found) {
+    ++cases;
+    if (estimate.low <= found && found <= estimate.high) ++inside;
+    width += estimate.high - estimate.low;
+    EXPECT_NEAR(estimate.value, found, .12);
+  }
+};
+
+// By codes that lose nothing, little and much, of a gallery whose items lie as the anchors do.
+// How often it holds on real features tests/benchmarks/plan_coverage.cc measures. It holds less
+// often where all dimensions are equally wide, which no rule was fitted to: in 66 to 81 of 100
+// cases.
+TEST(Forecast, HoldsInNineOfTenCasesOfItsKind) {
+  const LabelledFeatures anchors = Mixture(700, 1);
   const LabelledFeatures gallery = Mixture(2000, 2);
   const LabelledFeatures targets = Mixture(400, 3);
-  FloatMatrix unit = anchor_rows.features;
-  unit.rowwise().normalize();
-  const PlannedCollection collection({anchor_rows.features, anchor_rows.labels},
-                                     PartitionAnchors(unit, {8, 25}).value());
-  const FoundInCells truth(collection.parameters, collection.anchors, gallery, targets);
-  ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
-                       Forecaster::Create(collection.parameters, collection.anchors, 2000));
   const std::vector<int64_t> answered = {20, 60, 200};
-  for (const int64_t partition : {0, 1}) {
-    for (const double epsilon : {1., 2., 4., 8.}) {
-      ASSERT_OK_AND_ASSIGN(
-          const std::vector<Forecast> forecasts,
-          forecaster.Foresee({.partition = partition, .epsilon = epsilon, .k = 8}, answered));
-      for (size_t i = 0; i < answered.size(); ++i) {
-        const FoundMeans found =
-            truth.Mean(static_cast<size_t>(partition), epsilon, answered[i], 8);
-        EXPECT_NEAR(forecasts[i].fidelity.value, found.fidelity, .1);
-        EXPECT_NEAR(forecasts[i].recall.value, found.recall, .12);
+  Kept kept;
+  for (const CellCode code :
+       {CellCode::kFloat16, CellCode::kScalar8, CellCode::kPq16, CellCode::kPq8}) {
+    const PlannedCollection collection = CollectionOf(anchors, code);
+    const FoundInCells truth(collection.parameters, collection.anchors, gallery, targets);
+    ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
+                         Forecaster::Create(collection.parameters, collection.anchors, 2000));
+    for (const int64_t partition : {0, 1}) {
+      for (const double epsilon : {1., 2., 4., 8.}) {
+        ASSERT_OK_AND_ASSIGN(
+            const std::vector<Forecast> forecasts,
+            forecaster.Foresee({.partition = partition, .epsilon = epsilon, .k = 8}, answered));
+        for (size_t i = 0; i < answered.size(); ++i) {
+          const FoundMeans found =
+              truth.Mean(static_cast<size_t>(partition), epsilon, answered[i], 8);
+          kept.Add(forecasts[i].fidelity, found.fidelity);
+          kept.Add(forecasts[i].recall, found.recall);
+        }
       }
     }
   }
+  EXPECT_GE(kept.inside, .9 * kept.cases);
+  EXPECT_LE(kept.width, .1 * kept.cases) << "intervals as wide as all hold always";
 }
 
 TEST(Forecast, SaysWhatItCannotForesee) {

@@ -56,6 +56,39 @@ TEST_F(OnALine, CountsTheNearestItemsThatAListHas) {
   EXPECT_DOUBLE_EQ(Ask(1, 1, 1, {.fidelity = 1, .own = 1, .other = 1}).known_fidelity.mean(), 1);
 }
 
+// As if codes had 2 and 3 nearer to anchor 1 than 0, and 5 nearest of all.
+TEST_F(OnALine, KeepsWhatIsNearestByItsCode) {
+  StandIn stand_in = stand_in_;
+  stand_in.held_out[0].by_codes = {4, 1, 2, 0, 3};
+  const auto ask = [&](double k, int64_t alike, const ListLengths& lengths) {
+    return AskStandIn(stand_in, {.lie = lie_,
+                                 .labels = labels_,
+                                 .cells = 2,
+                                 .epsilon = 32,
+                                 .own = 1,
+                                 .ranks_per_fold = 1,
+                                 .k = k,
+                                 .alike = alike,
+                                 .lengths = {lengths}})
+        .front();
+  };
+  const auto fidelity = [&](double k, double length) {
+    return ask(k, 1, {.fidelity = length, .own = 1, .other = 1}).held_out_fidelity.mean();
+  };
+  // Of the list 2, 3, 4, 0, 5 come the first four, which codes order 2, 3, 0, 4; 0, 2 and 3 are
+  // nearest.
+  EXPECT_DOUBLE_EQ(fidelity(2, 4), .5) << "2, and not 0, whose place 3 has";
+  EXPECT_DOUBLE_EQ(fidelity(3, 4), 1);
+  EXPECT_DOUBLE_EQ(fidelity(2, 5), .5) << "5 and 2";
+  EXPECT_DOUBLE_EQ(fidelity(1, 5), 0) << "5 alone";
+  EXPECT_DOUBLE_EQ(fidelity(2, 4.5), .5) << "half of 5, 2 and half of 3";
+  EXPECT_DOUBLE_EQ(fidelity(1.5, 4), .5 / 1.5) << "2 and half of 3, where 0 and half of 2 are near";
+  // The first three of those that came: 2, 3 and 0, of which 0 is of the asker's class.
+  const Likeness own = ask(1, 3, {.fidelity = 1, .own = 4, .other = 1}).own;
+  EXPECT_EQ(own.one.sum, 1);
+  EXPECT_EQ(ask(1, 2, {.fidelity = 1, .own = 4, .other = 1}).own.one.sum, 0);
+}
+
 TEST_F(OnALine, LooksAtTheClassesOfTheFirstThatComeBack) {
   // Of the own list all but the last: 2, 3, 4, 0, of which 0 is nearest and of the asker's class.
   Found found = Ask(.5, 1, 1, {.fidelity = 1, .own = 4, .other = 2});

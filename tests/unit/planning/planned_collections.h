@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_TESTS_UNIT_PLANNING_PLANNED_COLLECTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -16,10 +17,12 @@ struct PlannedCollection {
   Anchors anchors;
   PublicParameters parameters;
 
-  PlannedCollection(Anchors of, std::vector<CellPartition> partitions)
+  PlannedCollection(Anchors of, std::vector<CellPartition> partitions,
+                    CellCode code = CellCode::kFloat16,
+                    std::optional<ProductCodebook> codebook = std::nullopt)
       : anchors(std::move(of)),
         parameters(MakePublicParameters("uuid", EmbeddingSettings{}, anchors, {}, "vectors",
-                                        std::move(partitions), CellCode::kFloat16)
+                                        std::move(partitions), code, std::move(codebook))
                        .value()) {}
 };
 
