@@ -45,8 +45,7 @@ struct CellAsk {
 //   ranks that demand counts. A server knows more queries a cell than the stand-in, so that its
 //   lists fit better than those fit held-out anchors: a third of the way to what the known ones
 //   find is added.
-// - codes: anchors come back as their codes have them, their errors enlarged, since items lie
-// nearer
+// - codes: anchors come back as their codes have them, with enlarged errors, since items lie nearer
 //   together than the anchors, and since a codebook that was trained on anchors fits them better.
 // - recall: the first items that come back have the query's class with a probability p that differs
 //   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
