@@ -222,6 +222,9 @@ absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anc
   PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
                       Forecaster::Create(parameters, anchors, answer.gallery));
   PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
+  if (const auto why = forecaster.WhyUnmeasured(answer.plan.items)) {
+    answer.warnings.push_back(*why);
+  }
   PM_ASSIGN_OR_RETURN(answer.timing,
                       TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
   return answer;

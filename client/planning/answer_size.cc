@@ -17,7 +17,7 @@ constexpr int64_t kVersionBytes = 1 + 10;  // tag and value: at most
 // Tags and lengths of labels and codes, and the versions: at most, and with gRPC's frame of 5
 // bytes.
 int64_t RestOfMessage(const PublicParameters& parameters) {
-  return 2 * (1 + 5) + (parameters.SendsCoordinates() ? 2 : 1) * kVersionBytes + 5;
+  return int64_t{2} * (1 + 5) + (parameters.SendsCoordinates() ? 2 : 1) * kVersionBytes + 5;
 }
 
 int64_t LabelBytes(const PublicParameters& parameters) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/planning/found.h"
 #include "client/privacy/cell_mechanism.h"
 #include "client/release/published_collection.h"
@@ -22,8 +23,8 @@ constexpr int64_t kFewestAnchors = 20;
 
 // Fitted, with what tests/benchmarks/plan_coverage.cc prints, to CIFAR-100 features (MobileNetV2,
 // 128 dimensions) of classes 0 to 49 of its order and to blurred pixels of Omniglot's characters 0
-// to 120: 194 to 1,000 anchors, galleries of 1,452 and 3,000, 4 to 67 cells, epsilon .5 to 8, 1 to
-// 10 % of the items; what is said of codes, with 650 to 1,500 anchors and pq8 to pq64.
+// to 120: 194 to 1,500 anchors, galleries of 1,210 to 3,500, 4 to 100 cells, epsilon .5 to 8, 1 to
+// 10 % of the items; what is said of product codes, with 650 to 1,500 anchors.
 
 // Fidelity: towards what known queries find.
 constexpr double kGapShare = .35;
@@ -31,9 +32,10 @@ constexpr double kGapShare = .35;
 constexpr int64_t kAlike = 3;
 // They take the room of kAlike n / G items of the gallery, of which k are meant. Lists are longer
 // by a power of that quotient: of the cell's own, and of the others, from which at a small epsilon
-// come what everybody wants, scattered.
+// come what everybody wants, scattered. Where k take more room, lists are shorter by a power of it.
 constexpr double kOwnGrowth = .8;
 double OtherGrowth(double epsilon) { return std::clamp(.7 - .2 * std::log(epsilon), .2, 1.); }
+constexpr double kShrinkage = .6;
 
 // Codes. The codebook is trained on the anchors, of which it loses less than of items: the squared
 // error of items is larger by so much times the centroids per anchor.
@@ -49,6 +51,10 @@ constexpr double kFidelityWidth = .06;
 constexpr double kRecallWidth = .07;
 constexpr double kCodeWidth = .06;  // of either, where a product code ranks
 constexpr double kThinList = 2;     // items in a stand-in's list with which the width is twice that
+
+// Where intervals have been measured, and a little beyond.
+constexpr double kFewestPerAnchor = 1.5, kMostPerAnchor = 10;  // items
+constexpr double kLeastShare = .008, kMostShare = .15;         // of items, that answer
 
 // Probability that one of the k first has the class, if each has it with a probability that is
 // Beta-distributed over the places where queries are, and of which likeness tells mean and variance
@@ -210,6 +216,21 @@ absl::Status Forecaster::CheckAsk(const CellAsk& ask, const std::vector<int64_t>
   return absl::OkStatus();
 }
 
+std::optional<std::string> Forecaster::WhyUnmeasured(int64_t answered) const {
+  const auto items = static_cast<double>(items_);
+  const double per_anchor = items / static_cast<double>(labels_.size());
+  const double share = static_cast<double>(answered) / items;
+  if (per_anchor >= kFewestPerAnchor && per_anchor <= kMostPerAnchor && share >= kLeastShare &&
+      share <= kMostShare) {
+    return std::nullopt;
+  }
+  return absl::StrFormat(
+      "how often intervals hold is measured with %g to %g items for each anchor, of which %g %% "
+      "to %g %% answer; here there are %.3g, of which %.3g %% answer",
+      kFewestPerAnchor, kMostPerAnchor, 100 * kLeastShare, 100 * kMostShare, per_anchor,
+      100 * share);
+}
+
 StandInAsk Forecaster::InSmall(const CellAsk& ask, double own,
                                const std::vector<int64_t>& answered) const {
   const auto partition = static_cast<size_t>(ask.partition);
@@ -225,14 +246,15 @@ StandInAsk Forecaster::InSmall(const CellAsk& ask, double own,
                    .k = std::max(1., k / std::sqrt(ratio)),
                    .alike = std::min(kAlike, ask.k),
                    .lengths = {}};
-  const double room = std::max(1., static_cast<double>(small.alike) * ratio / k);
+  const double room = static_cast<double>(small.alike) * ratio / k;
   for (const int64_t items : answered) {
     const double length = static_cast<double>(items) / ratio;
-    const auto longer = [&](double growth) {
-      return std::max<int64_t>(1, std::llround(length * std::pow(room, growth)));
+    const auto scaled = [&](double growth) {
+      return std::max<int64_t>(
+          1, std::llround(length * std::pow(room, room < 1 ? kShrinkage : growth)));
     };
     small.lengths.push_back(
-        {.fidelity = length, .own = longer(kOwnGrowth), .other = longer(OtherGrowth(ask.epsilon))});
+        {.fidelity = length, .own = scaled(kOwnGrowth), .other = scaled(OtherGrowth(ask.epsilon))});
   }
   return small;
 }

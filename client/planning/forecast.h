@@ -4,6 +4,8 @@
 #define PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,7 +52,7 @@ struct CellAsk {
 // - recall: the first items that come back have the query's class with a probability p that differs
 //   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
 //   1 - E (1 - p)^k of them. They take more room than the k nearest of a gallery, for which lists
-//   are longer.
+//   are longer; or less of it, if there are few items an anchor, and lists are shorter.
 // Intervals are as wide as sampling the anchors makes them (a jackknife over stand-ins) and as
 // these rules have erred. The rules, their constants and those widths are found by experiment and
 // not derived: forecast.cc says on which data. They say nothing of queries of another kind than the
@@ -73,6 +75,10 @@ class Forecaster {
   // Seconds of all cores for thousands of anchors and hundreds of cells.
   absl::StatusOr<std::vector<Forecast>> Foresee(const CellAsk& ask,
                                                 const std::vector<int64_t>& answered) const;
+
+  // A sentence, where so few or so many items answer, or come to an anchor, that how often
+  // intervals hold has not been measured; nothing elsewhere.
+  std::optional<std::string> WhyUnmeasured(int64_t answered) const;
 
  private:
   Forecaster() = default;

@@ -37,6 +37,7 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
   PM_RETURN_IF_ERROR(CheckIntegerBetween("count", count, 1, centroids.rows()));
   const std::vector<Neighbor> nearest = NearestRows(unit, centroids, count).front();
   std::vector<int64_t> cells;
+  cells.reserve(nearest.size());
   for (const Neighbor& one : nearest) cells.push_back(one.row);
   return cells;
 }

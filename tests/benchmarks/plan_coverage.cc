@@ -41,8 +41,7 @@ struct Deal {
   double gallery;
 };
 // Shares of the rows; the rest are targets.
-constexpr Deal kDeals[] = {{.08, .6}, {.12, .6}, {.2, .6}};
-constexpr Deal kDealsForProductCodes[] = {{.13, .7}, {.2, .6}, {.3, .5}};  // codebooks take more
+constexpr Deal kDeals[] = {{.08, .6}, {.13, .6}, {.2, .6}, {.3, .5}};
 
 constexpr double kAnchorsPerCell[] = {50, 15};
 
@@ -256,7 +255,7 @@ struct Options {
 TalliesOfCode Measure(const Rows& rows, CellCode code, uint64_t splits) {
   TalliesOfCode tallies;
   for (uint64_t split = 1; split <= splits; ++split) {
-    for (const Deal& deal : IsProductCode(code) ? kDealsForProductCodes : kDeals) {
+    for (const Deal& deal : kDeals) {
       const Scene scene = DealOut(rows, deal, split);
       const Anchors anchors{scene.anchors.features, scene.anchors.labels};
       const std::optional<PublicParameters> parameters = Published(anchors, code);

@@ -33,7 +33,7 @@ struct Baseline {
   double work = 10;  // of one run, in releases of 100 targets
   // Embeds this share of the gallery; the rest never comes back.
   double gallery_share = 1;
-  std::string remark = "";  // what sets it apart from the like: a sentence, or nothing
+  std::string remark = {};  // what sets it apart from the like: a sentence, or nothing
   std::function<absl::StatusOr<BaselineRows>(const DataSplit& split, double epsilon, double delta,
                                              BitSource& bits)>
       rows;

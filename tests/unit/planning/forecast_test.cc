@@ -189,6 +189,23 @@ TEST(Forecast, HoldsInNineOfTenCasesOfItsKind) {
   EXPECT_LE(kept.width, .1 * kept.cases) << "intervals as wide as all hold always";
 }
 
+TEST(Forecast, SaysWhereItsIntervalsAreUnmeasured) {
+  const PlannedCollection collection = CollectionOf(Mixture(200, 1), CellCode::kFloat16);
+  const auto why = [&](int64_t items, int64_t answered) {
+    return Forecaster::Create(collection.parameters, collection.anchors, items)
+        ->WhyUnmeasured(answered)
+        .value_or("measured");
+  };
+  EXPECT_EQ(why(1000, 10), "measured");
+  EXPECT_EQ(why(1000, 150), "measured");
+  EXPECT_EQ(why(300, 30), "measured");
+  EXPECT_EQ(why(2000, 200), "measured");
+  EXPECT_THAT(why(290, 29), ::testing::HasSubstr("here there are 1.45, of which 10 % answer"));
+  EXPECT_THAT(why(20'000, 2000), ::testing::HasSubstr("here there are 100, of which 10 % answer"));
+  EXPECT_THAT(why(1000, 7), ::testing::HasSubstr("here there are 5, of which 0.7 % answer"));
+  EXPECT_THAT(why(1000, 151), ::testing::HasSubstr("here there are 5, of which 15.1 % answer"));
+}
+
 TEST(Forecast, SaysWhatItCannotForesee) {
   PlannedCollection clouds = TwoClouds();
   ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
