@@ -26,8 +26,9 @@ constexpr int64_t kFewestAnchors = 20;
 // to 120: 194 to 1,500 anchors, galleries of 1,210 to 3,500, 4 to 100 cells, epsilon .5 to 8, 1 to
 // 10 % of the items; what is said of product codes, with 650 to 1,500 anchors.
 
-// Fidelity: towards what known queries find.
-constexpr double kGapShare = .35;
+// Fidelity: so much of the way to what known queries find, where a server knows many times as many
+// as a stand-in, and nothing of it where it knows as many.
+constexpr double kGapShare = .43;
 // Recall: of so many of the first that come back the classes are looked at.
 constexpr int64_t kAlike = 3;
 // They take the room of kAlike n / G items of the gallery, of which k are meant. Lists are longer
@@ -73,19 +74,30 @@ double AnyAlike(const Likeness& likeness, int64_t k) {
   return 1 - none;
 }
 
-// What some stand-ins tell.
+// What the stand-ins were asked.
+struct Asked {
+  double own;         // probability that the own cell is asked for
+  int64_t k;          // of the gallery
+  double length;      // of a stand-in's list, before it is made longer or shorter
+  double ratio;       // items of the gallery for one of a stand-in
+  double code_width;  // what the code adds to intervals
+};
+
+// What some of them tell.
 struct Told {
   double fidelity;
   double gap;  // from held-out to known
   double recall;
 };
 
-Told TellFrom(const Found& found, double own, int64_t k) {
+Told TellFrom(const Found& found, const Asked& asked) {
+  const double gap_share = kGapShare * std::max(0., 1 - 1 / asked.ratio);
   const double held_out = found.held_out_fidelity.mean();
   const double gap = std::max(0., found.known_fidelity.mean() - held_out);
-  return {.fidelity = held_out + kGapShare * gap,
+  return {.fidelity = held_out + gap_share * gap,
           .gap = gap,
-          .recall = own * AnyAlike(found.own, k) + (1 - own) * AnyAlike(found.other, k)};
+          .recall = asked.own * AnyAlike(found.own, asked.k) +
+                    (1 - asked.own) * AnyAlike(found.other, asked.k)};
 }
 
 // By the jackknife: each value is told without one of the stand-ins.
@@ -106,25 +118,23 @@ Estimate Between(double value, double half_width) {
 
 double Spread(double share) { return std::sqrt(std::max(0., share * (1 - share))); }
 
-// length: of a stand-in's list, before it is made longer; code_width: what a code adds.
-Forecast ForecastFrom(const std::vector<Found>& by_stand_in, double own, int64_t k, double length,
-                      double code_width) {
+Forecast ForecastFrom(const std::vector<Found>& by_stand_in, const Asked& asked) {
   Found all;
   for (const Found& found : by_stand_in) all.Add(found);
-  const Told told = TellFrom(all, own, k);
+  const Told told = TellFrom(all, asked);
   std::vector<double> fidelities, recalls;
   for (const Found& found : by_stand_in) {
     Found others = all;
     others.Add(found, -1);
-    const Told without = TellFrom(others, own, k);
+    const Told without = TellFrom(others, asked);
     fidelities.push_back(without.fidelity);
     recalls.push_back(without.recall);
   }
-  const double thin = 1 + kThinList / length;
+  const double thin = 1 + kThinList / asked.length;
   const double unseen = kErrors / all.held_out_fidelity.count;  // what none of so many met
   const auto estimate = [&](double value, const std::vector<double>& without, double rules) {
     const double chance = std::hypot(kErrors * StandardError(without), unseen);
-    return Between(value, std::hypot(chance, rules, code_width * Spread(value)));
+    return Between(value, std::hypot(chance, rules, asked.code_width * Spread(value)));
   };
   return {.fidelity =
               estimate(told.fidelity, fidelities,
@@ -231,12 +241,15 @@ std::optional<std::string> Forecaster::WhyUnmeasured(int64_t answered) const {
       100 * share);
 }
 
+double Forecaster::ItemsPerStandIn() const {
+  return static_cast<double>(items_) / static_cast<double>(stand_ins_.front().items.size());
+}
+
 StandInAsk Forecaster::InSmall(const CellAsk& ask, double own,
                                const std::vector<int64_t>& answered) const {
   const auto partition = static_cast<size_t>(ask.partition);
   const auto k = static_cast<double>(ask.k);
-  const double ratio =
-      static_cast<double>(items_) / static_cast<double>(stand_ins_.front().items.size());
+  const double ratio = ItemsPerStandIn();
   StandInAsk small{.lie = lie_[partition],
                    .labels = labels_,
                    .cells = cells_[partition],
@@ -278,8 +291,11 @@ absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
     std::vector<Found> of_one;
     of_one.reserve(found.size());
     for (const std::vector<Found>& by_stand_in : found) of_one.push_back(by_stand_in[one]);
-    forecasts.push_back(ForecastFrom(of_one, own, std::min(ask.k, answered[one]),
-                                     small.lengths[one].fidelity, code_width_));
+    forecasts.push_back(ForecastFrom(of_one, {.own = own,
+                                              .k = std::min(ask.k, answered[one]),
+                                              .length = small.lengths[one].fidelity,
+                                              .ratio = ItemsPerStandIn(),
+                                              .code_width = code_width_}));
   }
   return forecasts;
 }

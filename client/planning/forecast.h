@@ -44,9 +44,9 @@ struct CellAsk {
 // cell want (common/cells), the held-out anchors ask, and the mean is exact over the mechanism's
 // law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
 // - fidelity: the same share of the items answers; k is scaled by sqrt(G / n), and by G / n the
-//   ranks that demand counts. A server knows more queries a cell than the stand-in, so that its
-//   lists fit better than those fit held-out anchors: a third of the way to what the known ones
-//   find is added.
+//   ranks that demand counts. The more queries a cell a server knows, beside the stand-in, the
+//   better its lists fit than those fit held-out anchors: up to .43 of the way to what the known
+//   ones find is added.
 // - codes: anchors come back as their codes have them, with enlarged errors, since items lie nearer
 //   together than the anchors, and since a codebook that was trained on anchors fits them better.
 // - recall: the first items that come back have the query's class with a probability p that differs
@@ -83,6 +83,7 @@ class Forecaster {
  private:
   Forecaster() = default;
 
+  double ItemsPerStandIn() const;  // of the gallery, for one of a stand-in
   absl::Status CheckAsk(const CellAsk& ask, const std::vector<int64_t>& answered) const;
   // What is asked of a stand-in; own: probability that the own cell is asked for.
   StandInAsk InSmall(const CellAsk& ask, double own, const std::vector<int64_t>& answered) const;
