@@ -90,6 +90,10 @@ void AddCeilings(const QueryPlan& plan, const PlanWish& wish, nlohmann::json* js
                           {"epsilon_needed", plan.ceiling->epsilon_needed},
                           {"words", plan.ceiling->InWords(wish.epsilon, *wish.fidelity)}};
   }
+  if (plan.open_fidelity.has_value()) {
+    nlohmann::json& open = (*json)["fidelity_ceiling"] = ToJson(*plan.open_fidelity);
+    open["words"] = plan.OpenFidelityInWords();
+  }
   if (plan.open_recall.has_value()) {
     nlohmann::json& open = (*json)["recall_ceiling"] = ToJson(*plan.open_recall);
     open["words"] = plan.OpenRecallInWords(*wish.recall);
@@ -155,6 +159,7 @@ void PrintWay(const PlanAnswer& answer, const PlanWish& wish) {
 
 void PrintCeilings(const QueryPlan& plan, const PlanWish& wish) {
   if (plan.ceiling) std::cout << plan.ceiling->InWords(wish.epsilon, *wish.fidelity) << "\n";
+  if (plan.open_fidelity) std::cout << plan.OpenFidelityInWords() << "\n";
   if (plan.open_recall) std::cout << plan.OpenRecallInWords(*wish.recall) << "\n";
 }
 
@@ -178,7 +183,8 @@ void Print(const PlanAnswer& answer, const PlanOptions& options) {
     std::cout << "privatemail query " << Printable(answer.collection) << " --plan "
               << Printable(options.out) << " asks so\n";
   } else {
-    std::cout << Printable(options.out) << " was not written\n";
+    std::cout << Printable(options.out)
+              << " was not written: what it may hold is an earlier plan\n";
   }
 }
 
@@ -224,6 +230,11 @@ absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anc
   PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
   if (const auto why = forecaster.WhyUnmeasured(answer.plan.items)) {
     answer.warnings.push_back(*why);
+  }
+  if (answer.plan.items == answer.gallery) {
+    answer.warnings.push_back(absl::StrCat("all ", answer.gallery,
+                                           " items come back, whichever cell is asked for: any "
+                                           "smaller epsilon finds as much"));
   }
   PM_ASSIGN_OR_RETURN(answer.timing,
                       TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));

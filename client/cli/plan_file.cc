@@ -30,6 +30,14 @@ absl::Status Take(const std::string& path, const json& plan, const char* field,
   return absl::OkStatus();
 }
 
+// json takes what is too large for an int64_t as unsigned, and makes a negative number of it.
+absl::Status TakeCount(const std::string& path, const json& plan, const char* field,
+                       int64_t* value) {
+  PM_RETURN_IF_ERROR(Take(path, plan, field, &json::is_number_integer, value));
+  if (!plan[field].is_number_unsigned() || *value >= 0) return absl::OkStatus();
+  return NoPlan(path, absl::StrCat(field, " is ", plan[field].dump(), ", which is too large"));
+}
+
 }  // namespace
 
 std::string PlanText(const PlannedQuery& query) {
@@ -56,13 +64,12 @@ absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path) {
   PM_RETURN_IF_ERROR(Take(path, plan, "collection", &json::is_string, &query.collection));
   PM_RETURN_IF_ERROR(Take(path, plan, "fingerprint", &json::is_string, &fingerprint));
   PM_RETURN_IF_ERROR(Take(path, plan, "scheme", &json::is_string, &scheme));
-  PM_RETURN_IF_ERROR(
-      Take(path, plan, "partition", &json::is_number_integer, &query.cost.partition));
-  PM_RETURN_IF_ERROR(Take(path, plan, "ask", &json::is_number_integer, &query.cost.ask));
-  PM_RETURN_IF_ERROR(Take(path, plan, "focus", &json::is_number_integer, &query.cost.focus));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "partition", &query.cost.partition));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "ask", &query.cost.ask));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "focus", &query.cost.focus));
   PM_RETURN_IF_ERROR(Take(path, plan, "epsilon", &json::is_number, &query.cost.epsilon));
-  PM_RETURN_IF_ERROR(Take(path, plan, "items", &json::is_number_integer, &query.items));
-  PM_RETURN_IF_ERROR(Take(path, plan, "k", &json::is_number_integer, &query.k));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "items", &query.items));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "k", &query.k));
   if (scheme != "cells") {
     return NoPlan(path, absl::StrCat("scheme must be cells, but is ", scheme));
   }

@@ -78,11 +78,31 @@ absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& w
                      .guarantee = {},
                      .fulfils = Fulfils(wish, forecasts[i]),
                      .ceiling = {},
+                     .open_fidelity = {},
                      .open_recall = {}};
       if (!best || Better(wish, plan, *best)) best = std::move(plan);
     }
   }
   return *std::move(best);
+}
+
+// most: items that max_bytes has room for.
+absl::Status SayWhyNot(const Forecaster& forecaster, const PlanWish& wish, int64_t most,
+                       QueryPlan* plan) {
+  const CellAsk ask{.partition = plan->cost.partition, .epsilon = wish.epsilon, .k = wish.k};
+  PM_ASSIGN_OR_RETURN(const std::vector<Forecast> open,
+                      forecaster.Foresee(ask, {forecaster.items()}));
+  const auto& [open_fidelity, open_recall] = open.front();
+  if (wish.fidelity && plan->forecast.fidelity.value < *wish.fidelity) {
+    if (open_fidelity.value < *wish.fidelity) {
+      plan->open_fidelity = open_fidelity;
+    } else {
+      const double share = static_cast<double>(most) / static_cast<double>(forecaster.items());
+      plan->ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
+    }
+  }
+  if (wish.recall && plan->forecast.recall.value < *wish.recall) plan->open_recall = open_recall;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -112,6 +132,13 @@ std::string Ceiling::InWords(double epsilon, double wished) const {
       share_needed);
 }
 
+std::string QueryPlan::OpenFidelityInWords() const {
+  return absl::StrFormat(
+      "ceiling: even a search that hides nothing is foreseen to have %.2f (%.2f to %.2f) of the %d "
+      "nearest items among its matches, as the codes that items come back in rank them",
+      open_fidelity->value, open_fidelity->low, open_fidelity->high, k);
+}
+
 std::string QueryPlan::OpenRecallInWords(double wished) const {
   const std::string found = absl::StrFormat(
       "a search that hides nothing is foreseen to find the class among its %d matches with "
@@ -134,16 +161,8 @@ absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const For
                                              .epsilon = wish.epsilon}));
   best.guarantee = mechanism.guarantee();
   best.bytes_down = AnswerBytes(parameters, best.items, wish.id_bytes);
-  if (wish.fidelity && best.forecast.fidelity.value < *wish.fidelity) {
-    const double share =
-        static_cast<double>(ladder.back()) / static_cast<double>(forecaster.items());
-    best.ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
-  }
-  if (wish.recall && best.forecast.recall.value < *wish.recall) {
-    const CellAsk ask{.partition = best.cost.partition, .epsilon = wish.epsilon, .k = wish.k};
-    PM_ASSIGN_OR_RETURN(const std::vector<Forecast> open,
-                        forecaster.Foresee(ask, {forecaster.items()}));
-    best.open_recall = open.front().recall;
+  if (!best.fulfils) {
+    PM_RETURN_IF_ERROR(SayWhyNot(forecaster, wish, ladder.back(), &best));
   }
   return best;
 }

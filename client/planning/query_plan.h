@@ -49,13 +49,17 @@ struct QueryPlan {
   int64_t k = 0;
   Forecast forecast;
   int64_t bytes_down = 0;
-  Guarantee guarantee;             // of each query with it
-  bool fulfils = true;             // the wish
-  std::optional<Ceiling> ceiling;  // where a fidelity was wished and is not reached
-  // Where a recall was wished and is not reached: that of a search that hides nothing, in which all
-  // items come back, as their codes have them.
+  Guarantee guarantee;  // of each query with it
+  bool fulfils = true;  // the wish
+  // Where a fidelity was wished and is not reached, why: `ceiling`, or `open_fidelity` where not
+  // even a search that hides nothing reaches it, in which all items come back, as their codes have
+  // them. Where a recall was: that of such a search.
+  std::optional<Ceiling> ceiling;
+  std::optional<Estimate> open_fidelity;
   std::optional<Estimate> open_recall;
 
+  // "ceiling: even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
+  std::string OpenFidelityInWords() const;
   // "ceiling: even a search that hides nothing is foreseen to find ...". Requires open_recall.
   std::string OpenRecallInWords(double wished) const;
 };

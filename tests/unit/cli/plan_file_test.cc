@@ -57,6 +57,9 @@ TEST_F(PlanFile, IsRefusedByNameWhereAFieldIsMissingOrOfAnotherType) {
     nlohmann::json bad = good;
     bad[whole] = 1.5;
     EXPECT_THAT(Read(bad.dump()), FailsWith(kInvalid, whole));
+    bad[whole] = 18446744073709551615U;
+    EXPECT_THAT(Read(bad.dump()),
+                FailsWith(kInvalid, std::string(whole) + " is 18446744073709551615, which is too"));
   }
 }
 

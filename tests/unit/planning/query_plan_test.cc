@@ -136,6 +136,30 @@ TEST(QueryPlan, HoldsARecallThatIsOutOfReachAgainstASearchThatHidesNothing) {
   EXPECT_FALSE(within.open_recall.has_value());
 }
 
+// Eight bytes an item do not tell which of 32 dimensions are nearest, whichever come back.
+TEST(QueryPlan, HoldsAFidelityThatCodesDoNotReachAgainstASearchThatHidesNothing) {
+  const PlannedCollection lossy = CollectionOf(Mixture(700, 1), CellCode::kPq8);
+  ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
+                       Forecaster::Create(lossy.parameters, lossy.anchors, 2000));
+  PlanWish wish = Wish(4, 2000);
+  wish.fidelity = .9;
+  ASSERT_OK_AND_ASSIGN(const QueryPlan plan, MakePlan(lossy.parameters, forecaster, wish));
+  EXPECT_FALSE(plan.fulfils);
+  EXPECT_FALSE(plan.ceiling.has_value()) << "no epsilon would do";
+  ASSERT_TRUE(plan.open_fidelity.has_value());
+  EXPECT_LT(plan.open_fidelity->value, .9);
+  EXPECT_GE(plan.open_fidelity->value, plan.forecast.fidelity.value - 1e-12);
+  EXPECT_THAT(plan.OpenFidelityInWords(),
+              HasSubstr("even a search that hides nothing is foreseen to have 0."));
+
+  wish.fidelity = plan.open_fidelity->value - .01;
+  wish.epsilon = .5;
+  wish.max_bytes /= 4;
+  ASSERT_OK_AND_ASSIGN(const QueryPlan within, MakePlan(lossy.parameters, forecaster, wish));
+  EXPECT_FALSE(within.open_fidelity.has_value());
+  EXPECT_TRUE(within.ceiling.has_value());
+}
+
 // Each anchor is of a class of its own: no search finds it, and no epsilon helps.
 TEST(QueryPlan, TellsThatEvenASearchThatHidesNothingFindsNoLonelyClass) {
   PlannedCollection lonely = TwoClouds();
