@@ -91,11 +91,11 @@ void AddCeilings(const QueryPlan& plan, const PlanWish& wish, nlohmann::json* js
                           {"words", plan.ceiling->InWords(wish.epsilon, *wish.fidelity)}};
   }
   if (plan.open_fidelity.has_value()) {
-    nlohmann::json& open = (*json)["fidelity_ceiling"] = ToJson(*plan.open_fidelity);
+    nlohmann::json& open = (*json)["open_fidelity"] = ToJson(*plan.open_fidelity);
     open["words"] = plan.OpenFidelityInWords();
   }
   if (plan.open_recall.has_value()) {
-    nlohmann::json& open = (*json)["recall_ceiling"] = ToJson(*plan.open_recall);
+    nlohmann::json& open = (*json)["open_recall"] = ToJson(*plan.open_recall);
     open["words"] = plan.OpenRecallInWords(*wish.recall);
   }
 }

@@ -12,8 +12,7 @@ namespace privatemail {
 
 // n x min(d, C - 1): Fisher's linear discriminant of rows (n x d) in C >= 2 classes, the directions
 // in which classes differ most for how wide they are, each so scaled that classes are 1 wide in it.
-// The
-// covariance within classes is known from few rows: a tenth of its mean variance is added to each.
+// The covariance within classes is known from few rows: a tenth of its mean variance is added.
 Matrix DiscriminantRows(const Matrix& rows, const std::vector<int32_t>& labels);
 
 // A cell for each of n rows, in [0, count): of a k-means whose cells have floor(n / count) or one

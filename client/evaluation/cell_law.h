@@ -22,7 +22,8 @@ namespace privatemail {
 // No such law that asks for one cell finds more than a step does. Let weights a_0 >= .. >= a_{K-1}
 // within a factor e^epsilon of each other be what ranks are asked by, and v_r what the cell of rank
 // r finds: sum(a v) / sum(a) is a quotient of linear functions, and largest at a corner, where each
-// weight is either the least or e^epsilon times that, the larger ones for the largest v.
+// weight is either the least or e^epsilon times that, the larger ones for the largest v: those of
+// the nearest cells, where a cell finds the less the farther it is.
 class CellLaw {
  public:
   // INVALID_ARGUMENT naming the field, as CellMechanism::Create.

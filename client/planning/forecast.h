@@ -72,7 +72,7 @@ class Forecaster {
 
   // One for each of `answered`, the numbers of items that answer. INVALID_ARGUMENT naming what is
   // out of range: partition, epsilon, k or an answered number of items, which are 1 to items().
-  // Seconds of all cores for thousands of anchors and hundreds of cells.
+  // Takes time as anchors x cells: of one core 20 s for 8,000 anchors and 100 cells, 98 s for 400.
   absl::StatusOr<std::vector<Forecast>> Foresee(const CellAsk& ask,
                                                 const std::vector<int64_t>& answered) const;
 

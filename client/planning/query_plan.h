@@ -58,9 +58,10 @@ struct QueryPlan {
   std::optional<Estimate> open_fidelity;
   std::optional<Estimate> open_recall;
 
-  // "ceiling: even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
+  // "even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
   std::string OpenFidelityInWords() const;
-  // "ceiling: even a search that hides nothing is foreseen to find ...". Requires open_recall.
+  // "no ceiling, but even a search that hides nothing is foreseen to find ...": where all items
+  // come back, recall is foreseen too low (README). Requires open_recall.
   std::string OpenRecallInWords(double wished) const;
 };
 

@@ -12,7 +12,7 @@ namespace privatemail {
 
 // Of more anchors as many, evenly spaced, stand for all.
 inline constexpr int64_t kMostStandIns = 4000;
-// Of each stand-in, so that no collection takes minutes.
+// Of each stand-in.
 inline constexpr int64_t kMostAskers = 200;
 
 // One who asks a stand-in: an anchor, and how far the items are from it. All items but itself, as

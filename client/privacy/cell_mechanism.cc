@@ -96,9 +96,10 @@ absl::StatusOr<CellMechanism> CellMechanism::Create(const CellChoice& choice) {
                         "(PRIVACY.md section 5), sampled exactly"};
   law->least = std::max<int64_t>(0, w + t - k);
   law->range = std::min({t, w, k - t, k - w});
-  for (int64_t i = 0; i <= law->range; ++i) {
-    const int64_t overlap = law->least + i;
-    law->sets.push_back(Binomial(t, overlap) * Binomial(k - t, w - overlap));
+  // C(t, o) C(k - t, w - o) for overlaps o in turn, each from the one before: no remainders.
+  law->sets.push_back(Binomial(t, law->least) * Binomial(k - t, w - law->least));
+  for (int64_t o = law->least; o < law->least + law->range; ++o) {
+    law->sets.push_back(law->sets.back() * ((t - o) * (w - o)) / ((o + 1) * (k - t - w + o + 1)));
   }
   law->cumulated = law->Cumulated(law->BitsFor(kWordBits));
   return CellMechanism(std::move(law));

@@ -65,10 +65,15 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
       Exceeds(after.delta, entry.granted->delta)) {
     const Budget spent = entry.spent();
     const Budget left = entry.left();
+    const std::string together =
+        entry.accounting == Accounting::kGaussian
+            ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
+                           after.epsilon, " together")
+            : "";
     return absl::ResourceExhaustedError(
         absl::StrCat("privacy budget exhausted: spent epsilon ", spent.epsilon, " delta ",
                      spent.delta, ", asked epsilon ", asked.epsilon, " delta ", asked.delta,
-                     ", left epsilon ", left.epsilon, " delta ", left.delta));
+                     ", left epsilon ", left.epsilon, " delta ", left.delta, together));
   }
   return absl::OkStatus();
 }

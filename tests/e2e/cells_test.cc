@@ -394,14 +394,14 @@ TEST_F(Cells, WhatNoPlanReachesIsToldWithItsCeiling) {
   EXPECT_EQ(answer["fulfils"], false);
   EXPECT_EQ(answer["ceiling"]["share"].get<double>(), answer["items"].get<double>() / kItems);
   EXPECT_LT(answer["ceiling"]["fidelity"].get<double>(), .9);
-  EXPECT_FALSE(answer.contains("recall_ceiling")) << "none was wished";
+  EXPECT_FALSE(answer.contains("open_recall")) << "none was wished";
 
   const json recall =
       Run({"plan", "things", "--epsilon", ".5", "--recall", ".9999", "--max-bytes", "1K", "--json"})
           .json();
   EXPECT_EQ(recall["fulfils"], false);
   EXPECT_FALSE(recall.contains("ceiling"));
-  EXPECT_THAT(recall["recall_ceiling"]["words"].get<std::string>(),
+  EXPECT_THAT(recall["open_recall"]["words"].get<std::string>(),
               HasSubstr("a search that hides nothing is foreseen to find the class among its 8 "
                         "matches with probability "));
 

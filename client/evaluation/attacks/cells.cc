@@ -63,9 +63,10 @@ LeakageAttack CellAttack(int64_t classes) {
   return {.id = "cell",
           .title = "An attacker who sees which cell is asked for names the class",
           .given =
-              "The anchors are cut into as many cells as there are classes, with which one cell "
-              "can tell most about a class, and a query asks for one of them. The attacker has "
-              "the anchors, the cells and the one that was asked for, and names the class that "
+              "The anchors are cut into as many cells as there are classes, and a query asks for "
+              "one of them. (At a small epsilon fewer cells tell a little more about a class, at a "
+              "large one more cells; the line holds for any.) The attacker has the anchors, the "
+              "cells and the one that was asked for, and names the class that "
               "has the largest share of its anchors in it.",
           .choices = classes,
           .bound = LeakageAttack::Bound::kPure,

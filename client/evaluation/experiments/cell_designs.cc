@@ -138,16 +138,16 @@ constexpr char kBuiltInWords[] =
 
 constexpr char kGradedInWords[] =
     "Graded by rank means that the cell of rank r of K is asked for with a probability "
-    "proportional to "
-    "exp(-epsilon r / (K - 1)), which is pure epsilon-DP, too. No law by ranks that asks for one "
-    "cell finds more than one that draws to the nearest t: what is found on average is a quotient "
+    "proportional to exp(-epsilon r / (K - 1)), which is pure epsilon-DP, too. No law by ranks "
+    "that asks for one "
+    "cell finds more than one that draws to the nearest t, as long as a cell finds the less the "
+    "farther it is: what is found on average is a quotient "
     "of linear functions of the ranks' weights, and largest where each weight is the least or "
     "e^epsilon times that.";
 
 constexpr char kSeveralInWords[] =
     "Of several cells as many are asked for as fill the share, were they equally large, and of "
-    "what "
-    "they have no more comes back than by the other designs.";
+    "what they have no more comes back than by the other designs.";
 
 }  // namespace
 

@@ -82,7 +82,10 @@ FigureSeries CeilingSeries(double share) {
   FigureSeries series{.name = absl::StrCat("ceiling at ", Short(100 * share), " %"),
                       .mark = FigureSeries::Mark::kReference,
                       .points = {}};
-  for (const double epsilon : kEpsilons) {
+  constexpr int kSteps = 50;  // even ones, on the axis
+  const double first = std::log(kEpsilons.front()), last = std::log(kEpsilons.back());
+  for (int step = 0; step <= kSteps; ++step) {
+    const double epsilon = std::exp(first + (last - first) * step / kSteps);
     series.points.push_back({.x = epsilon, .y = CellCeiling(epsilon, share)});
   }
   return series;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/cells/cell_lists.h"
+#include "tests/unit/planning/planned_collections.h"
+
 namespace privatemail {
 namespace {
 
@@ -109,6 +112,32 @@ TEST_F(OnALine, LooksAtTheClassesOfTheFirstThatComeBack) {
   EXPECT_EQ(all.own.one.count, 3);
   EXPECT_EQ(all.own.one.sum, 1);
   EXPECT_EQ(all.held_out_fidelity.mean(), found.held_out_fidelity.mean());
+}
+
+// Servers keep lists for some epsilons (common/cells/cell_lists.h), and answer by the nearest.
+TEST(Found, IsOfTheListsThatServersKeep) {
+  const PlannedCollection collection = CollectionOf(Mixture(300, 1), CellCode::kFloat16);
+  const CellPartition& partition = collection.parameters.cell_partitions[0];
+  const ItemCells lie{.cells = {partition.cell_of_anchor.begin(), partition.cell_of_anchor.end()},
+                      .squared_distances = std::vector<float>(300, 0)};
+  const Matrix anchors = collection.anchors.features.cast<double>();
+  const StandIn stand_in = MakeStandIns(anchors, anchors, 64).front();
+  const auto fidelity = [&](double epsilon) {
+    return AskStandIn(stand_in, {.lie = lie,
+                                 .labels = collection.anchors.labels,
+                                 .cells = partition.cells,
+                                 .epsilon = epsilon,
+                                 .own = .6,
+                                 .ranks_per_fold = 1,
+                                 .k = 8,
+                                 .alike = 1,
+                                 .lengths = {{.fidelity = 12, .own = 1, .other = 1}}})
+        .front()
+        .held_out_fidelity.mean();
+  };
+  for (const double epsilon : {.9, 1.1, 2.2, 3.1, 5.}) {
+    EXPECT_EQ(fidelity(epsilon), fidelity(ListedEpsilon(epsilon))) << epsilon;
+  }
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(QueryPlan, HoldsARecallThatIsOutOfReachAgainstASearchThatHidesNothing) {
   ASSERT_TRUE(plan.open_recall.has_value());
   EXPECT_NEAR(plan.open_recall->value, 1, 1e-12);
   EXPECT_THAT(plan.OpenRecallInWords(.95),
-              HasSubstr("ceiling: a search that hides nothing is foreseen to find the class among "
+              HasSubstr("no ceiling: a search that hides nothing is foreseen to find the class among "
                         "its 4 matches with probability 1.00 ("));
   wish.recall = .1;
   ASSERT_OK_AND_ASSIGN(const QueryPlan within, Plan(wish));

@@ -200,7 +200,10 @@ TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
   EXPECT_NEAR(entry.spent().epsilon, 2.5943833805, 1e-4);
   EXPECT_EQ(entry.spent().delta, 1e-5);
   EXPECT_NEAR(entry.SpentBy(Accounting::kBasic).epsilon, 13.64, 1e-9);
-  EXPECT_THAT(ledger->Charge(kUuid, one), FailsWith(absl::StatusCode::kResourceExhausted, "spent"));
+  EXPECT_THAT(
+      ledger->Charge(kUuid, one),
+      FailsWith(absl::StatusCode::kResourceExhausted,
+                "by Gaussian accounting what was spent and what is asked are epsilon 2.630"));
   EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
 }
 
