@@ -99,15 +99,15 @@ std::string Means(const Sweep& sweep, const std::vector<JobResult>& results, con
   return absl::StrJoin(means, ", ");
 }
 
-// ", shown to be less at epsilon 2, 4"
+// ", shown to be less at epsilon 2, 4". certainty: of each difference.
 std::string BesideWhatIsBuilt(const Sweep& sweep, const std::vector<JobResult>& results,
-                              const Metric& metric, size_t design) {
+                              const Metric& metric, size_t design, double certainty) {
   std::vector<std::string> less, more;
   for (size_t x = 0; x < kEpsilons.size(); ++x) {
     if (std::isnan(sweep.BandOf(results, design, x, metric.key).mean)) continue;  // refused
     const std::optional<Band> difference =
         BandOfDifference(sweep.SamplesOf(results, design, x, metric.key),
-                         sweep.SamplesOf(results, 0, x, metric.key), .95);
+                         sweep.SamplesOf(results, 0, x, metric.key), certainty);
     if (!difference) continue;
     if (difference->high < 0) less.push_back(Short(kEpsilons[x]));
     if (difference->low > 0) more.push_back(Short(kEpsilons[x]));
@@ -120,13 +120,16 @@ std::string BesideWhatIsBuilt(const Sweep& sweep, const std::vector<JobResult>& 
 
 std::vector<std::string> InWords(const Sweep& sweep, size_t designs,
                                  const std::vector<JobResult>& results, const Metric& metric) {
+  constexpr double kRisk = .05;  // of any difference shown where there is none
+  const double certainty = 1 - kRisk / static_cast<double>((designs - 1) * kEpsilons.size());
   std::vector<std::string> words = {absl::StrCat(
       "As built, ", metric.name, " at epsilon 1, 2, 4 and 8 is ", Means(sweep, results, metric, 0),
-      ". Of other designs, with differences from this where they are shown at 95 %:")};
+      ". Of other designs, with differences from this where they are shown (paired t, 5 % over all "
+      "of them together):")};
   for (size_t design = 1; design < designs; ++design) {
-    words.push_back(absl::StrCat("\"", sweep.conditions()[design].name,
-                                 "\": ", Means(sweep, results, metric, design),
-                                 BesideWhatIsBuilt(sweep, results, metric, design), "."));
+    words.push_back(absl::StrCat(
+        "\"", sweep.conditions()[design].name, "\": ", Means(sweep, results, metric, design),
+        BesideWhatIsBuilt(sweep, results, metric, design, certainty), "."));
   }
   return words;
 }
