@@ -86,20 +86,23 @@ std::vector<int32_t> Merge(const std::vector<CellIndex::List>& lists, int64_t le
 using Blocks = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
     absl::Span<const int32_t> rows, int64_t first)>;
 
-// The blocks of these rows, one message each. Also where there is no row: the caller sees that it
-// has been answered.
+// The blocks of these rows, one message each, without those whose items are all deleted. One also
+// where no item is left: the caller sees that it has been answered.
 absl::Status Send(absl::Span<const int32_t> rows, int64_t rows_of_block, const Blocks& block_of,
                   Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
-  int64_t first = 0;
+  int64_t first = 0, sent = 0;
   do {
     const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_of_block));
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellBlock> block, block_of(some, first));
+    first += std::ssize(some);
+    const bool is_last = first >= std::ssize(rows);
+    if (block->items == 0 && !(is_last && sent == 0)) continue;  // all deleted
+    sent += block->items;
     call.AddRows(block->items);
     if (!writer.WriteBytes({block, &block->message})) {
       PM_RETURN_IF_ERROR(call.StreamStatus());
       return absl::CancelledError("the caller stopped reading");
     }
-    first += std::ssize(some);
   } while (first < std::ssize(rows));
   return absl::OkStatus();
 }

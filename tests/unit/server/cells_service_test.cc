@@ -304,6 +304,31 @@ TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
   }
 }
 
+// Clients take a message without items for the end of an answer that has none.
+TEST_F(CellsServiceTest, MessagesWhoseItemsAreAllDeletedAreLeftOut) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(100'000, 'x')));
+  request.set_with_payloads(true);
+  request.set_items(5 * kItems);
+  for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{1, 4}, {3}}) {
+    request.clear_cells();
+    for (const uint32_t cell : cells) request.add_cells(cell);
+    const Answer before = Ask(request);
+    ASSERT_THAT(before.messages, SizeIs(::testing::Ge(2u)));
+    const auto& gone = before.messages.front().ids();
+    Delete({gone.begin(), gone.end()});
+    const Answer after = Ask(request);
+    ASSERT_THAT(after.status, IsOk());
+    EXPECT_THAT(after.ids(), SizeIs(before.ids().size() - static_cast<size_t>(gone.size())));
+    for (const v1::RetrieveCellsResponse& message : after.messages)
+      EXPECT_GT(message.ids_size(), 0);
+  }
+  Delete(Ask(request).ids());
+  const Answer none = Ask(request);
+  ASSERT_THAT(none.status, IsOk());
+  ASSERT_THAT(none.messages, SizeIs(1));
+  EXPECT_EQ(none.messages.front().ids_size(), 0);
+}
+
 // Where the code is none: no byte of a code of a feature vector, and all coordinates of one
 // embedding.
 TEST_F(CellsServiceTest, SendsCoordinatesInPlaceOfCodesAndThoseOfTheAnchors) {
