@@ -39,7 +39,8 @@ absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
 
 void ReceivedItems::Take(Item item) {
   if (const auto known = by_id_.find(item.id); known != by_id_.end()) {
-    if (known->second->version > item.version) return;
+    const bool same = known->second->version == item.version && known->second->code == item.code;
+    if (same && !item.payload) item.payload = std::move(known->second->payload);
     Forget(known->second);
   }
   bytes_ += item.bytes();
@@ -72,7 +73,7 @@ absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target)
     nearest.Offer({std::ssize(candidates),
                    SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
     candidates.push_back(&item);
-    result.items_version = std::max(result.items_version, item.version);
+    result.items_version = item.version;
   }
   for (const Neighbor& one : nearest.Sorted()) {
     const Item& item = *candidates[static_cast<size_t>(one.row)];

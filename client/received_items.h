@@ -28,8 +28,9 @@ class ReceivedItems {
   // parameters: of a collection with a code. max_bytes: of ids, codes and payloads together.
   explicit ReceivedItems(PublicParameters parameters, int64_t max_bytes = kUsualBytes);
 
-  // Takes the items of an answer's message, in place of those of the same ids unless these are of a
-  // later version. Where there are too many bytes, those go that came first. Coordinates (code
+  // Takes the items of an answer's message, in place of those of the same ids, whatever their
+  // versions: a restored collection counts anew. Payloads of items that come again as they were,
+  // but without, stay. Where there are too many bytes, those go that came first. Coordinates (code
   // none) are all of one embedding: those of a later one take the place of all, those of an earlier
   // one are not taken. DATA_LOSS: malformed, of which nothing is taken.
   absl::Status Add(const v1::RetrieveCellsResponse& message);
@@ -38,7 +39,8 @@ class ReceivedItems {
   // Of which the coordinates are; 0: none came, or the code is not none.
   uint64_t embedding_version() const { return embedding_version_; }
 
-  // The k nearest of them all; items_version: of the newest. ABORTED as CheckComparable.
+  // The k nearest of them all; items_version: of the one that came last. ABORTED as
+  // CheckComparable.
   absl::StatusOr<CellQueryResult> Nearest(const CellTarget& target) const;
 
   // All of them, those that came first first: what another object can Add.

@@ -15,6 +15,7 @@
 #include "client/channel.h"
 #include "client/credentials.h"
 #include "client/paced_call.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -141,7 +142,10 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::st
   PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
     return FromGrpc(stub->GetCollection(context, request, &response));
   })));
-  return response;
+  // Budgets and what was received are found by names: an answer has none that was not asked for.
+  if (response.name() == name) return response;
+  return absl::DataLossError(absl::StrCat("collection: the server was asked for ", Printable(name),
+                                          ", but answered for ", Printable(response.name())));
 }
 
 absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(

@@ -37,7 +37,8 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
 bool EndsBatch(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
-         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status);
+         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsAborted(status);
 }
 
 absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& entry,

@@ -1,6 +1,7 @@
 #include "client/cli/checked_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -23,6 +24,10 @@ absl::Status SaveChecked(const std::string& what, const std::string& path,
 }
 
 absl::StatusOr<std::string> LoadChecked(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat(path, " is not there"));
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

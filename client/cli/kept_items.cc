@@ -4,12 +4,14 @@
 #include <google/protobuf/util/delimited_message_util.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/checked_file.h"
 #include "client/cli/command.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/protocol/sha256.h"
 
@@ -74,27 +76,65 @@ bool AreSame(const std::vector<v1::GetAnchorsResponse>& some,
                     });
 }
 
+// Whose it was may still want it.
+void PutAside(const std::string& path, const absl::Status& why) {
+  const std::string aside = path + ".damaged";
+  std::error_code failed;
+  std::filesystem::rename(path, aside, failed);
+  Warn(absl::StrCat("what was received before is not kept for `privatemail rank` any more: ",
+                    why.message(), failed ? "" : absl::StrCat("; it is now ", aside)));
+}
+
 }  // namespace
 
 absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
                        const std::vector<v1::GetAnchorsResponse>& anchors,
                        const std::vector<v1::RetrieveCellsResponse>& answers) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
+  if (answers.empty()) return absl::OkStatus();
+  const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<KeptItems> kept = LoadKeptItems(state_folder, collection.name());
-  // What cannot be read any more is of no use; what was received is, and is had again by asking.
-  if (!kept.ok() || Fingerprint(kept->parameters) != collection.fingerprint()) {
+  if (absl::IsDataLoss(kept.status())) PutAside(path, kept.status());
+  const bool other = kept.ok() && Fingerprint(kept->parameters) != collection.fingerprint();
+  if (other) {
+    Warn(absl::StrCat("what was received of another collection ", Printable(collection.name()),
+                      " is no longer kept for `privatemail rank`"));
+  }
+  if (!kept.ok() || other) {
     kept = KeptItems{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
   }
-  if (answers.empty()) return absl::OkStatus();
   // The version alone does not tell one embedding from another: a restored collection has it again.
   if (parameters.SendsCoordinates() && !AreSame(kept->anchors, anchors)) {
     kept->anchors = anchors;
     kept->items = ReceivedItems(parameters);
   }
-  for (const v1::RetrieveCellsResponse& answer : answers) {
-    PM_RETURN_IF_ERROR(kept->items.Add(answer));
-  }
-  return Save(PathOf(state_folder, collection.name()), *kept);
+  absl::Status status;
+  for (const v1::RetrieveCellsResponse& answer : answers) status.Update(kept->items.Add(answer));
+  status.Update(Save(path, *kept));
+  return status;
+}
+
+AnswerKeeper::AnswerKeeper(std::string state_folder, v1::GetCollectionResponse collection,
+                           std::vector<v1::GetAnchorsResponse> anchors, Clock::duration every)
+    : state_folder_(std::move(state_folder)),
+      collection_(std::move(collection)),
+      anchors_(std::move(anchors)),
+      every_(every) {}
+
+void AnswerKeeper::Keep(const std::vector<v1::RetrieveCellsResponse>& answer) {
+  unwritten_.insert(unwritten_.end(), answer.begin(), answer.end());
+  if (Clock::now() - written_ >= every_) Write();
+}
+
+absl::Status AnswerKeeper::Finish() {
+  Write();
+  return status_;
+}
+
+void AnswerKeeper::Write() {
+  status_.Update(KeepItems(state_folder_, collection_, anchors_, unwritten_));
+  unwritten_.clear();
+  written_ = Clock::now();
 }
 
 void WarnUnlessKept(const absl::Status& kept) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/checked_file.h"
+#include "client/cli/private_file.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {
@@ -44,6 +45,10 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
     return absl::UnavailableError("last release: is too large to be kept");
   }
   return SaveChecked("last release", PathIn(state_folder), content.str());
+}
+
+absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder) {
+  return PrivateFile::Create("last release", PathIn(state_folder)).status();
 }
 
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {

@@ -24,6 +24,8 @@ struct LastRelease {
 // One file in the state folder, for its owner alone, replaced atomically: of processes that save at
 // once, the last wins whole. UNAVAILABLE: it cannot be written.
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last);
+// Whether it could be, before anything is spent. INVALID_ARGUMENT: it could not.
+absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder);
 // NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
 

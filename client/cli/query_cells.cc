@@ -96,6 +96,17 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
   return absl::OkStatus();
 }
 
+// Coordinates of another embedding than the anchors' rank nothing, and nor will the next ones: the
+// batch ends here, before more is paid for. Of public numbers alone.
+absl::Status CheckOfOneEmbedding(const CellsOutcome& outcome) {
+  const CellTarget& target = outcome.prepared.state.target;
+  if (!target.label.has_value()) return absl::OkStatus();  // codes, which need none
+  for (const v1::RetrieveCellsResponse& message : outcome.response) {
+    PM_RETURN_IF_ERROR(CheckComparable(message.embedding_version(), target));
+  }
+  return absl::OkStatus();
+}
+
 // What is about to leave is kept first, so that `explain` shows it even when the answer never
 // comes.
 absl::Status Send(const Context& context, const Transport& transport,
@@ -108,7 +119,7 @@ absl::Status Send(const Context& context, const Transport& transport,
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
   outcome->round_trip_ms = MillisecondsSince(start);
-  return absl::OkStatus();
+  return CheckOfOneEmbedding(*outcome);
 }
 
 nlohmann::json ToJson(const CellsOutcome& outcome, const CellClient& client,
@@ -254,23 +265,27 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(query.targets, client.parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
   PM_RETURN_IF_ERROR(
       CheckAffordable(query.collection, entry, targets.size(), {query.epsilon, /*delta=*/0}));
   const std::vector<std::string> warnings = WarningsAbout(collection, options);
   for (const std::string& warning : warnings) Warn(warning);
 
+  AnswerKeeper keeper(context.state_folder, collection, anchors);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
       targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
-      [&](CellsOutcome* outcome) { return Send(context, transport, collection, outcome); });
-  std::vector<v1::RetrieveCellsResponse> answers;
+      [&](CellsOutcome* outcome) {
+        PM_RETURN_IF_ERROR(Send(context, transport, collection, outcome));
+        keeper.Keep(outcome->response);
+        return absl::OkStatus();
+      });
+  WarnUnlessKept(keeper.Finish());
   for (CellsOutcome& outcome : outcomes) {
     Finish(client, &outcome);
     if (!outcome.status.ok()) continue;
     Answer(context, ToJson(outcome, client, warnings), [&] { Print(outcome, client); });
-    answers.insert(answers.end(), outcome.response.begin(), outcome.response.end());
   }
-  WarnUnlessKept(KeepItems(context.state_folder, collection, anchors, answers));
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"
                                                 : "privatemail resend --image FILE");

@@ -158,6 +158,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client->parameters().collection_uuid));
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
   PM_RETURN_IF_ERROR(

@@ -240,8 +240,11 @@ TEST_F(Cells, RankFindsTheNearestOfAllThatCameAndSaysWhereNothingDid) {
   EXPECT_EQ(files, 1);
   ExpectRefused({"rank", "things", "--vectors", Vectors("gallery"), "--row", "0"}, "DATA_LOSS",
                 {"received-", "is damaged"});
-  // What is damaged is replaced by what comes.
-  Answer(Query({"--row", "0", "--epsilon", "1", "--items", "20"}));
+  // What is damaged is put aside when something comes, and that is said.
+  const Outcome told = Run(Query({"--row", "0", "--epsilon", "1", "--items", "20"}));
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_THAT(told.err, HasSubstr("what was received before is not kept"));
+  EXPECT_THAT(told.err, HasSubstr(".pb.damaged"));
   const std::vector<std::string> rank = {"rank",  "things", "--vectors", Vectors("gallery"),
                                          "--row", "0"};
   EXPECT_EQ(Answer(rank)["candidates"], 20);
@@ -253,6 +256,17 @@ TEST_F(Cells, RankFindsTheNearestOfAllThatCameAndSaysWhereNothingDid) {
   }
   Answer({"resend", "--vectors", Vectors("gallery"), "--row", "0"});
   EXPECT_EQ(Answer(rank)["candidates"], 20);
+}
+
+TEST_F(Cells, WhatCannotBeKeptToBeSentAgainIsNotPaidFor) {
+  const std::string last = user_.state + "/last_release.pb";
+  Answer(Query({"--row", "0", "--epsilon", "1", "--items", "20"}));
+  std::filesystem::remove(last);
+  std::filesystem::create_directory(last);
+  const json before = Budget();
+  ExpectRefused(Query({"--row", "0", "--epsilon", "1", "--items", "20"}), "INVALID_ARGUMENT",
+                {"last release", "is a folder, not a file"});
+  EXPECT_EQ(Budget(), before);
 }
 
 TEST_F(Cells, ResendSaysWhatItNeeds) {

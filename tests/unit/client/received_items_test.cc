@@ -83,10 +83,25 @@ TEST(ReceivedItems, HasEachItemOnceAsItWasLast) {
   ReceivedItems items(Parameters());
   ASSERT_THAT(items.Add(Message(5, {1, 2})), IsOk());
   ASSERT_THAT(items.Add(Message(6, {1}, /*turn=*/8)), IsOk());
-  ASSERT_THAT(items.Add(Message(4, {2}, /*turn=*/8)), IsOk());  // from before
   EXPECT_EQ(items.items(), 2);
   EXPECT_THAT(NearestTo(items, 9, 1), ElementsAre("item 1"));
   EXPECT_THAT(NearestTo(items, 2, 1), ElementsAre("item 2"));
+  // A collection that was restored counts its versions from where it was.
+  ASSERT_THAT(items.Add(Message(4, {2}, /*turn=*/20)), IsOk());
+  EXPECT_THAT(NearestTo(items, 22, 1), ElementsAre("item 2"));
+  EXPECT_EQ(items.Nearest({.place = Direction(2).cast<double>(), .k = 1})->items_version, 4u);
+}
+
+TEST(ReceivedItems, KeepThePayloadOfWhatComesAgainWithoutOne) {
+  ReceivedItems items(Parameters());
+  const auto payload = [&] {
+    return items.Nearest({.place = Direction(1).cast<double>(), .k = 1})->matches[0].payload;
+  };
+  ASSERT_THAT(items.Add(Message(5, {1}, 0, /*with_payloads=*/true)), IsOk());
+  ASSERT_THAT(items.Add(Message(5, {1})), IsOk());
+  EXPECT_EQ(payload(), "{\"i\":1}");
+  ASSERT_THAT(items.Add(Message(6, {1})), IsOk());
+  EXPECT_EQ(payload(), "") << "that of another version may be another";
 }
 
 TEST(ReceivedItems, ForgetsWhatCameFirstWhereThereIsTooMuch) {

@@ -75,7 +75,8 @@ class Endless final : public v1::RetrievalService::Service {
 class Busy final : public v1::RetrievalService::Service {
  public:
   grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
-                             v1::GetCollectionResponse*) override {
+                             v1::GetCollectionResponse* response) override {
+    response->set_name(called);
     return Answer(context, *request);
   }
   grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
@@ -88,6 +89,7 @@ class Busy final : public v1::RetrievalService::Service {
     return Answer(context, *request);
   }
 
+  std::string called = "birds";
   int refusals = 0;
   std::string retry_after;  // empty: not said
   std::vector<std::string> calls;
@@ -272,6 +274,16 @@ TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
     EXPECT_THAT(Transport::Create(options_),
                 FailsWith(absl::StatusCode::kInvalidArgument, "--server must be HOST:PORT"));
   }
+}
+
+// Whoever has a budget for one collection would pay from it for another.
+TEST_F(BusyServerTest, BelievesNoCollectionThatWasNotAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  EXPECT_THAT(transport.GetCollection("birds"), IsOk());
+  busy_.called = "fish";
+  EXPECT_THAT(transport.GetCollection("birds"),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "the server was asked for birds, but answered for fish"));
 }
 
 TEST_F(BusyServerTest, WaitsOutTheRateOfItsKeyAndSendsTheSameBytesAgain) {
