@@ -90,9 +90,9 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 
 absl::Status Transport::Explain(const absl::Status& status) const {
   // The server was reached, and says so of what is behind it.
-  if (absl::StartsWith(status.message(), "the store is unavailable") ||
-      absl::StartsWith(status.message(), "what answers for the cells")) {
-    return status;
+  for (const absl::string_view begin :
+       {"the store is unavailable", "what answers for the cells", "embedding_version "}) {
+    if (absl::StartsWith(status.message(), begin)) return status;
   }
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(

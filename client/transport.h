@@ -66,7 +66,8 @@ class Transport {
   // once sampled may be sent any number of times at no further cost.
   absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
   // The same for cells: all messages of the answer. `accept` sees each as it comes; its error ends
-  // the call and is returned. An answer that is begun anew is given a new one.
+  // the call and is returned. Sent again only as long as no message has come: an answer that breaks
+  // off is an error. Each try is given an `accept` of its own.
   using AcceptCells = std::function<absl::Status(const v1::RetrieveCellsResponse&)>;
   absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
       const v1::RetrieveCellsRequest& request, const std::function<AcceptCells()>& accept) const;
@@ -114,8 +115,8 @@ class Transport {
       : options_(std::move(options)), channel_(std::move(channel)) {}
 
   absl::Status Explain(const absl::Status& status) const;
-  // All messages of a stream that is begun anew when the server was unavailable. make_accept: makes
-  // what sees each message of one try; its error ends the call.
+  // All messages of a stream. Tried again only before its first message. make_accept: makes what
+  // sees each message of one try; its error ends the call.
   template <typename Message, typename Call, typename MakeAccept>
   absl::StatusOr<std::vector<Message>> ReadAll(Call call, MakeAccept make_accept) const;
 

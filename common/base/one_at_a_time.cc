@@ -2,15 +2,22 @@
 
 #include <chrono>
 
+#include "absl/cleanup/cleanup.h"
+
 namespace privatemail {
 
 std::optional<OneAtATime::Turn> OneAtATime::Wait(absl::FunctionRef<bool()> given_up) {
   constexpr std::chrono::milliseconds kLookAgain{50};
   std::unique_lock<std::mutex> lock(mutex_);
+  const auto place = waiting_.emplace(waiting_.end());
+  const absl::Cleanup leave = [&] {
+    waiting_.erase(place);
+    WakeFirst();
+  };
   while (true) {
     if (given_up()) return std::nullopt;
-    if (!taken_) break;
-    ended_.wait_for(lock, kLookAgain);
+    if (!taken_ && place == waiting_.begin()) break;
+    place->wait_for(lock, kLookAgain);
   }
   taken_ = true;
   return Turn(this);
@@ -19,7 +26,11 @@ std::optional<OneAtATime::Turn> OneAtATime::Wait(absl::FunctionRef<bool()> given
 void OneAtATime::End() {
   const std::lock_guard<std::mutex> guard(mutex_);
   taken_ = false;
-  ended_.notify_one();
+  WakeFirst();
+}
+
+void OneAtATime::WakeFirst() {
+  if (!taken_ && !waiting_.empty()) waiting_.front().notify_one();
 }
 
 }  // namespace privatemail

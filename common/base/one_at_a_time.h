@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_COMMON_BASE_ONE_AT_A_TIME_H_
 
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -11,7 +12,8 @@
 
 namespace privatemail {
 
-// Like a mutex whose waiting can be given up. (std::timed_mutex is one as well, but the thread
+// Like a mutex that is had in the order in which it was asked for, and whose waiting can be given
+// up. (std::timed_mutex is one as well, but the thread
 // sanitizer of GCC 12 does not see it locked.) Thread-safe.
 class OneAtATime {
  public:
@@ -29,15 +31,16 @@ class OneAtATime {
     OneAtATime* of_;
   };
 
-  // Waits for the turn. Nothing: `given_up`, which is asked before and every 50 ms while the caller
-  // waits, was true.
+  // Waits for the turn, behind those who wait already. Nothing: `given_up`, which is asked before
+  // and every 50 ms while the caller waits, was true.
   std::optional<Turn> Wait(absl::FunctionRef<bool()> given_up);
 
  private:
   void End();
+  void WakeFirst();  // under mutex_
 
   std::mutex mutex_;
-  std::condition_variable ended_;
+  std::list<std::condition_variable> waiting_;  // one for each caller, who came first in front
   bool taken_ = false;
 };
 

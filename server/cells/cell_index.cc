@@ -43,6 +43,11 @@ int64_t LengthToMake(int64_t length, int64_t items) {
   return std::min(static_cast<int64_t>(power), items);
 }
 
+// So many lists of this length hold no more different ones.
+int64_t MostRows(int64_t lists, int64_t length, int64_t items) {
+  return std::min(lists * length, items);
+}
+
 int64_t QueriesAmong(int64_t items, int64_t dim) {
   const double values = static_cast<double>(items) * static_cast<double>(dim) + 1;
   return std::min(items,
@@ -157,32 +162,45 @@ int64_t CellIndex::MemoryToMake(const PublicParameters& parameters, int64_t item
          parameters.anchor_count * of_coordinates;
 }
 
-absl::StatusOr<std::vector<CellIndex::List>> CellIndex::ListsFor(
-    size_t partition, absl::Span<const uint32_t> cells, double epsilon, int64_t length,
-    absl::FunctionRef<bool()> cancelled) const {
+absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t cell, double epsilon,
+                                                   int64_t length,
+                                                   absl::FunctionRef<bool()> cancelled) const {
   const Partition& of = partitions_[partition];
   const double listed = ListedEpsilon(epsilon);
-  std::vector<List> lists;
-  for (const uint32_t cell : cells) {
-    const auto make = [&] {
-      std::vector<int64_t> rows;
-      AtLowPriority(
-          [&] { rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items())); });
-      return std::vector<int32_t>(rows.begin(), rows.end());
-    };
-    const auto serves = [&](const std::vector<int32_t>& list) {
-      return std::ssize(list) >= length;
-    };
-    PM_ASSIGN_OR_RETURN(lists.emplace_back(),
-                        lists_.Get({partition, listed, cell}, serves, cancelled, make));
-  }
-  return lists;
+  const auto make = [&] {
+    std::vector<int64_t> rows;
+    AtLowPriority(
+        [&] { rows = CellList(of.demand, of.lie, cell, listed, LengthToMake(length, items())); });
+    return std::vector<int32_t>(rows.begin(), rows.end());
+  };
+  const auto serves = [&](const std::vector<int32_t>& list) { return std::ssize(list) >= length; };
+  return lists_.Get({partition, listed, cell}, serves, cancelled, make);
 }
 
-int64_t CellIndex::MemoryOfLists(int64_t lists, int64_t length) const {
-  constexpr int64_t kMakingBytes = sizeof(float) + sizeof(int64_t);
-  return lists * LengthToMake(length, items()) * static_cast<int64_t>(sizeof(int32_t)) +
-         items() * kMakingBytes;
+absl::StatusOr<std::vector<int32_t>> CellIndex::RowsFor(size_t partition,
+                                                        absl::Span<const uint32_t> cells,
+                                                        double epsilon, int64_t length,
+                                                        absl::FunctionRef<bool()> cancelled) const {
+  std::vector<int32_t> rows;
+  rows.reserve(static_cast<size_t>(MostRows(std::ssize(cells), length, items())));
+  std::vector<bool> taken(static_cast<size_t>(items()));
+  for (const uint32_t cell : cells) {
+    // Let go of before the next: those of a whole request can take many times what is kept.
+    PM_ASSIGN_OR_RETURN(const List list, ListFor(partition, cell, epsilon, length, cancelled));
+    for (const int32_t row : absl::MakeConstSpan(*list).first(static_cast<size_t>(length))) {
+      if (!taken[static_cast<size_t>(row)]) rows.push_back(row);
+      taken[static_cast<size_t>(row)] = true;
+    }
+    if (std::ssize(rows) == items()) break;  // no other list has another
+  }
+  return rows;
+}
+
+int64_t CellIndex::MemoryOfRows(int64_t cells, int64_t length) const {
+  constexpr int64_t kAnswered = sizeof(int32_t);
+  constexpr int64_t kMaking = sizeof(float) + sizeof(int64_t), kMade = sizeof(int64_t);
+  return MostRows(cells, length, items()) * kAnswered + items() / 8 + items() * kMaking +
+         LengthToMake(length, items()) * kMade;
 }
 
 absl::StatusOr<std::shared_ptr<const CellBlock>> CellIndex::BlockFor(

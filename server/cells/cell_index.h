@@ -40,8 +40,6 @@ struct CellCoordinates {
 // nothing of a searcher but what is asked for. Immutable but for what it keeps; thread-safe.
 class CellIndex {
  public:
-  using List = std::shared_ptr<const std::vector<int32_t>>;  // rows
-
   // Which of a cell's list are meant, and how they are sent.
   struct BlockKey {
     size_t partition;
@@ -76,16 +74,18 @@ class CellIndex {
   uint64_t embedding_version() const { return embedding_version_; }
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
 
-  // For each of the cells of a partition the rows that answer for it, most wanted first (CellList
-  // with ListedEpsilon): `length` of them (0 to items()) and perhaps more, which are not meant.
-  // Kept for whoever asks for the same; otherwise made at low priority, one list at a time, O(n)
-  // each. CANCELLED: `cancelled` became true meanwhile.
-  absl::StatusOr<std::vector<List>> ListsFor(size_t partition, absl::Span<const uint32_t> cells,
-                                             double epsilon, int64_t length,
-                                             absl::FunctionRef<bool()> cancelled) const;
+  // The rows that answer for these cells of a partition, each once: of the list of each cell, most
+  // wanted first (CellList with ListedEpsilon), the first `length` (0 to items()), in the order of
+  // the cells. Lists are kept for whoever asks for the same; otherwise they are made at low
+  // priority, one at a time, O(n) each. No more than one of them is held on to. CANCELLED:
+  // `cancelled` became true meanwhile.
+  absl::StatusOr<std::vector<int32_t>> RowsFor(size_t partition, absl::Span<const uint32_t> cells,
+                                               double epsilon, int64_t length,
+                                               absl::FunctionRef<bool()> cancelled) const;
 
-  // Bytes that lists of this length take, and making one.
-  int64_t MemoryOfLists(int64_t lists, int64_t length) const;
+  // Bytes that RowsFor takes at most, beside what is kept: 4 a row that answers and a bit a row
+  // that there is, and making one list.
+  int64_t MemoryOfRows(int64_t cells, int64_t length) const;
 
   // How many rows are best sent together: about 512 KiB, and 2 MiB at most unless one row is more.
   int64_t RowsOfBlock(bool with_payloads) const {
@@ -112,6 +112,8 @@ class CellIndex {
   std::optional<int64_t> RowOf(const std::string& id) const;
 
  private:
+  using List = std::shared_ptr<const std::vector<int32_t>>;  // rows
+
   struct Partition {
     ItemCells lie;
     Demand demand;
@@ -128,6 +130,10 @@ class CellIndex {
 
   CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes,
             CellCoordinates coordinates);
+
+  // `length` rows and perhaps more, which are not meant.
+  absl::StatusOr<List> ListFor(size_t partition, uint32_t cell, double epsilon, int64_t length,
+                               absl::FunctionRef<bool()> cancelled) const;
 
   Gallery gallery_;  // without features
   std::vector<Partition> partitions_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -19,9 +20,13 @@ absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cell
   partition.cell_of_anchor.assign(nearest.begin(), nearest.end());
   const std::set<int64_t> used(nearest.begin(), nearest.end());
   if (std::ssize(used) == cells) return partition;
+  const std::string left =
+      absl::StrCat("a k-means of the ", anchors.rows(), " anchors into ", cells, " cells leaves ",
+                   cells - std::ssize(used), " of them without an anchor");
   return absl::InvalidArgumentError(
-      absl::StrCat("cells must be fewer than ", cells, ": a k-means of the ", anchors.rows(),
-                   " anchors leaves ", cells - std::ssize(used), " of them without an anchor"));
+      cells == 2
+          ? absl::StrCat("cells cannot be made of anchors that all have one direction: ", left)
+          : absl::StrCat("cells must be fewer than ", cells, ": ", left));
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
   auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store), std::move(directory)));
   catalog->options_ = options;
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, catalog->store_->LoadCollections());
+  // So that none waits for one that takes longer than itself.
+  std::multimap<uint64_t, std::shared_ptr<Entry>> by_items;
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
     SetItems(collection.items, collection.latest_version, entry.get());
@@ -99,10 +101,11 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
       const auto retriever = MakeRetriever(published, **std::move(embedding), options.index);
       Install(retriever, {collection.latest_version, deleted}, /*gone=*/{}, entry.get());
-      catalog->MakeLater(entry);
+      by_items.emplace(entry->view.items, entry);
     }
     catalog->entries_.emplace(published.name, entry);
   }
+  for (const auto& [items, entry] : by_items) catalog->MakeLater(entry);
   catalog->watch_ = catalog->store_->Watch([catalog = catalog.get()] { return catalog->Refresh(); },
                                            std::move(report));
   return catalog;

@@ -104,8 +104,9 @@ class Catalog {
   using RefreshReport = std::function<void(const absl::Status&)>;
 
   // Loads every collection with its last embedding, so that searches are answered at once: by exact
-  // indexes as long as approximate ones are being made. One whose embedding is damaged is not
-  // built. directory: where builds and snapshots keep what memory is not meant for.
+  // indexes as long as approximate ones are being made. These and what answers for cells are made
+  // afterwards, one collection after the other, fewest items first. One whose embedding is damaged
+  // is not built. directory: where builds and snapshots keep what memory is not meant for.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,

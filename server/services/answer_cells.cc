@@ -48,13 +48,10 @@ int64_t RowsOfEachCell(const v1::RetrieveCellsRequest& request, int64_t items) {
   return std::min((request.items() + asked - 1) / asked, items);
 }
 
-// The lists, the rows of them, and whether each item was taken.
 absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest& request,
                          const Limits& limits) {
-  const int64_t cells = request.cells_size();
-  const int64_t length = RowsOfEachCell(request, index.items());
-  const int64_t bytes = index.MemoryOfLists(cells, length) +
-                        cells * length * static_cast<int64_t>(sizeof(int32_t)) + index.items() / 8;
+  const int64_t bytes =
+      index.MemoryOfRows(request.cells_size(), RowsOfEachCell(request, index.items()));
   return CheckLimit("memory of this request in bytes", bytes, limits.max_request_memory,
                     "max_request_memory");
 }
@@ -67,20 +64,6 @@ absl::Status CheckVersion(const CellIndex& index, const v1::RetrieveCellsRequest
       "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
       " is not here yet: this daemon sends coordinates of version ", index.embedding_version(),
       "; send it again"));
-}
-
-// The first `length` of each list, each row once.
-std::vector<int32_t> Merge(const std::vector<CellIndex::List>& lists, int64_t length,
-                           int64_t items) {
-  std::vector<int32_t> rows;
-  std::vector<bool> taken(static_cast<size_t>(items));
-  for (const CellIndex::List& list : lists) {
-    for (const int32_t row : absl::MakeConstSpan(*list).first(static_cast<size_t>(length))) {
-      if (!taken[static_cast<size_t>(row)]) rows.push_back(row);
-      taken[static_cast<size_t>(row)] = true;
-    }
-  }
-  return rows;
 }
 
 using Blocks = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
@@ -121,28 +104,26 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   }
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
   const auto cancelled = [&call] { return call.Cancelled(); };
-  const int64_t length = RowsOfEachCell(request, index->items());
-  PM_ASSIGN_OR_RETURN(
-      const std::vector<CellIndex::List> lists,
-      index->ListsFor(request.partition(), request.cells(), request.epsilon(), length, cancelled));
+  PM_ASSIGN_OR_RETURN(const std::vector<int32_t> rows,
+                      index->RowsFor(request.partition(), request.cells(), request.epsilon(),
+                                     RowsOfEachCell(request, index->items()), cancelled));
   const bool with_payloads = request.with_payloads();
-  const auto make = [&](absl::Span<const int32_t> rows) {
-    return CellBytes(*index, rows, view.hidden_in_cells.get(), with_payloads);
+  const auto make = [&](absl::Span<const int32_t> some) {
+    return CellBytes(*index, some, view.hidden_in_cells.get(), with_payloads);
   };
   const int64_t rows_of_block = index->RowsOfBlock(with_payloads);
-  if (lists.size() > 1) {  // too many sets of cells for others to ask for the same
-    const auto block_of = [&](absl::Span<const int32_t> rows, int64_t /*first*/) {
-      return std::make_shared<const CellBlock>(make(rows));
+  if (request.cells_size() > 1) {  // too many sets of cells for others to ask for the same
+    const auto block_of = [&](absl::Span<const int32_t> some, int64_t /*first*/) {
+      return std::make_shared<const CellBlock>(make(some));
     };
-    return Send(Merge(lists, length, index->items()), rows_of_block, block_of, call, writer);
+    return Send(rows, rows_of_block, block_of, call, writer);
   }
-  const auto block_of = [&](absl::Span<const int32_t> rows, int64_t first) {
+  const auto block_of = [&](absl::Span<const int32_t> some, int64_t first) {
     return index->BlockFor({request.partition(), ListedEpsilon(request.epsilon()), request.cells(0),
-                            with_payloads, first, first + std::ssize(rows)},
-                           view.hidden_in_cells, cancelled, [&] { return make(rows); });
+                            with_payloads, first, first + std::ssize(some)},
+                           view.hidden_in_cells, cancelled, [&] { return make(some); });
   };
-  return Send(absl::MakeConstSpan(*lists.front()).first(static_cast<size_t>(length)), rows_of_block,
-              block_of, call, writer);
+  return Send(rows, rows_of_block, block_of, call, writer);
 }
 
 }  // namespace privatemail

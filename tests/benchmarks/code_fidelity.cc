@@ -96,8 +96,8 @@ double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& deco
   for (Eigen::Index i = 0; i < kTargets; ++i) {
     const Matrix target = scene.unit_targets.row(i);
     const auto cell = static_cast<uint32_t>(NearestRows(target, centroids, 1)[0][0].row);
-    const auto lists = index.ListsFor(0, {cell}, kEpsilon, items, [] { return false; }).value();
-    const std::vector<int64_t> answer(lists[0]->begin(), lists[0]->begin() + items);
+    const auto rows = index.RowsFor(0, {cell}, kEpsilon, items, [] { return false; }).value();
+    const std::vector<int64_t> answer(rows.begin(), rows.end());
     const auto first = RowsOf(NearestRows(places.row(i), decoded(answer, Eigen::all), kMatches)[0]);
     const auto nearest =
         RowsOf(NearestRows(target, scene.unit_items(answer, Eigen::all), kMatches)[0]);

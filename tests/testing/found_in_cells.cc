@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -77,15 +76,12 @@ FoundInCells::FoundInCells(const PublicParameters& parameters, const Anchors& an
 
 FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const {
   const int64_t cells = partitions_[partition];
-  std::vector<uint32_t> all(static_cast<size_t>(cells));
-  std::iota(all.begin(), all.end(), 0U);
-  const auto lists =
-      index_->ListsFor(partition, all, epsilon, answered, [] { return false; }).value();
-  std::vector<std::vector<bool>> has(lists.size(), std::vector<bool>(gallery_.labels.size()));
-  for (size_t cell = 0; cell < lists.size(); ++cell) {
-    for (int64_t i = 0; i < answered; ++i) {
-      has[cell][static_cast<size_t>((*lists[cell])[static_cast<size_t>(i)])] = true;
-    }
+  std::vector<std::vector<bool>> has(static_cast<size_t>(cells),
+                                     std::vector<bool>(gallery_.labels.size()));
+  for (size_t cell = 0; cell < has.size(); ++cell) {
+    const auto rows = index_->RowsFor(partition, {static_cast<uint32_t>(cell)}, epsilon, answered,
+                                      [] { return false; });
+    for (const int32_t row : rows.value()) has[cell][static_cast<size_t>(row)] = true;
   }
   const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
   std::vector<FoundMeans> found(targets_.labels.size());

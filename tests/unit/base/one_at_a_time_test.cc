@@ -1,10 +1,12 @@
 #include "common/base/one_at_a_time.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace privatemail {
@@ -30,6 +32,31 @@ TEST(OneAtATime, GivesEachATurnAndNeverTwoAtOnce) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(turns_taken, 800);
   EXPECT_EQ(most, 1);
+}
+
+TEST(OneAtATime, WhoCameFirstHasTheFirstTurn) {
+  constexpr int kCallers = 8;
+  OneAtATime turns;
+  auto first = turns.Wait(Never);
+  std::vector<int> order;  // guarded by the turns
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    std::atomic<int> asked = 0;
+    callers.emplace_back([&turns, &order, &asked, caller] {
+      bool here = false;
+      const auto turn = turns.Wait([&] {
+        if (!std::exchange(here, true)) ++asked;
+        return false;
+      });
+      order.push_back(caller);
+    });
+    while (asked == 0) std::this_thread::yield();
+  }
+  first.reset();
+  // Whoever comes at the very moment in which a turn ends waits as well.
+  const auto last = turns.Wait(Never);
+  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST(OneAtATime, WhoGivesUpGoesWithoutATurn) {

@@ -1,9 +1,11 @@
 // What answers for the cells of a collection follows its items.
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <new>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "common/protocol/item_code.h"
@@ -134,6 +136,36 @@ TEST_F(CatalogCells, AreMadeAfterABuildAndAgainAfterARestart) {
     EXPECT_EQ(view.published->fingerprint, fingerprint);
     Reopen();
   }
+}
+
+TEST_F(CatalogCells, AfterARestartFewestItemsComeFirst) {
+  for (const auto& [name, items] : {std::pair{"large", 40}, {"small", 5}, {"middle", 20}}) {
+    NewCollection collection = WithCells();
+    collection.name = name;
+    ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(std::move(collection)));
+    ASSERT_THAT(catalog_->Upsert(view, MakeItems(items, 1)), IsOk());
+    ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  }
+  std::promise<void> opened;
+  std::atomic<int> galleries = 0;
+  std::vector<std::string> ready;  // when each gallery was read
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    if (galleries == 0) opened.get_future().wait();
+    std::string names;
+    for (const CollectionView& view : catalog_->List()) {
+      if (view.cells != nullptr) names += view.published->name + " ";
+    }
+    ready.push_back(names);
+    ++galleries;
+  };
+  ReopenWith(&hooks);
+  opened.set_value();
+  for (int i = 0; i < 2000 && galleries < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  catalog_.reset();  // before the hooks
+  EXPECT_THAT(ready, ElementsAre("", "small ", "middle small "));
 }
 
 TEST_F(CatalogCells, ACollectionWithoutAnySaysSo) {
