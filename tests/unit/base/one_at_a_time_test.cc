@@ -54,8 +54,10 @@ TEST(OneAtATime, WhoCameFirstHasTheFirstTurn) {
   }
   first.reset();
   // Whoever comes at the very moment in which a turn ends waits as well.
-  const auto last = turns.Wait(Never);
-  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  {
+    const auto last = turns.Wait(Never);
+    EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  }
   for (std::thread& caller : callers) caller.join();
 }
 
