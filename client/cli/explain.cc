@@ -114,7 +114,8 @@ absl::Status Explain(const Context& context) {
 
 void AddExplainCommand(CLI::App& app, Context& context) {
   AddCommand(app, "explain",
-             "The last release as it was prepared for the server, row by row or cell by cell")
+             "The last release as it was prepared for the server, row by row or cell by cell; of "
+             "several targets, the last one's")
       ->callback([&context] { context.run = [&context] { return Explain(context); }; });
 }
 

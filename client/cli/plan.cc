@@ -188,7 +188,15 @@ void Print(const PlanAnswer& answer, const PlanOptions& options) {
   }
 }
 
+// Daemons number the rows of a gallery in so many bits; planning for more would take its time.
+constexpr uint64_t kMostItems = std::numeric_limits<int32_t>::max();
+
 absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
+  if (collection.embedded_items() > kMostItems) {
+    return absl::DataLossError(absl::StrCat("collection ", collection.name(), " has ",
+                                            collection.embedded_items(),
+                                            " items, the server says, which none can have"));
+  }
   if (collection.embedded_items() > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("collection ", collection.name(), " has no items that could be found"));

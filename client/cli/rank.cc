@@ -45,7 +45,7 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
              std::cout << "query " << Printable(target.name) << "\n";
              PrintMatches(result, kept.parameters);
              std::cout << "  the nearest of " << Counted(result.candidates, "item")
-                       << " that came back so far; nothing was sent or spent\n";
+                       << " that came back so far, as they were then; nothing was sent or spent\n";
            });
   }
   return absl::OkStatus();
@@ -67,6 +67,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
       "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "
       "comes back in the folder of --state, 64 MiB a collection at most, and where items are "
       "coordinates (--cell-code none) those of the last build that answered, with the anchors. "
+      "Items may have changed or been deleted since they came. "
       "Labels are for such collections alone.");
   rank->callback([&context, options] {
     context.run = [&context, options] { return Rank(context, *options); };

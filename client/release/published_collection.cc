@@ -31,8 +31,19 @@ absl::Status CheckVersion(uint64_t version, uint64_t of_the_others) {
                    " and ", version));
 }
 
+// The caller gave no argument that could be wrong: it is what the server sent.
+absl::Status InAnswer(absl::string_view where, const absl::Status& status) {
+  return absl::DataLossError(absl::StrCat(where, ": ", status.message()));
+}
+
 absl::Status InChunk(size_t i, const absl::Status& status) {
-  return absl::DataLossError(absl::StrCat("anchors, chunk ", i, ": ", status.message()));
+  return InAnswer(absl::StrCat("anchors, chunk ", i), status);
+}
+
+absl::StatusOr<FloatMatrix> FeaturesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+  PM_ASSIGN_OR_RETURN(FloatMatrix rows, FromProto("features", chunk.features()));
+  PM_RETURN_IF_ERROR(CheckColumns("features", columns, rows.cols()));
+  return rows;
 }
 
 }  // namespace
@@ -43,8 +54,12 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
                                                       " is not built yet: run `privatemail build ",
                                                       collection.name(), "`"));
   }
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromProto(collection.parameters()));
-  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(parameters), collection.fingerprint()));
+  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
+  if (!parameters.ok()) {
+    return InAnswer(absl::StrCat("public parameters of collection ", collection.name()),
+                    parameters.status());
+  }
+  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
   return parameters;
 }
 
@@ -53,12 +68,13 @@ absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& c
   std::vector<FloatMatrix> parts;
   Anchors anchors;
   int64_t rows = 0;
-  for (const v1::GetAnchorsResponse& chunk : chunks) {
-    PM_ASSIGN_OR_RETURN(FloatMatrix part, FromProto("anchors", chunk.features()));
-    PM_RETURN_IF_ERROR(CheckColumns("anchors", columns, part.cols()));
-    rows += part.rows();
-    parts.push_back(std::move(part));
-    anchors.labels.insert(anchors.labels.end(), chunk.labels().begin(), chunk.labels().end());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    absl::StatusOr<FloatMatrix> part = FeaturesOf(chunks[i], columns);
+    if (!part.ok()) return InChunk(i, part.status());
+    rows += part->rows();
+    parts.push_back(*std::move(part));
+    anchors.labels.insert(anchors.labels.end(), chunks[i].labels().begin(),
+                          chunks[i].labels().end());
   }
   anchors.features.resize(rows, columns);
   int64_t row = 0;

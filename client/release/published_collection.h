@@ -15,11 +15,11 @@
 namespace privatemail {
 
 // The public parameters of one that answers. FAILED_PRECONDITION: it is not built, so that a query
-// would spend its budget and find nothing, or the fingerprint is not theirs. INVALID_ARGUMENT: they
-// are malformed.
+// would spend its budget and find nothing, or the fingerprint is not theirs. DATA_LOSS: they are
+// malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
 
-// Out of the chunks of GetAnchors. INVALID_ARGUMENT: one is malformed or has other than `columns`.
+// Out of the chunks of GetAnchors. DATA_LOSS: one is malformed or has other than `columns`.
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns);
 

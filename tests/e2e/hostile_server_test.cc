@@ -246,13 +246,20 @@ TEST_F(HostileServer, CannotSteerTheTerminal) {
   relay_->tamper_collection = [](v1::GetCollectionResponse* collection) {
     collection->mutable_parameters()->set_extractor("\x1b]0;title\x07");
     collection->mutable_parameters()->set_collection_uuid("\x1b[1m");
-    collection->set_name("\x1b[2m");
   };
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"collection", "info", "things"}, {"budget", "show", "things"}}) {
+  const std::vector<std::vector<std::string>> commands = {{"collection", "info", "things"},
+                                                          {"budget", "show", "things"}};
+  for (const std::vector<std::string>& command : commands) {
     const Outcome shown = Run(command);
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_THAT(shown.out, Not(HasSubstr("\x1b")));
+  }
+  relay_->tamper_collection = [](auto* collection) { collection->set_name("\x1b[2m"); };
+  for (const std::vector<std::string>& command : commands) {
+    const Outcome refused = Run(command);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(R"(asked for things, but answered for \x1b[2m)"));
+    EXPECT_THAT(refused.err, Not(HasSubstr("\x1b")));
   }
 }
 

@@ -203,7 +203,7 @@ TEST(RetrievalClient, RefusesACollectionOfTooFewAnchorsToAlign) {
   Published published;
   published.collection.mutable_parameters()->set_anchor_count(2);
   EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
-              FailsWith(absl::StatusCode::kInvalidArgument,
+              FailsWith(absl::StatusCode::kDataLoss,
                         "anchors must be at least embedding_dim + 1 = 3, but are 2"));
 }
 
