@@ -60,7 +60,7 @@ std::string FingerprintMismatchIn(absl::string_view reason) {
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   const std::string lower = absl::AsciiStrToLower(reason);
   const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
-  if (const std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
+  if (std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
     return mismatch;
   }
   if (says("certificate verify failed")) {

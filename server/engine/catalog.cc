@@ -82,7 +82,8 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
   std::multimap<uint64_t, std::shared_ptr<Entry>> by_items;
   for (StoredCollection& collection : stored) {
     auto entry = std::make_shared<Entry>();
-    SetItems(collection.items, collection.latest_version, entry.get());
+    const uint64_t latest_version = collection.latest_version;
+    SetItems(collection.items, latest_version, entry.get());
     entry->key = collection.key;
     entry->view.published = Publish(std::move(collection));
     const PublishedCollection& published = *entry->view.published;
@@ -100,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
     if (embedding->has_value()) {
       const std::vector<std::string> deleted = std::move((*embedding)->deleted);
       const auto retriever = MakeRetriever(published, **std::move(embedding), options.index);
-      Install(retriever, {collection.latest_version, deleted}, /*gone=*/{}, entry.get());
+      Install(retriever, {latest_version, deleted}, /*gone=*/{}, entry.get());
       by_items.emplace(entry->view.items, entry);
     }
     catalog->entries_.emplace(published.name, entry);
