@@ -104,6 +104,42 @@ std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options)
   return foreign.empty() && options.scheme == Scheme::kAnchored ? given(kIterationFlags) : foreign;
 }
 
+// What hides the target, and at which cost.
+void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
+  query->add_option("--epsilon", slots->query.cost.epsilon,
+                    "Spent by each query; required without --plan");
+  query->add_option("--delta", slots->delta,
+                    "Spent by each query, where the mechanism has one: the Gaussian ones");
+  query
+      ->add_option("--mechanism", slots->mechanism,
+                   MechanismNames() +
+                       "; published-... is no proven guarantee. Anchored: gaussian, laplace, "
+                       "bounded-gaussian, lap-output or gauss-output")
+      ->capture_default_str();
+  query->add_option("--radius", slots->radius,
+                    "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
+                    "among all within this distance, not the class. The answer says how many "
+                    "pairs of anchors are as near to each other");
+  query
+      ->add_option("--private-iterations", slots->query.cost.private_iterations,
+                   "Joint: iterations that see the target, with noise after each")
+      ->capture_default_str();
+  query
+      ->add_option("--post-process", slots->post_process,
+                   "Joint: where the iterations after the noise run, client or server")
+      ->capture_default_str();
+  query->add_option("--dummies", slots->dummies_file,
+                    "Vectors of your own to hide among; the anchors if absent");
+  query->add_option("--dummy-labels", slots->dummy_labels_file, "Their labels");
+}
+
+void AddReportOptions(CLI::App* query, SlotsQuery* slots) {
+  query->add_option(
+      "--compare-images", slots->compare_images,
+      "The gallery's pictures on this machine, to show what a search without privacy finds");
+  query->add_option("--report", slots->report_file, "Write an HTML report with pictures and plots");
+}
+
 }  // namespace
 
 void AddQueryCommand(CLI::App& app, Context& context) {
@@ -119,43 +155,16 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "noisy choice of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Matches wanted")->capture_default_str();
-  query->add_option("--epsilon", slots.query.cost.epsilon,
-                    "Spent by each query; required without --plan");
+  AddReleaseOptions(query, &slots);
   query->add_option("--plan", options->plan_file,
                     "A file that `privatemail plan --out` has written: scheme cells, and how it "
                     "asks, with its epsilon and -k");
-  query->add_option("--delta", slots.delta,
-                    "Spent by each query, where the mechanism has one: the Gaussian ones");
-  query
-      ->add_option("--mechanism", slots.mechanism,
-                   MechanismNames() +
-                       "; published-... is no proven guarantee. Anchored: gaussian, laplace, "
-                       "bounded-gaussian, lap-output or gauss-output")
-      ->capture_default_str();
-  query->add_option("--radius", slots.radius,
-                    "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class. The answer says how many "
-                    "pairs of anchors are as near to each other");
-  query
-      ->add_option("--private-iterations", slots.query.cost.private_iterations,
-                   "Joint: iterations that see the target, with noise after each")
-      ->capture_default_str();
-  query
-      ->add_option("--post-process", slots.post_process,
-                   "Joint: where the iterations after the noise run, client or server")
-      ->capture_default_str();
   query->add_flag("--payloads", slots.query.with_payloads,
                   "Fetch payloads, for every slot or item");
   AddCellsOptions(query, &options->cells);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
-  query->add_option("--dummies", slots.dummies_file,
-                    "Vectors of your own to hide among; the anchors if absent");
-  query->add_option("--dummy-labels", slots.dummy_labels_file, "Their labels");
-  query->add_option(
-      "--compare-images", slots.compare_images,
-      "The gallery's pictures on this machine, to show what a search without privacy finds");
-  query->add_option("--report", slots.report_file, "Write an HTML report with pictures and plots");
+  AddReportOptions(query, &slots);
   query->callback([&context, options, query] {
     if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
       throw CLI::RequiredError("--epsilon");
