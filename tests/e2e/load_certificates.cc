@@ -16,9 +16,10 @@ namespace {
 constexpr int kCertificates = 3;
 
 // What it prints.
-absl::StatusOr<std::string> OpenSsl(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "/usr/bin/openssl");
-  const Outcome outcome = Program(std::move(arguments)).Wait();
+absl::StatusOr<std::string> OpenSsl(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {"/usr/bin/openssl"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const Outcome outcome = Program(std::move(command)).Wait();
   if (outcome.exit_code == 0) return outcome.out;
   return absl::InternalError(
       absl::StrCat("openssl ended with ", outcome.exit_code, ": ", outcome.err));
@@ -33,7 +34,7 @@ absl::Status MakeCertificate(const std::string& path, const std::string& name,
                                         "-out",        path + ".crt", "-subj",
                                         "/CN=" + name, "-days",       "2"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return OpenSsl(std::move(arguments)).status();
+  return OpenSsl(arguments).status();
 }
 
 absl::Status Replace(const std::string& from, const std::string& to) {
