@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -56,6 +57,12 @@ std::string FingerprintMismatchIn(absl::string_view reason) {
   return std::string(reason.substr(start, trusted + kTrustNames.size() + kHexDigits - start));
 }
 
+// Not an address.
+bool NamesHost(absl::string_view server) {
+  return !absl::StartsWith(server, "[") &&
+         std::any_of(server.begin(), server.end(), [](char c) { return absl::ascii_isalpha(c); });
+}
+
 // What to do about it, where gRPC's reason allows a guess; otherwise the reason.
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   const std::string lower = absl::AsciiStrToLower(reason);
@@ -67,7 +74,17 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     return "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
            "printed, or --ca";
   }
-  if (says("connection refused")) return "connection refused: is privatemaild running?";
+  if (says("connection refused")) {
+    return absl::StrCat("connection refused: is privatemaild running?",
+                        NamesHost(options.server)
+                            ? " (Of several addresses of a name one may answer so, and another "
+                              "fail otherwise: give --server the one that is meant.)"
+                            : "");
+  }
+  if (says("is not in peer certificate")) {
+    return absl::StrCat("its certificate is for other names (", reason,
+                        "): give --server one that it names, or --trust its fingerprint");
+  }
   if (says("wrong version number")) return "it does not speak TLS: is it run with --insecure?";
   const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
   if (hung_up && options.insecure) {

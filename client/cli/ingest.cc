@@ -40,7 +40,7 @@ struct Rows {
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
+  if (!file) return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be opened"));
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;

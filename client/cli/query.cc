@@ -29,12 +29,13 @@ constexpr const char* kSlotFlags[] = {
     "--filter", "--dummies",   "--dummy-labels", "--compare-images",     "--report"};
 
 // What a plan says.
-constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon", "-k"};
+constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
 struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
   std::string foreign;  // an option that was given and is another scheme's; empty: none
-  SlotsQuery slots;     // what all schemes have, too
+  bool gives_k = false;
+  SlotsQuery slots;  // what all schemes have, too
   CellsOptions cells;
   std::string plan_file;  // empty: none
 };
@@ -62,7 +63,7 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                                         .focus = plan.cost.focus,
                                         .items = plan.items},
                               .epsilon = plan.cost.epsilon,
-                              .k = plan.k,
+                              .k = options.gives_k ? options.slots.query.k : plan.k,
                               .with_payloads = options.slots.query.with_payloads});
 }
 
@@ -158,7 +159,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddReleaseOptions(query, &slots);
   query->add_option("--plan", options->plan_file,
                     "A file that `privatemail plan --out` has written: scheme cells, and how it "
-                    "asks, with its epsilon and -k");
+                    "asks, with its epsilon, and with its -k if none is given");
   query->add_flag("--payloads", slots.query.with_payloads,
                   "Fetch payloads, for every slot or item");
   AddCellsOptions(query, &options->cells);
@@ -170,6 +171,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       throw CLI::RequiredError("--epsilon");
     }
     options->foreign = ForeignOf(*query, *options);
+    options->gives_k = !query->get_option("-k")->empty();
     context.run = [&context, options] { return Query(context, *options); };
   });
 }

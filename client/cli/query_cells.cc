@@ -73,7 +73,8 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
     warnings.push_back(
         absl::StrCat("cells answer with what was stored at the last build; ",
                      Counted(collection.changes_since_embedding(), "change"),
-                     " since may not be shown, but for deletions, which are: `privatemail build ",
+                     " since may not be shown, unless it is of deletions, which always are: "
+                     "`privatemail build ",
                      collection.name(), "`, by who may write, shows them all"));
   }
   if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
@@ -143,25 +144,11 @@ nlohmann::json ToJson(const CellsOutcome& outcome, const CellClient& client,
         {"release_ms", outcome.release_ms},
         {"round_trip_ms", outcome.round_trip_ms}}},
       {"items_version", outcome.result.items_version}};
-  const CellTarget& target = outcome.prepared.state.target;
-  if (target.label.has_value()) {
-    json["label"] = *target.label;
-    json["label_guessed"] = outcome.target.guessed;
-    json["embedding_version"] = target.embedding_version;
-    json["alignment"] = {{"relative_residual", client.targets().relative_residual().value_or(0)}};
+  AddPlace(outcome.prepared.state.target, outcome.target.guessed, &json);
+  if (const auto residual = client.targets().relative_residual()) {
+    json["alignment"] = {{"relative_residual", *residual}};
   }
   return json;
-}
-
-// How a target was placed among coordinates.
-void PrintPlace(const CellsOutcome& outcome, const CellClient& client) {
-  const CellTarget& target = outcome.prepared.state.target;
-  if (!target.label.has_value()) return;
-  const auto slot = client.parameters().SlotOf(*target.label);  // Prepare let it pass
-  std::cout << absl::StreamFormat(
-      "  ranked by coordinates of embedding %d, placed as of class %s%s; alignment residual %.4f\n",
-      target.embedding_version, slot.ok() ? Printable(client.parameters().ClassName(*slot)) : "?",
-      outcome.target.guessed ? " (guessed)" : "", client.targets().relative_residual().value_or(0));
 }
 
 void Print(const CellsOutcome& outcome, const CellClient& client) {
@@ -169,7 +156,8 @@ void Print(const CellsOutcome& outcome, const CellClient& client) {
   const Guarantee& guarantee = outcome.prepared.state.guarantee;
   std::cout << "\nquery " << Printable(outcome.target.name) << "\n";
   PrintMatches(outcome.result, parameters);
-  PrintPlace(outcome, client);
+  PrintPlace(outcome.prepared.state.target, outcome.target.guessed, parameters,
+             client.targets().relative_residual());
   std::cout << absl::StreamFormat(
       "  the nearest of %d items that came back, for %s: %s of partition %d\n"
       "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
@@ -234,6 +222,26 @@ absl::Status CheckLabelsOfUse(const TargetOptions& targets, const PublicParamete
   return absl::InvalidArgumentError(
       absl::StrCat(targets.labels.empty() ? "--labels" : "--label", " is of no use with ", asked,
                    " for a collection whose --cell-code is not none: expected none"));
+}
+
+void AddPlace(const CellTarget& target, bool guessed, nlohmann::json* answer) {
+  if (!target.label.has_value()) return;
+  (*answer)["label"] = *target.label;
+  (*answer)["label_guessed"] = guessed;
+  (*answer)["embedding_version"] = target.embedding_version;
+}
+
+void PrintPlace(const CellTarget& target, bool guessed, const PublicParameters& parameters,
+                std::optional<double> relative_residual) {
+  if (!target.label.has_value()) return;
+  const auto slot = parameters.SlotOf(*target.label);  // who placed it let it pass
+  std::cout << absl::StreamFormat(
+      "  ranked by coordinates of embedding %d, placed as of class %s%s", target.embedding_version,
+      slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "");
+  if (relative_residual) {
+    std::cout << absl::StreamFormat("; alignment residual %.4f", *relative_residual);
+  }
+  std::cout << "\n";
 }
 
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters) {

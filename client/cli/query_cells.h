@@ -55,6 +55,12 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
 // The label that was given with a target, if one was.
 std::optional<int32_t> LabelOf(const NamedTarget& target);
 
+// How a target was placed among coordinates, where items are such: of which class (guessed: from
+// its features). Nothing for codes.
+void AddPlace(const CellTarget& target, bool guessed, nlohmann::json* answer);
+void PrintPlace(const CellTarget& target, bool guessed, const PublicParameters& parameters,
+                std::optional<double> relative_residual = std::nullopt);
+
 // Matches as both `query` and `resend` print them.
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters);
 

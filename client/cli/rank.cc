@@ -35,18 +35,19 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
                         places.Of(target.target.features, options.k, LabelOf(target)));
     PM_ASSIGN_OR_RETURN(const CellQueryResult result, kept.items.Nearest(place));
-    Answer(context,
-           {{"query", target.name},
-            {"matches", ToJson(result.matches)},
-            {"candidates", result.candidates},
-            {"spent", ToJson(Budget{})},
-            {"items_version", result.items_version}},
-           [&] {
-             std::cout << "query " << Printable(target.name) << "\n";
-             PrintMatches(result, kept.parameters);
-             std::cout << "  the nearest of " << Counted(result.candidates, "item")
-                       << " that came back so far, as they were then; nothing was sent or spent\n";
-           });
+    nlohmann::json answer = {{"query", target.name},
+                             {"matches", ToJson(result.matches)},
+                             {"candidates", result.candidates},
+                             {"spent", ToJson(Budget{})},
+                             {"items_version", result.items_version}};
+    AddPlace(place, target.guessed, &answer);
+    Answer(context, answer, [&] {
+      std::cout << "query " << Printable(target.name) << "\n";
+      PrintMatches(result, kept.parameters);
+      PrintPlace(place, target.guessed, kept.parameters);
+      std::cout << "  the nearest of " << Counted(result.candidates, "item")
+                << " that came back so far, as they were then; nothing was sent or spent\n";
+    });
   }
   return absl::OkStatus();
 }

@@ -114,21 +114,23 @@ absl::Status ResendCells(const Context& context, const LastRelease& last,
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
   WarnUnlessKept(KeepItems(context.state_folder, last.collection, anchors, response));
-  Answer(context,
-         {{"collection", request.collection()},
-          {"scheme", "cells"},
-          {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
-          {"matches", ToJson(result.matches)},
-          {"candidates", result.candidates},
-          {"spent", ToJson(Budget{})},
-          {"items_version", result.items_version}},
-         [&] {
-           std::cout << "collection " << Printable(request.collection()) << "\n";
-           PrintMatches(result, parameters);
-           std::cout << "  the nearest of " << result.candidates
-                     << " items that came back; spent nothing: the bytes are those of the last "
-                        "release\n";
-         });
+  const bool guessed = options.label.empty();
+  nlohmann::json answer = {
+      {"collection", request.collection()},
+      {"scheme", "cells"},
+      {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+      {"matches", ToJson(result.matches)},
+      {"candidates", result.candidates},
+      {"spent", ToJson(Budget{})},
+      {"items_version", result.items_version}};
+  AddPlace(target, guessed, &answer);
+  Answer(context, answer, [&] {
+    std::cout << "collection " << Printable(request.collection()) << "\n";
+    PrintMatches(result, parameters);
+    PrintPlace(target, guessed, parameters);
+    std::cout << "  the nearest of " << result.candidates
+              << " items that came back; spent nothing: the bytes are those of the last release\n";
+  });
   return absl::OkStatus();
 }
 

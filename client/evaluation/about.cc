@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) 
           {"--steps (T)", absl::StrCat(s.steps)},
           {"Scaled in every step", s.normalise ? "yes" : "no"},
           {"Standard deviation of the start", Exactly(s.start_stddev)},
-          {"--epsilons",
+          {"--epsilons (cells have their own)",
            absl::StrJoin(study.epsilons, ", ",
                          [](std::string* text, double epsilon) { *text += Exactly(epsilon); })},
           {"--epsilon", Exactly(study.epsilon)},

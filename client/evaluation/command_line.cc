@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/names.h"
 #include "client/cli/numbers.h"
@@ -58,7 +59,7 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
       ->capture_default_str();
   app.add_option("-k", study.k, "Items that come back")->capture_default_str();
   cli::AddNumbers(&app, "--epsilons", &study.epsilons,
-                  "Ascending, from 1e-6 to 1e6, for what is drawn against it")
+                  "Ascending, from 1e-6 to 1e6, for what is drawn against it, but for cells")
       ->default_str("0.01,0.03,0.1,0.3,1,3,10");
   app.add_option("--epsilon", study.epsilon, "Where there is one only")->capture_default_str();
   app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
@@ -93,6 +94,13 @@ bool Given(const EvaluationOptions& options, const char* flag) {
   return options.app->count(flag) > 0;
 }
 
+bool HaveEpsilonsOfTheirOwn(const std::string& experiments) {
+  const std::vector<std::string> names = absl::StrSplit(experiments, ',');
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "cells" || name == "cell-designs";
+  });
+}
+
 // Refuses what would be ignored.
 absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
   if (!options.vectors.empty() && !options.onnx.empty()) {
@@ -105,6 +113,12 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
     if (!Given(options, flag) || Given(options, "--cells")) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(flag, " is of a design whose --cells are not given"));
+  }
+  if (Given(options, "--epsilons") && !options.attacks &&
+      HaveEpsilonsOfTheirOwn(options.experiments)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--epsilons is of no use to --experiments ", options.experiments,
+                     ": cells are drawn against epsilons of their own"));
   }
   if (!options.tune) return absl::OkStatus();
   for (const char* flag : {"--experiments", "--attacks", "--epsilons", "--cells"}) {

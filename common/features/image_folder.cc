@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<std::unique_ptr<FeatureExtractor>>> MakeExtractors(
 absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory) {
   std::error_code ignored;
   if (!fs::exists(directory, ignored)) {
-    return absl::NotFoundError(absl::StrCat(directory, ": no such folder"));
+    return absl::InvalidArgumentError(absl::StrCat(directory, ": no such folder"));
   }
   if (!fs::is_directory(directory, ignored)) {
     return absl::InvalidArgumentError(

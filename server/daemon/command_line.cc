@@ -52,7 +52,8 @@ void CommandLine::AddFlags(CLI::App* app) {
                   "TOML file with settings named like the flags, '_' for '-'; flags override it");
   app->add_flag("--check-config", check_config,
                 "Check the configuration and every file that it names, print what is in force and "
-                "end: 0 when it is good, 1 when not, after all that is wrong");
+                "end: 0 when it is good, otherwise 1 or, where starting again would not help, 2, "
+                "after all that is wrong");
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
 }
 

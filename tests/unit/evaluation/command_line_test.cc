@@ -37,6 +37,14 @@ TEST(CommandLine, RefusesWhatWouldBeIgnored) {
     EXPECT_THAT(with({flag, "3"}), FailsWith(kInvalid, "v.npy: no such file"));
   }
   EXPECT_THAT(with({"--tune", "--attacks"}), FailsWith(kInvalid, "--attacks"));
+  EXPECT_THAT(with({"--epsilons", "3", "--experiments", "cells,cell-designs"}),
+              FailsWith(kInvalid, "--epsilons is of no use to --experiments cells,cell-designs"));
+  for (const auto& drawn : {std::vector<std::string>{"--experiments", "cells,recall"},
+                            {"--experiments", "cells", "--attacks"}}) {
+    std::vector<std::string> words = {"--epsilons", "3"};
+    words.insert(words.end(), drawn.begin(), drawn.end());
+    EXPECT_THAT(with(words), FailsWith(kInvalid, "v.npy: no such file"));
+  }
 }
 
 TEST(CommandLine, HelpNamesTheExperiments) {

@@ -44,7 +44,7 @@ TEST(ImageFolder, ListsClassesAndImagesSortedAndSkipsTheRest) {
 
 TEST(ImageFolder, WhatIsNoFolderOfClassesIsNamed) {
   const TemporaryFolder folder;
-  EXPECT_EQ(ListImageFolder(folder / "none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ListImageFolder(folder / "none").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(ListImageFolder(folder.Write("file", "x")).status()),
               HasSubstr("but it is a file"));
   EXPECT_THAT(Message(ListImageFolder(folder.path()).status()),
