@@ -28,12 +28,11 @@ namespace privatemail {
 namespace {
 
 constexpr int kExitFailure = 1;
-// A setting is wrong or names what is not there: starting again would not help.
-constexpr int kExitUsage = 2;
+constexpr int kExitUsage = 2;  // INVALID_ARGUMENT: starting again would not help
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return 0;
-  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kExitUsage : kExitFailure;
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }
 
 // What gRPC has to say goes into the daemon's log, in its format.
