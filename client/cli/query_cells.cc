@@ -70,12 +70,11 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
                                        const CellQueryOptions& options) {
   std::vector<std::string> warnings;
   if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(
-        absl::StrCat("cells answer with what was stored at the last build; ",
-                     Counted(collection.changes_since_embedding(), "change"),
-                     " since may not be shown, unless it is of deletions, which always are: "
-                     "`privatemail build ",
-                     collection.name(), "`, by who may write, shows them all"));
+    warnings.push_back(absl::StrCat("cells answer with what was stored at the last build; ",
+                                    Counted(collection.changes_since_embedding(), "change"),
+                                    " since may not be shown, deletions apart, which always are: "
+                                    "`privatemail build ",
+                                    collection.name(), "`, by who may write, shows them all"));
   }
   if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
     warnings.push_back(absl::StrCat(options.items, " items are asked for, but the gallery has ",

@@ -95,12 +95,12 @@ std::vector<std::string> WarningsAbout(const SlotsQuery& options,
   std::vector<std::string> warnings;
   // The searchable part of a gallery is what was embedded last.
   if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(absl::StrCat(
-        collection.embedded_items(), " items are searchable, ", collection.items(),
-        " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
-        " since the last build may not be shown, unless it is of deletions, which always "
-        "are: `privatemail build ",
-        collection.name(), "`, by who may write, shows them all"));
+    warnings.push_back(
+        absl::StrCat(collection.embedded_items(), " items are searchable, ", collection.items(),
+                     " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
+                     " since the last build may not be shown, deletions apart, which always are: "
+                     "`privatemail build ",
+                     collection.name(), "`, by who may write, shows them all"));
   }
   if (options.query.filter) {
     warnings.emplace_back(

@@ -348,11 +348,11 @@ TEST_F(Cells, ArePlannedWithoutATargetAndAskedForAsPlanned) {
   EXPECT_THAT(answer["matches"], SizeIs(5));
   EXPECT_EQ(answer["matches"][0]["label"], 17 % kClasses);
   EXPECT_LE(answer["bytes"]["down"], planned["bytes"]["down"]);
+  EXPECT_EQ(Budget()["left"]["epsilon"], 960);
   EXPECT_THAT(Answer({"query", "things", "--vectors", Vectors("gallery"), "--row", "17", "--plan",
                       plan, "-k", "3"})["matches"],
               SizeIs(3))
       << "how many are told is seen by nobody else";
-  EXPECT_EQ(Budget()["left"]["epsilon"], 960);
 
   for (const std::vector<std::string>& said :
        std::vector<std::vector<std::string>>{{"--epsilon", "1"},
