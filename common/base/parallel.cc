@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kBetweenObservations{100};
 Workers& SharedWorkers() {
   static std::mutex mutex;
   static pid_t owner = 0;
-  static auto* workers = new std::map<int, std::unique_ptr<Workers>>;
+  static std::map<int, std::unique_ptr<Workers>>* workers = nullptr;
   const int niceness = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()));
   const std::lock_guard<std::mutex> guard(mutex);
   if (owner != ::getpid()) {
