@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
-#include "client/privacy/bit_source.h"
-#include "client/release/anchored_steps.h"
+#include "privatemail/bit_source.h"
+#include "client/schemes/anchored/anchored_steps.h"
 
 namespace privatemail::audit {
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "client/audit/lower_bound.h"
-#include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

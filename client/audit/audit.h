@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/privacy/guarantee.h"
+#include "privatemail/guarantee.h"
 
 namespace privatemail::audit {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "client/evaluation/baselines/analyse_gauss.h"
-#include "client/evaluation/baselines/dp_dsne.h"
-#include "client/evaluation/baselines/ppca.h"
-#include "client/evaluation/baselines/random_projection.h"
+#include "client/baselines/analyse_gauss.h"
+#include "client/baselines/dp_dsne.h"
+#include "client/baselines/ppca.h"
+#include "client/baselines/random_projection.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::audit {

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/audit/audit.h"
-#include "client/evaluation/baselines/baseline.h"
+#include "client/baselines/baseline.h"
 
 namespace privatemail::audit {
 

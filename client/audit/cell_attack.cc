@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/release/cell_steps.h"
+#include "client/schemes/cells/cell_steps.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::audit {

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
-#include "client/privacy/bit_source.h"
-#include "client/privacy/cell_mechanism.h"
-#include "client/release/cell_scheme.h"
+#include "privatemail/bit_source.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "privatemail/cell_scheme.h"
 
 namespace privatemail::audit {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/privacy/gaussian_tradeoff.h"
+#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 

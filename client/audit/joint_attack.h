@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/audit/joint_transcript.h"
-#include "client/privacy/bit_source.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::audit {
 

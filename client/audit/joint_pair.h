@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/release/joint_steps.h"
+#include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"
 
 namespace privatemail::audit {

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/audit/joint_pair.h"
-#include "client/privacy/bit_source.h"
-#include "client/privacy/mechanism_kind.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/mechanism_kind.h"
 #include "common/base/matrix.h"
 
 namespace privatemail::audit {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/query_targets.h"
-#include "client/privacy/ledger.h"
+#include "privatemail/ledger.h"
 
 namespace privatemail::cli {
 

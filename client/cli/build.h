@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/transport.h"
+#include "privatemail/transport.h"
 
 namespace privatemail::cli {
 

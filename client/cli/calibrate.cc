@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
-#include "client/privacy/make_mechanism.h"
+#include "client/flags/numbers.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/private_file.h"
-#include "common/protocol/sha256.h"
+#include "common/base/sha256.h"
 
 namespace privatemail::cli {
 namespace {

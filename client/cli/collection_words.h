@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "common/protocol/cell_code.h"
+#include "common/cells/cell_code.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::cli {

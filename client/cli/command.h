@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/privacy/guarantee.h"
-#include "client/privacy/ledger.h"
-#include "client/transport.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/ledger.h"
+#include "privatemail/transport.h"
 
 namespace privatemail::cli {
 

@@ -6,15 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection_words.h"
 #include "client/cli/inputs.h"
-#include "client/cli/names.h"
-#include "client/cli/numbers.h"
+#include "client/flags/names.h"
+#include "client/flags/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/numerics/usual_alpha.h"
-#include "common/protocol/cell_partition.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/embedding_settings_proto.h"
+#include "common/embedding/usual_alpha.h"
+#include "common/cells/cell_partition.h"
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
 
 namespace privatemail::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/embedding/public_parameters.h"
 
 namespace privatemail::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/item_text.h"
-#include "common/protocol/payload_filter.h"
+#include "common/wire/item_text.h"
+#include "common/wire/payload_filter.h"
 
 namespace privatemail::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
+#include "client/flags/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 

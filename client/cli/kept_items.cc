@@ -13,7 +13,7 @@
 #include "client/cli/command.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/sha256.h"
+#include "common/base/sha256.h"
 
 namespace privatemail::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/received_items.h"
+#include "privatemail/received_items.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::cli {

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/expiry.h"
-#include "client/cli/names.h"
+#include "client/flags/names.h"
 #include "client/cli/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"

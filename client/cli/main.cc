@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
+#include "client/flags/numbers.h"
 #include "client/cli/parse.h"
 
 namespace privatemail::cli {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 
 namespace privatemail::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/release/cell_scheme.h"
+#include "privatemail/cell_scheme.h"
 
 namespace privatemail::cli {
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "client/cell_answer.h"
+#include "privatemail/cell_answer.h"
 #include "client/cli/attempt.h"
-#include "client/privacy/bit_source.h"
-#include "client/privacy/cell_mechanism.h"
+#include "privatemail/bit_source.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/item_code.h"
+#include "common/cells/item_code.h"
 
 namespace privatemail::cli {
 namespace {

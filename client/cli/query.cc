@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
-#include "client/cli/names.h"
+#include "client/flags/names.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"

@@ -12,7 +12,7 @@
 #include "client/cli/kept_items.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_outcome.h"
-#include "client/privacy/bit_source.h"
+#include "privatemail/bit_source.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cell_client.h"
+#include "privatemail/cell_client.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
-#include "client/transport.h"
+#include "privatemail/transport.h"
 
 namespace privatemail::cli {
 

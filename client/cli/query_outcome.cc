@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
-#include "client/privacy/bit_source.h"
+#include "privatemail/bit_source.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/codec.h"
+#include "common/wire/codec.h"
 
 namespace privatemail::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include "client/cli/local_gallery.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
-#include "client/privacy/ledger.h"
-#include "client/retrieval_client.h"
-#include "client/transport.h"
+#include "privatemail/ledger.h"
+#include "privatemail/joint_client.h"
+#include "privatemail/transport.h"
 
 namespace privatemail::cli {
 

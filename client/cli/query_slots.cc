@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "client/anchored_client.h"
+#include "privatemail/anchored_client.h"
 #include "client/cli/attempt.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/last_release.h"
@@ -15,7 +15,7 @@
 #include "client/cli/private_file.h"
 #include "client/cli/query_outcome.h"
 #include "client/cli/report.h"
-#include "client/privacy/composition.h"
+#include "client/privacy/accounting/composition.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
 

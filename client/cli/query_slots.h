@@ -10,7 +10,7 @@
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/scheme.h"
-#include "client/retrieval_client.h"
+#include "privatemail/joint_client.h"
 
 namespace privatemail::cli {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/inputs.h"
-#include "client/retrieval_client.h"
+#include "privatemail/joint_client.h"
 
 namespace privatemail::cli {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "client/cell_targets.h"
+#include "privatemail/cell_targets.h"
 #include "client/cli/command.h"
 #include "client/cli/kept_items.h"
 #include "client/cli/query_cells.h"
@@ -11,7 +11,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/protocol/codec.h"
+#include "common/wire/codec.h"
 
 namespace privatemail::cli {
 namespace {

@@ -3,19 +3,19 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/cell_targets.h"
+#include "privatemail/cell_targets.h"
 #include "client/cli/command.h"
 #include "client/cli/kept_items.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_outcome.h"
 #include "client/cli/query_targets.h"
-#include "client/retrieval_client.h"
+#include "privatemail/joint_client.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/embedding/public_parameters.h"
 
 namespace privatemail::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "client/cli/command.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/snapshot.h"
+#include "common/wire/snapshot.h"
 
 namespace privatemail::cli {
 namespace {

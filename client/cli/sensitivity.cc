@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/names.h"
+#include "client/flags/names.h"
 #include "client/cli/sensitivity_bounds.h"
-#include "client/privacy/additive_mechanism.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

@@ -3,10 +3,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/privacy/known_anchors_sensitivity.h"
-#include "client/privacy/lipschitz.h"
-#include "client/privacy/published_release_sensitivity.h"
-#include "client/privacy/sensitivity.h"
+#include "client/privacy/sensitivity/known_anchors_sensitivity.h"
+#include "client/privacy/sensitivity/lipschitz.h"
+#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::cli {

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
-#include "common/numerics/smlq.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail::cli {
 

@@ -1,4 +1,4 @@
-#include "common/protocol/snapshot.h"
+#include "common/wire/snapshot.h"
 
 #include <iostream>
 #include <string>

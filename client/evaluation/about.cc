@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/names.h"
+#include "client/flags/names.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/split.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // Of one party's rows in the splits.
@@ -86,4 +86,4 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) 
           {"SHA-256 of the data", DigestOf(study.data)}};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

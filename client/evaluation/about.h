@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // For the head of the report, sizes of all splits among it. Errors of MakeSplit.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Study& study);
@@ -18,6 +18,6 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Stu
 // option changes: version, scaling and start of the iteration, the data's digest.
 std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ABOUT_H_

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "server/index/k_means.h"
+#include "common/index/k_means.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kAddedVariance = .1;  // of the mean variance within classes
@@ -113,4 +113,4 @@ FloatMatrix MeansOfCells(const Matrix& features, const std::vector<int64_t>& cel
   return sums(used, Eigen::all).cast<float>();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

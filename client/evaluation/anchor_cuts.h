@@ -8,7 +8,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // n x min(d, C - 1): Fisher's linear discriminant of rows (n x d) in C >= 2 classes, the directions
 // in which classes differ most for how wide they are, each so scaled that classes are 1 wide in it.
@@ -24,6 +24,6 @@ std::vector<int64_t> BalancedCells(const FloatMatrix& rows, int64_t count);
 // `count` x d. cells: one a row, in [0, count).
 FloatMatrix MeansOfCells(const Matrix& features, const std::vector<int64_t>& cells, int64_t count);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ANCHOR_CUTS_H_

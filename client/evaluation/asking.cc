@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // The searcher's side and the server's of a target that has no slots to hide in.
@@ -253,4 +253,4 @@ Answers ScoreChance(const Trial& trial) {
   return answers;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -12,10 +12,10 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/scene.h"
-#include "client/privacy/bit_source.h"
-#include "client/release/joint_scheme.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/joint_scheme.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // How a target asks.
 struct Asking {
@@ -102,6 +102,6 @@ Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targe
 // Expected scores of an answer that is drawn blindly.
 Answers ScoreChance(const Trial& trial);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ASKING_H_

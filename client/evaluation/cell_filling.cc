@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace privatemail {
+namespace privatemail::client {
 
 std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
   std::vector<int64_t> rows;
@@ -73,4 +73,4 @@ std::vector<int64_t> MergedContents(const CellContents& contents, const std::vec
   return merged;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

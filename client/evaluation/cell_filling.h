@@ -9,7 +9,7 @@
 #include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // The rows of items that answer for each cell, those that come first first.
 using CellContents = std::vector<std::vector<int64_t>>;
@@ -34,6 +34,6 @@ int64_t CellsWithin(double share, int64_t cells, int64_t overlap);
 std::vector<int64_t> MergedContents(const CellContents& contents, const std::vector<int64_t>& asked,
                                     int64_t length);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_FILLING_H_

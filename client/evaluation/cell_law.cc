@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "client/privacy/exact_sampling.h"
+#include "client/privacy/sampling/exact_sampling.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // The probability that a uniform choice of `taken` among `size` has none of `avoided` of them.
@@ -77,4 +77,4 @@ double CellLaw::AnyAsked(const std::vector<int64_t>& ranks) const {
   return 1 - none;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/privacy/bit_source.h"
-#include "client/privacy/cell_mechanism.h"
+#include "privatemail/bit_source.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // A law over sets of cells that depends on how a query ranks them, and on nothing else of it.
 //
@@ -47,6 +47,6 @@ class CellLaw {
   std::vector<double> rank_probabilities_ = {};  // where it is graded
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_LAW_H_

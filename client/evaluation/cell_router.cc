@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace privatemail {
+namespace privatemail::client {
 
 std::vector<PrototypeWeight> Blend(const CellRouter& router, const RowVector& query) {
   // Up to what all of them have in common.
@@ -50,4 +50,4 @@ std::vector<int64_t> RankedCells(const CellRouter& router, const RowVector& quer
   return cells;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

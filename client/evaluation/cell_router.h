@@ -7,7 +7,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Points of feature space, and around each how well each cell answers. Public; a cell is wherever
 // it answers best, which need not be one convex region. PRIVACY.md section 5 leaves open how a
@@ -37,6 +37,6 @@ Eigen::RowVectorXf ExpectedAnswers(const CellRouter& router,
 // number.
 std::vector<int64_t> RankedCells(const CellRouter& router, const RowVector& query);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_ROUTER_H_

@@ -11,16 +11,16 @@
 #include "client/evaluation/cell_router.h"
 #include "client/evaluation/learn_router.h"
 #include "client/evaluation/metrics.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
-#include "server/cells/find_item_cells.h"
-#include "server/index/exact_index.h"
-#include "server/index/k_means.h"
+#include "common/index/find_item_cells.h"
+#include "common/index/exact_index.h"
+#include "common/index/k_means.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 300};
@@ -235,4 +235,4 @@ absl::StatusOr<Answers> CellTrial::AskAll(const CellPlan& plan, double epsilon,
   return answers;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -15,7 +15,7 @@
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Which items answer, and how cells are asked for (CellChoice, CellLaw).
 struct CellPlan {
@@ -88,6 +88,6 @@ class CellTrial {
   mutable MadeOnce<int64_t, FloatMatrix> centroids_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_CELL_TRIAL_H_

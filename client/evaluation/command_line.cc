@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/names.h"
-#include "client/cli/numbers.h"
+#include "client/flags/names.h"
+#include "client/flags/numbers.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/experiments/all.h"
 #include "client/evaluation/image_sets.h"
@@ -23,9 +23,9 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
-#include "common/numerics/usual_alpha.h"
+#include "common/embedding/usual_alpha.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
@@ -307,4 +307,4 @@ absl::Status InFlags(const absl::Status& status) {
   return status;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct EvaluationOptions {
   // Where data come from: vectors and labels, images, or a preset's set in `data`.
@@ -48,6 +48,6 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
 // be ..." becomes "--bandwidth must be ...".
 absl::Status InFlags(const absl::Status& status);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_

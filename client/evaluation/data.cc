@@ -7,10 +7,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/protocol/public_parameters.h"
-#include "common/protocol/sha256.h"
+#include "common/embedding/public_parameters.h"
+#include "common/base/sha256.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 absl::StatusOr<LabelledRows> LabelRows(const FloatMatrix& features, std::vector<int32_t> labels) {
   if (static_cast<Eigen::Index>(labels.size()) != features.rows()) {
@@ -39,4 +39,4 @@ std::string DigestOf(const LabelledRows& data) {
   return ToHex(digest.Digest());
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

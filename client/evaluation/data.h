@@ -10,7 +10,7 @@
 #include "client/evaluation/dataset.h"
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Rows scaled to length 1. INVALID_ARGUMENT: as many labels as rows are expected; a row that is
 // zero or not finite.
@@ -23,6 +23,6 @@ absl::StatusOr<LabelledRows> ReadLabelledVectors(const std::string& vectors,
 // SHA-256 over shape, values and labels, in hexadecimal: what results are kept under.
 std::string DigestOf(const LabelledRows& data);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_DATA_H_

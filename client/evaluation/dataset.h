@@ -8,7 +8,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Rows of length 1 with a label each.
 struct LabelledRows {
@@ -24,6 +24,6 @@ struct DataSplit {
   LabelledRows targets;  // the searchers', never from the gallery
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_DATASET_H_

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct FigurePoint {
   double x = 0;  // or the index of a category
@@ -58,6 +58,6 @@ struct Figure {
   std::map<int32_t, std::string> class_names = {};  // of groups, as far as they are known
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::string WithBand(const Band& band) {
   return absl::StrCat(Short(band.mean), " (", Short(band.low), " to ", Short(band.high), ")");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

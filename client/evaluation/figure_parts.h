@@ -12,7 +12,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // One of the scores of an answer, as lists of a JobResult and panels are named.
 struct Metric {
@@ -50,6 +50,6 @@ std::string Counted(int64_t count, absl::string_view noun);
 // "0.95 (0.93 to 0.97)"
 std::string WithBand(const Band& band);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_PARTS_H_

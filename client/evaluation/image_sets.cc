@@ -16,10 +16,10 @@
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
 #include "common/features/vector_file.h"
-#include "common/protocol/public_parameters.h"
-#include "common/protocol/sha256.h"
+#include "common/embedding/public_parameters.h"
+#include "common/base/sha256.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
   return rows;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "client/evaluation/dataset.h"
 #include "common/features/image_folder.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // The folder of CUB-200-2011, with or without CUB_200_2011 above: images/001.Black_footed_Albatross
 // and so on. Labels are in the order of the folders' names, which begin with the class's number.
@@ -39,6 +39,6 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
                                             const std::string& kept_in,
                                             const ProgressCallback& progress);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_IMAGE_SETS_H_

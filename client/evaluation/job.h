@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Named lists of finite numbers, such as one of each target. Kept in a file, so nothing that is
 // drawn depends on whether it was computed now or before.
@@ -39,6 +39,6 @@ struct Experiment {
   std::function<absl::StatusOr<std::vector<Figure>>(const std::vector<JobResult>& results)> draw;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_JOB_H_

@@ -6,9 +6,9 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
-#include "server/index/exact_index.h"
+#include "common/index/exact_index.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kRounds = 5;
@@ -106,4 +106,4 @@ LearntCells LearnRouter(const Matrix& queries, const Lists& nearest, const ItemC
   return learnt;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

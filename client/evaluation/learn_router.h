@@ -9,7 +9,7 @@
 #include "common/base/matrix.h"
 #include "common/cells/item_cells.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct LearntCells {
   CellRouter router;
@@ -28,6 +28,6 @@ LearntCells LearnRouter(const Matrix& queries, const std::vector<std::vector<int
                         const ItemCells& lie, const Matrix& centroids,
                         const FloatMatrix& prototypes, double epsilon, int64_t length);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_LEARN_ROUTER_H_

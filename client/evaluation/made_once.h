@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Values by their keys, each made when it is first asked for and kept, errors too, unless there is
 // a limit: then only as many as that, those asked for last. Thread-safe; who asks for what another
@@ -58,6 +58,6 @@ class MadeOnce {
   std::map<Key, std::shared_ptr<Slot>> slots_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_MADE_ONCE_H_

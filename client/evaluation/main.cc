@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/numbers.h"
+#include "client/flags/numbers.h"
 #include "client/evaluation/about.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/all.h"
@@ -28,7 +28,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // A line a second on a terminal, written over the last one; elsewhere one every half minute.
@@ -107,7 +107,7 @@ absl::Status Run(const EvaluationOptions& options) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 int main(int argc, char** argv) {
   CLI::App app(

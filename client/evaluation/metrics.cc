@@ -7,11 +7,11 @@
 #include <random>
 
 #include "client/audit/lower_bound.h"
-#include "client/evaluation/baselines/label_ceiling.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/baselines/label_ceiling.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/numerics/neighbors.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kCertainty = .95;
@@ -169,4 +169,4 @@ std::optional<Band> BandOfRatio(const std::vector<double>& parts,
   return Band{.mean = part / whole, .low = (b - root) / a, .high = (b + root) / a};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -16,7 +16,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Of one target, or the mean of several; each in [0, 1].
 struct Scores {
@@ -80,6 +80,6 @@ std::optional<Band> BandOfDifference(const std::vector<double>& one,
 std::optional<Band> BandOfRatio(const std::vector<double>& parts,
                                 const std::vector<double>& wholes);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_

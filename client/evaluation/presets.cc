@@ -3,7 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 EmbeddingSettings TableTwo(double kernel_bandwidth, double alpha) {
@@ -28,4 +28,4 @@ absl::StatusOr<Preset> PresetNamed(absl::string_view name) {
       absl::StrCat("--preset must be cars196, cub200 or cifar100, but is \"", name, "\""));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

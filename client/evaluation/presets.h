@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/evaluation/split.h"
-#include "common/numerics/smlq.h"
+#include "common/embedding/smlq.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct Preset {
   const char* name;
@@ -24,6 +24,6 @@ struct Preset {
 // "cars196", "cub200" or "cifar100"; INVALID_ARGUMENT listing them for another name.
 absl::StatusOr<Preset> PresetNamed(absl::string_view name);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_PRESETS_H_

@@ -17,10 +17,10 @@
 #include "common/base/files.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/public_parameters.h"
-#include "common/protocol/sha256.h"
+#include "common/embedding/public_parameters.h"
+#include "common/base/sha256.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // One job of a run and where its result is.
@@ -237,4 +237,4 @@ absl::StatusOr<std::vector<Figure>> RunExperiments(const std::vector<Experiment>
   return figures;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/job.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct RunProgress {
   int64_t jobs = 0;
@@ -34,6 +34,6 @@ struct RunOptions {
 absl::StatusOr<std::vector<Figure>> RunExperiments(const std::vector<Experiment>& experiments,
                                                    const RunOptions& options);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_RUNNER_H_

@@ -17,13 +17,13 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/plan_affinity.h"
+#include "common/embedding/plan_affinity.h"
 #include "common/numerics/point_source.h"
-#include "common/numerics/tiled_affinity.h"
-#include "common/protocol/sha256.h"
-#include "server/embedding/embed.h"
+#include "common/embedding/tiled_affinity.h"
+#include "common/base/sha256.h"
+#include "server/engine/embed.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";  // of no collection of a server
@@ -214,4 +214,4 @@ absl::StatusOr<std::shared_ptr<const Scene>> Stage::SceneOf(uint64_t seed) {
   return MakeScene(trial, study_.settings);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -18,15 +18,15 @@
 #include "client/evaluation/dataset.h"
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
-#include "client/release/anchored_steps.h"
-#include "client/release/joint_steps.h"
-#include "common/numerics/affinity_operator.h"
-#include "common/numerics/bordered_affinity.h"
-#include "common/numerics/smlq.h"
+#include "client/schemes/anchored/anchored_steps.h"
+#include "client/schemes/joint/joint_steps.h"
+#include "common/embedding/affinity_operator.h"
+#include "common/embedding/bordered_affinity.h"
+#include "common/embedding/smlq.h"
 #include "server/engine/retriever.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // A design of cells to compare with the others: CellPlan (cell_trial.h).
 struct CellsAsked {
@@ -123,6 +123,6 @@ class Stage {
   const std::shared_ptr<Kept> kept_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_

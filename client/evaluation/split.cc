@@ -8,11 +8,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // std::shuffle and the standard distributions differ between libraries; this does not.
@@ -120,4 +120,4 @@ LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half) {
   return RowsOf(data, rows);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/dataset.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct SplitSizes {
   int64_t anchors_per_class = 10;
@@ -33,6 +33,6 @@ int64_t CountClasses(const LabelledRows& data);
 enum class ClassHalf { kAll, kFirst, kSecond };
 LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_SPLIT_H_

@@ -11,7 +11,7 @@
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kRisk = .05;  // that any pair is said to differ, and does not
@@ -250,4 +250,4 @@ FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& 
   return panel;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

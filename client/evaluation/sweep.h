@@ -17,7 +17,7 @@
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct Condition {
   std::string name;
@@ -94,6 +94,6 @@ class Sweep {
   int64_t seeds_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_SWEEP_H_

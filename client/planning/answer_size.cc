@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "common/protocol/item_code.h"
+#include "common/cells/item_code.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using google::protobuf::io::CodedOutputStream;
@@ -51,4 +51,4 @@ int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t i
   return items;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Messages of RetrieveCells that hold `items` items without payloads, as protobuf writes them, in
 // pieces of at least 64 KiB; TLS and HTTP/2 add some parts in a hundred. At most, but for
@@ -17,6 +17,6 @@ int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t i
 // The most items whose answer takes at most so many bytes; 0: not even one.
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PLANNING_ANSWER_SIZE_H_

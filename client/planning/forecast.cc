@@ -7,16 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/planning/found.h"
-#include "client/privacy/cell_mechanism.h"
-#include "client/release/published_collection.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/schemes/published_collection.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/item_code.h"
+#include "common/cells/item_code.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int64_t kFewestAnchors = 20;
@@ -300,4 +300,4 @@ absl::StatusOr<std::vector<Forecast>> Forecaster::Foresee(
   return forecasts;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

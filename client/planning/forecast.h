@@ -13,9 +13,9 @@
 #include "client/planning/found.h"
 #include "client/planning/stand_in.h"
 #include "common/cells/item_cells.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Of a mean over queries of the kind that anchors are; in [0, 1]. How often the mean lies between
 // `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; README says what it was.
@@ -96,6 +96,6 @@ class Forecaster {
   std::vector<StandIn> stand_ins_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_

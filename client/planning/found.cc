@@ -5,7 +5,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/demand.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // Where each item of a stand-in stands in the list of a cell.
@@ -137,4 +137,4 @@ std::vector<Found> AskStandIn(const StandIn& stand_in, const StandInAsk& ask) {
   return found;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "client/planning/stand_in.h"
 #include "common/cells/item_cells.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // A mean in the making.
 struct RunningMean {
@@ -72,6 +72,6 @@ struct StandInAsk {
 // One for each of ask.lengths.
 std::vector<Found> AskStandIn(const StandIn& stand_in, const StandInAsk& ask);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PLANNING_FOUND_H_

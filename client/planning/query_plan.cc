@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_format.h"
 #include "client/planning/answer_size.h"
-#include "client/privacy/cell_mechanism.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 absl::Status CheckShare(absl::string_view field, const std::optional<double>& share) {
@@ -167,4 +167,4 @@ absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const For
   return best;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "client/planning/forecast.h"
-#include "client/privacy/guarantee.h"
-#include "client/release/cell_scheme.h"
-#include "common/protocol/public_parameters.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/cell_scheme.h"
+#include "common/embedding/public_parameters.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // What a query shall promise, cost and find.
 struct PlanWish {
@@ -75,6 +75,6 @@ struct QueryPlan {
 absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
                                    const PlanWish& wish);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_

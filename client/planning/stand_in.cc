@@ -8,7 +8,7 @@
 #include "common/base/parallel.h"
 #include "common/numerics/neighbors.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int64_t kFolds = 10;
@@ -135,4 +135,4 @@ std::vector<StandIn> MakeStandIns(const Matrix& anchors, const Matrix& decoded,
   return stand_ins;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Of more anchors as many, evenly spaced, stand for all.
 inline constexpr int64_t kMostStandIns = 4000;
@@ -40,6 +40,6 @@ struct StandIn {
 // StandIn::nearest, or all that there are. O(min(n, kMostStandIns)^2 d) time.
 std::vector<StandIn> MakeStandIns(const Matrix& anchors, const Matrix& decoded, int64_t neighbours);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PLANNING_STAND_IN_H_

@@ -15,7 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ absl::Status WriteSampleImages(const SampleImageOptions& options,
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

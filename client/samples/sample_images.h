@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct SampleImageOptions {
   std::string out_dir;  // made if it is not there; must be empty if it is
@@ -29,6 +29,6 @@ struct SampleImageOptions {
 absl::Status WriteSampleImages(const SampleImageOptions& options,
                                const std::function<void(int done, int total)>& progress);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_SAMPLE_IMAGES_H_

@@ -1,5 +1,5 @@
-#include <client/retrieval_client.h>
-#include <client/transport.h>
+#include <privatemail/joint_client.h>
+#include <privatemail/transport.h>
 
 #include <iostream>
 

@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr absl::string_view kPrefix = "pm_";
@@ -139,4 +139,4 @@ bool Opens(const AccessKey& key, absl::string_view secret) {
          CRYPTO_memcmp(digest.data(), key.digest.data(), digest.size()) == 0;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

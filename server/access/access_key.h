@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A set of these, as bits.
 using Scopes = uint32_t;
@@ -78,6 +78,6 @@ bool IsKeyId(absl::string_view text);
 // Whether the secret is the key's. Takes the same time whatever the secret holds.
 bool Opens(const AccessKey& key, absl::string_view secret);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_ACCESS_KEY_H_

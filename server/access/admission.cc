@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr std::chrono::milliseconds kAskEvery(100);
@@ -116,4 +116,4 @@ int64_t Admission::waiting() const {
   return Count(false);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

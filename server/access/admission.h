@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "server/access/limits.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A number of places, and a queue of bounded length and patience before them. First come, first
 // served, but for who may not have one more: no key can take all places, and some are kept for
@@ -86,6 +86,6 @@ class Admission {
   std::list<Entry> entries_;  // at work or waiting, by arrival
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_ADMISSION_H_

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using nlohmann::ordered_json;
@@ -131,4 +131,4 @@ absl::Status AuditLog::Reopen() {
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

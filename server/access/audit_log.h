@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // One call. Has no field for vectors, payloads, slots, filters, ids of items or texts of keys.
 struct AuditEntry {
@@ -82,6 +82,6 @@ class AuditLog {
   int64_t max_bytes_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_AUDIT_LOG_H_

@@ -3,7 +3,7 @@
 #include "common/base/status_macros.h"
 #include "server/access/limits.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 void ByteBudget::Share::GiveBack() {
   const std::lock_guard<std::mutex> guard(budget_->mutex_);
@@ -24,4 +24,4 @@ absl::Status ByteBudget::Share::Check(int64_t bytes, int64_t limit) const {
   return CheckLimit(budget_->what_, budget_->taken_ + bytes, limit, budget_->setting_);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

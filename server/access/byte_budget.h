@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Counts what is taken of a limit that each call has of itself alone if it is not counted: disk
 // space, for one. Thread-safe.
@@ -51,6 +51,6 @@ class ByteBudget {
   int64_t taken_ = 0;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_BYTE_BUDGET_H_

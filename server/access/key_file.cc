@@ -14,7 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using nlohmann::json;
@@ -109,4 +109,4 @@ absl::Status KeyFile::Save(const std::vector<AccessKey>& keys) const {
   return WriteFileAtomically(path_, absl::StrCat(body, Trailer(body)), 0600);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

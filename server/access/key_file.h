@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/access/access_key.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Where a key ring keeps its keys: all of them are read at once and written at once, which is all
 // that keys shared between several daemons would need of another place. Lines of text:
@@ -42,6 +42,6 @@ class KeyFile {
   std::string path_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_KEY_FILE_H_

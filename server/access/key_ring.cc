@@ -9,7 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr size_t kMaxKeys = 10'000;
@@ -193,4 +193,4 @@ absl::StatusOr<std::vector<std::string>> KeyRing::Reload() {
   return valid_again;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

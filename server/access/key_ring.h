@@ -17,7 +17,7 @@
 #include "server/access/access_key.h"
 #include "server/access/key_file.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Thread-safe. In memory for calls, in the key file for good: a change is on disk before it takes
 // effect, and takes effect with the next call. Only a key that is revoked is so even if that cannot
@@ -77,6 +77,6 @@ class KeyRing {
   Keys keys_;                                     // by id
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting) {
@@ -11,4 +11,4 @@ absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
       absl::StrCat(what, " is ", value, ", more than the limit of ", limit, " (", setting, ")"));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

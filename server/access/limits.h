@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
-// Settings of the same names (server/daemon/settings.cc says what each is for). A lower value
+// Settings of the same names (server/config/settings.cc says what each is for). A lower value
 // refuses sooner; what is stored already stays.
 struct Limits {
   int64_t max_message_bytes = int64_t{64} << 20;
@@ -37,6 +37,6 @@ struct Limits {
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_LIMITS_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace privatemail {
+namespace privatemail::server {
 
 LineBudget::Verdict LineBudget::Take(bool has_key, Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -19,4 +19,4 @@ LineBudget::Verdict LineBudget::Take(bool has_key, Clock::time_point now) {
   return {.write = true, .left_out = written_ <= 1 ? std::exchange(left_out_, 0) : 0};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

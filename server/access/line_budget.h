@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Logs have a largest size, from which on the oldest lines go: whoever may add lines without end
 // may erase what others did. Callers without a valid key get so many lines a second together, all
@@ -29,6 +29,6 @@ class LineBudget {
   uint64_t left_out_ = 0;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_LINE_BUDGET_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Keys come and go: what has been idle is looked for when there are more.
@@ -52,4 +52,4 @@ size_t RateLimits::size() const {
   return buckets_.size();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A token bucket for each key that has a limit: filled at its requests_per_second, it holds what
 // two seconds fill and at least one token; a call takes one. Thread-safe.
@@ -43,6 +43,6 @@ class RateLimits {
   std::map<std::string, Bucket> buckets_;  // by key id
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ACCESS_RATE_LIMITS_H_

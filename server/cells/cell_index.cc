@@ -7,11 +7,11 @@
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/protocol/item_code.h"
-#include "server/cells/find_item_cells.h"
-#include "server/cells/nearest_others.h"
+#include "common/cells/item_code.h"
+#include "common/index/find_item_cells.h"
+#include "common/index/nearest_others.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Known queries are compared with all items. In few minutes of one core, of a large gallery too.
@@ -221,4 +221,4 @@ std::optional<int64_t> CellIndex::RowOf(const std::string& id) const {
   return found - gallery_.ids.begin();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

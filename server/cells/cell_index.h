@@ -16,11 +16,11 @@
 #include "absl/types/span.h"
 #include "common/cells/demand.h"
 #include "common/cells/item_cells.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 #include "server/cells/kept.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Some rows that answer for a cell, as they are sent.
 struct CellBlock {
@@ -148,6 +148,6 @@ class CellIndex {
   mutable Kept<BlockKey, CellBlock> blocks_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_CELLS_CELL_INDEX_H_

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/one_at_a_time.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The values that were asked for last, in bounded memory. Thread-safe.
 template <typename Key, typename Value>
@@ -89,6 +89,6 @@ class Kept {
   int64_t bytes_ = 0;      // of all entries
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_CELLS_KEPT_H_

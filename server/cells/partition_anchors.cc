@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "server/index/k_means.h"
+#include "common/index/k_means.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cells) {
@@ -43,4 +43,4 @@ absl::StatusOr<std::vector<CellPartition>> PartitionAnchors(const FloatMatrix& u
   return partitions;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
-#include "common/protocol/cell_partition.h"
+#include "common/cells/cell_partition.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A partition for each of the counts: a k-means of the anchors (rows of length 1, n x d) into so
 // many cells. Equal anchors give equal partitions. INVALID_ARGUMENT: more than kMaxCellPartitions
@@ -18,6 +18,6 @@ namespace privatemail {
 absl::StatusOr<std::vector<CellPartition>> PartitionAnchors(const FloatMatrix& unit_anchors,
                                                             const std::vector<int64_t>& counts);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_CELLS_PARTITION_ANCHORS_H_

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/index/k_means.h"
+#include "common/index/k_means.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Of fewer a centroid would be little more than these themselves, and the error of others larger
@@ -59,4 +59,4 @@ absl::StatusOr<ProductCodebook> TrainCodebook(const FloatMatrix& unit_anchors, C
   return codebook;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

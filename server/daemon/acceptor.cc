@@ -18,7 +18,7 @@
 #include "server/daemon/open_files.h"
 #include "server/services/log.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
     ListeningSockets sockets, int64_t max_connections,
@@ -98,4 +98,4 @@ void Acceptor::Refused() {
                                        max_connections_, "): more are closed"));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

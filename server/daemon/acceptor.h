@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "server/daemon/listening_sockets.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // gRPC's own listener takes in as many connections as the process may have open files, and none
 // ever again once there were too many. This one keeps some back: the daemon itself needs them, for
@@ -50,6 +50,6 @@ class Acceptor {
   std::thread thread_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_ACCEPTOR_H_

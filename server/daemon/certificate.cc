@@ -20,7 +20,7 @@
 #include "server/daemon/self_signed.h"
 #include "server/daemon/trial_handshake.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::StatusOr<absl::Time> TimeOf(absl::string_view what, const ASN1_TIME* time) {
@@ -210,4 +210,4 @@ absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::
                    authorities.size(), ") have expired or are not valid yet"));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

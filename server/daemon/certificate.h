@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct TlsIdentity {
   std::string certificate_path;
@@ -40,6 +40,6 @@ absl::StatusOr<TlsIdentity> SelfSignedIdentity(const std::string& directory);
 // of itself), or none that is valid now.
 absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::string& path);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_CERTIFICATE_H_

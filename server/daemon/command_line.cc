@@ -8,10 +8,10 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/config.h"
-#include "server/daemon/settings.h"
+#include "server/config/config.h"
+#include "server/config/settings.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 std::string Description(const Setting& setting) {
@@ -81,4 +81,4 @@ absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
   return std::move(reading.options);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/daemon/options.h"
-#include "server/daemon/problems.h"
+#include "server/config/options.h"
+#include "server/config/problems.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // What was typed, kept so that a reload can apply it again over a changed file.
 struct CommandLine {
@@ -35,6 +35,6 @@ struct CommandLine {
   absl::StatusOr<DaemonOptions> Effective() const;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_COMMAND_LINE_H_

@@ -17,7 +17,7 @@
 #include "server/daemon/open_files.h"
 #include "server/store/postgres/connection.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 bool Exists(const std::string& path) {
@@ -105,4 +105,4 @@ Problems CheckFiles(const DaemonOptions& options) {
   return problems;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -2,10 +2,10 @@
 #ifndef PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_
 #define PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_
 
-#include "server/daemon/options.h"
-#include "server/daemon/problems.h"
+#include "server/config/options.h"
+#include "server/config/problems.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Reads certificates, keys and the file of store postgres as a start would, and looks at addresses,
 // data directory (or the part of its path that is there), audit log and the limit of open files;
@@ -13,6 +13,6 @@ namespace privatemail {
 // files meanwhile. What Contradictions tells is not told again.
 Problems CheckFiles(const DaemonOptions& options);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_FILE_CHECK_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr mode_t kAnythingByOthers = S_IRWXG | S_IRWXO;
@@ -43,4 +43,4 @@ std::vector<std::string> WarningsAboutModes(const DaemonOptions& options,
   return warnings;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "server/daemon/options.h"
+#include "server/config/options.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // One sentence for each file of a daemon's that is open to others; what does not exist is not. None
 // of it is refused: who runs the daemon may have reasons, a backup's group for one. `config_file`
@@ -16,6 +16,6 @@ std::vector<std::string> WarningsAboutModes(const DaemonOptions& options,
                                             const std::string& config_file,
                                             const std::string& tls_key);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_FILE_MODES_H_

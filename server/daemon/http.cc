@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/daemon/listening_sockets.h"
-#include "server/daemon/options.h"
+#include "server/config/options.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // A connection that sends nothing holds a thread until its time is over.
@@ -104,4 +104,4 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view 
   return http;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

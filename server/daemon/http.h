@@ -14,7 +14,7 @@
 struct mg_connection;
 struct mg_context;
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Where monitors are listened for. INVALID_ARGUMENT: not IP:PORT.
 absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
@@ -50,6 +50,6 @@ class HttpServer {
   std::unique_ptr<mg_context, Stop> server_;  // its threads end before the pages go
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_HTTP_H_

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 void SwitchOn(int socket, int level, int option) {
@@ -88,4 +88,4 @@ ListeningSockets::~ListeningSockets() {
   for (const int socket : sockets_) ::close(socket);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/daemon/options.h"
+#include "server/config/options.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // One for each address that the host's name stands for, all with the same port, which no other
 // process shares. Closed on destruction.
@@ -33,6 +33,6 @@ class ListeningSockets {
   int port_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_LISTENING_SOCKETS_H_

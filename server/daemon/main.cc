@@ -17,14 +17,14 @@
 #include "absl/time/time.h"
 #include "common/base/printable.h"
 #include "server/daemon/command_line.h"
-#include "server/daemon/config.h"
+#include "server/config/config.h"
 #include "server/daemon/file_check.h"
 #include "server/daemon/file_modes.h"
-#include "server/daemon/options.h"
+#include "server/config/options.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int kExitFailure = 1;
@@ -221,7 +221,7 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 int main(int argc, char** argv) {
   try {

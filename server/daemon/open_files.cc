@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 rlim_t Wanted(int64_t max_connections) {
@@ -41,4 +41,4 @@ absl::Status AllowOpenFiles(int64_t max_connections) {
   return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? absl::OkStatus() : TooMany(max_connections);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

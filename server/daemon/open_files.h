@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Open files that are not connections: those of the store (a pool of PostgreSQL connections among
 // them), of monitors, logs and gRPC itself.
@@ -19,6 +19,6 @@ absl::Status CheckOpenFiles(int64_t max_connections);
 // Raises the process's limit to that, where it is lower. Errors: those of CheckOpenFiles.
 absl::Status AllowOpenFiles(int64_t max_connections);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_OPEN_FILES_H_

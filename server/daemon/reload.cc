@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/daemon/server.h"
-#include "server/daemon/settings.h"
+#include "server/config/settings.h"
 #include "server/services/log.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 std::string Shown(const SettingValue& value) {
@@ -114,4 +114,4 @@ DaemonOptions DaemonServer::options() const {
   return options_;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int64_t kDay = 24 * 3600;
@@ -105,4 +105,4 @@ absl::StatusOr<SelfSigned> MakeSelfSigned() {
   return made;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

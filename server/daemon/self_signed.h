@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct SelfSigned {
   std::string certificate_pem;
@@ -18,6 +18,6 @@ struct SelfSigned {
 // certificates. INTERNAL when OpenSSL fails.
 absl::StatusOr<SelfSigned> MakeSelfSigned();
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_

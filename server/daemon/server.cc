@@ -23,7 +23,7 @@
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int kStreamsOfOneConnection = 100;
@@ -60,7 +60,7 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   // A caller whose machine has gone says nothing; one that is there answers.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
-  // Callers ask, too (client/channel.cc), and not only while something is sent.
+  // Callers ask, too (client/transport/channel.cc), and not only while something is sent.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               kAskedAtMostEveryMilliseconds);
   // Messages are received whole before anything of theirs is looked at, the key included. Whoever
@@ -272,4 +272,4 @@ void DaemonServer::Drain(absl::Duration grace) {
   Audit("stop");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

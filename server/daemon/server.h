@@ -18,7 +18,7 @@
 #include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
-#include "server/daemon/options.h"
+#include "server/config/options.h"
 #include "server/daemon/serving_tls.h"
 #include "server/engine/automatic_builds.h"
 #include "server/engine/catalog.h"
@@ -30,7 +30,7 @@
 #include "server/services/retrieval_service.h"
 #include "server/store/directory_lock.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Thread-safe once started. Serves until Drain or destruction.
 class DaemonServer {
@@ -117,6 +117,6 @@ CatalogOptions CatalogOptionsOf(const DaemonOptions& options);
 // Level and format of the log.
 void ApplyLogSettings(const DaemonOptions& options);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_SERVER_H_

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr unsigned int kLookEverySeconds = 1;
@@ -125,4 +125,4 @@ TlsIdentity ServingTls::identity() const {
   return identity_;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

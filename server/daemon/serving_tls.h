@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "server/daemon/certificate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Content without a place on disk that others of this process read by a path. Replaced in one step:
 // whoever opens the path gets the old content or the new.
@@ -63,6 +63,6 @@ class ServingTls {
   MemoryFile authorities_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_DAEMON_SERVING_TLS_H_

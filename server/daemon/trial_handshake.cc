@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr char kTls12Ciphers[] = "ECDHE+AESGCM";  // what is common to gRPC's on both sides
@@ -84,4 +84,4 @@ absl::Status TryHandshake(const std::vector<Certificate>& chain, EVP_PKEY* key) 
   return Refused();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 bool CrossesShare(const CollectionView& view, double share) {
@@ -107,4 +107,4 @@ void AutomaticBuilds::Build(const std::string& name, int64_t memory) {
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

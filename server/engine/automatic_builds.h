@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "server/engine/catalog.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct AutomaticBuildOptions {
   // Changes, as a share of the embedded items, from which a collection is due. 0: never.
@@ -74,6 +74,6 @@ class AutomaticBuilds {
   std::thread thread_;  // the last member: it uses the others
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_AUTOMATIC_BUILDS_H_

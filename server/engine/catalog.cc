@@ -11,7 +11,7 @@
 #include "server/engine/publish.h"
 #include "server/store/uuid.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr size_t kMaxNameBytes = 64;
@@ -258,4 +258,4 @@ absl::StatusOr<ChangesSinceEmbedding> Catalog::CountChanges(
   return changes;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

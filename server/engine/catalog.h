@@ -17,16 +17,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/numerics/smlq.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/smlq.h"
+#include "common/embedding/public_parameters.h"
 #include "server/cells/cell_index.h"
-#include "server/embedding/embed.h"
+#include "server/engine/embed.h"
 #include "server/engine/later_work.h"
 #include "server/engine/retriever.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // What of a collection never changes.
 struct PublishedCollection {
@@ -263,6 +263,6 @@ class Catalog {
   std::unique_ptr<ChangeWatch> watch_;  // the last member: it ends before what it changes
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/low_priority.h"
 #include "common/base/status_macros.h"
-#include "server/embedding/gallery_file.h"
+#include "server/engine/gallery_file.h"
 #include "server/engine/catalog.h"
 #include "server/engine/publish.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::Status DeletedMeanwhile(absl::string_view name) {
@@ -179,4 +179,4 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
   return entry->view;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

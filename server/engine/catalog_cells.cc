@@ -13,7 +13,7 @@
 #include "server/engine/embedded_part.h"
 #include "server/engine/publish.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Also where no item has changed: coordinates compare with those of one version.
@@ -185,4 +185,4 @@ absl::StatusOr<uint64_t> Catalog::VersionNow(const PublishedCollection& publishe
   return 0;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,7 +7,7 @@
 #include "server/engine/catalog.h"
 #include "server/engine/publish.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 absl::Status Catalog::Refresh() {
   const std::lock_guard<std::mutex> refresh(refresh_mutex_);
@@ -136,4 +136,4 @@ absl::Status Catalog::AdoptDeletions(const CollectionState& state, Entry* entry)
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,7 +7,7 @@
 #include "server/engine/publish.h"
 #include "server/store/uuid.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // The blocks' checksums say that they are what was written, not that it made sense.
@@ -73,4 +73,4 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
       absl::StrCat("collection ", collection.name, " was deleted as soon as it was restored"));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -6,9 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/alignment.h"
+#include "common/embedding/alignment.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 std::optional<int64_t> FindableRow(const Retriever& retriever, const HiddenRows* hidden,
@@ -66,4 +66,4 @@ absl::StatusOr<CellCoordinates> KeepEmbeddedPart(const Retriever& retriever,
   return coordinates;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -8,7 +8,7 @@
 #include "server/engine/retriever.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Leaves in the gallery, which is no older than the embedding, the items that the embedding has and
 // that are not hidden there (null: none), with the labels, payloads and version that they were
@@ -18,6 +18,6 @@ namespace privatemail {
 absl::StatusOr<CellCoordinates> KeepEmbeddedPart(const Retriever& retriever,
                                                  const HiddenRows* hidden, Gallery* gallery);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_EMBEDDED_PART_H_

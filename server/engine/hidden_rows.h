@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Items that were deleted since the embedding was made, or since what answers for cells was.
 // Immutable once shared.
@@ -37,6 +37,6 @@ std::shared_ptr<const HiddenRows> HideAlso(const Rows& rows, absl::Span<const st
   return all;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_HIDDEN_ROWS_H_

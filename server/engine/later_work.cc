@@ -4,7 +4,7 @@
 
 #include "common/base/low_priority.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 LaterWork::~LaterWork() {
   {
@@ -37,4 +37,4 @@ void LaterWork::Run() {
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Work that nobody waits for, such as an approximate index for an embedding that the exact one
 // answers for meanwhile: one piece after the other, in the order in which they were added, on a
@@ -34,6 +34,6 @@ class LaterWork {
   std::thread thread_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_LATER_WORK_H_

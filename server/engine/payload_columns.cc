@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr size_t kRowsBetweenLooks = 4096;
@@ -145,4 +145,4 @@ absl::StatusOr<std::vector<int64_t>> PayloadColumns::RowsThatFit(
   return rows;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -14,10 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/one_at_a_time.h"
-#include "common/protocol/payload_filter.h"
+#include "common/wire/payload_filter.h"
 #include "server/engine/hidden_rows.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Payloads in the order of the embedding, and for each path that a filter has lately asked for the
 // values found there: a payload is parsed when a path is new, not for every search. A column takes
@@ -61,6 +61,6 @@ class PayloadColumns {
   mutable std::list<std::pair<std::string, std::shared_ptr<const Column>>> columns_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_PAYLOAD_COLUMNS_H_

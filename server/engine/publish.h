@@ -9,7 +9,7 @@
 
 #include "server/engine/catalog.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection);
 std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
@@ -38,6 +38,6 @@ absl::Status CheckName(absl::string_view name);
 // NOT_FOUND.
 absl::Status NoSuchCollection(absl::string_view name);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_PUBLISH_H_

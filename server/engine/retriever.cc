@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 std::vector<int32_t> ReleaseLabels(const PublicParameters& parameters,
@@ -117,4 +117,4 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   return answer;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -13,18 +13,18 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
-#include "common/numerics/alignment.h"
-#include "common/numerics/label_graph.h"
+#include "common/embedding/alignment.h"
+#include "common/embedding/label_graph.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/payload_filter.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/wire/payload_filter.h"
+#include "common/embedding/public_parameters.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/payload_columns.h"
-#include "server/index/search_index.h"
+#include "common/index/search_index.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // What a searcher asks. The server sees all of it; none of it is raw (retrieval.proto).
 struct RetrievalQuery {
@@ -111,6 +111,6 @@ class Retriever {
   SearchIndex index_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_

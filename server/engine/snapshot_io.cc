@@ -9,9 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/codec.h"
+#include "common/wire/codec.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // As NewUuid makes them: what clients keep by it must not be of any length or content.
@@ -148,4 +148,4 @@ absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVi
   return parser.Finish().status();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

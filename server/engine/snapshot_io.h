@@ -1,4 +1,4 @@
-// Between collections and snapshots (common/protocol/snapshot.h).
+// Between collections and snapshots (common/wire/snapshot.h).
 #ifndef PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 #define PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 
@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/protocol/snapshot.h"
+#include "common/wire/snapshot.h"
 #include "server/engine/catalog.h"
 #include "server/store/scratch_file.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Writes all items of one moment; returns how many. Holds some megabytes of them. `emit` gets a
 // block at a time, and the store waits for it: it must be quick. Errors: its own, and those of
@@ -57,6 +57,6 @@ class SnapshotParser {
 // ScratchFile and of `visit`.
 absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_

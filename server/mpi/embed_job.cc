@@ -11,11 +11,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/embedding/embed.h"
+#include "server/engine/embed.h"
 #include "server/mpi/gallery_share.h"
 #include "server/store/postgres/postgres_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // One session reads or writes; the watch has its own.
@@ -136,4 +136,4 @@ absl::StatusOr<EmbedOutcome> Run(const EmbedJob& job, const Ranks& ranks) {
   return outcome;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "server/mpi/ranks.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct EmbedJob {
   std::string collection;  // name
@@ -32,6 +32,6 @@ struct EmbedOutcome {
 // ranks than groups of rows. Those of PostgresStore and PointFile. Nothing is saved then.
 absl::StatusOr<EmbedOutcome> Run(const EmbedJob& job, const Ranks& ranks);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_MPI_EMBED_JOB_H_

@@ -6,9 +6,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/label_graph.h"
+#include "common/embedding/label_graph.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // A message is sent on from so many bytes on; one item is far from 2 GiB.
@@ -162,4 +162,4 @@ Embedding Collect(const Ranks& ranks, const StoredCollection& collection, const 
   return embedding;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/embedding/point_file.h"
+#include "server/engine/point_file.h"
 #include "server/mpi/ranks.h"
 #include "server/store/postgres/postgres_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The rows of a share: items in the order of their ids and, behind the last one, anchors.
 struct GalleryShare {
@@ -37,6 +37,6 @@ absl::StatusOr<std::map<int32_t, int64_t>> CountAllLabels(const Ranks& ranks,
 Embedding Collect(const Ranks& ranks, const StoredCollection& collection, const GalleryShare& share,
                   const Matrix& coordinates);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_MPI_GALLERY_SHARE_H_

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/config.h"
-#include "server/daemon/options.h"
+#include "server/config/config.h"
+#include "server/config/options.h"
 #include "server/mpi/embed_job.h"
 #include "server/mpi/ranks.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int kExitFailure = 1;
@@ -120,6 +120,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 int main(int argc, char** argv) { return privatemail::Main(argc, argv); }

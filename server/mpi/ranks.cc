@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Values that are passed on while the next ones are still being added: 64 KiB.
@@ -129,4 +129,4 @@ void Ranks::Abort() {
   std::abort();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/numerics/row_share.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // One of them, all of which make the same calls in the same order. A rank that dies, and a network
 // that fails, end all of them: nothing here waits for who is gone. One thread uses it.
@@ -49,6 +49,6 @@ class Ranks {
   mutable absl::Status failure_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_MPI_RANKS_H_

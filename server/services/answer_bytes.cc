@@ -5,7 +5,7 @@
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/services/wire_fields.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using wire::BeginDelimited;
@@ -88,4 +88,4 @@ void SlotBytes::AppendTo(std::string* bytes) const {
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -9,7 +9,7 @@
 
 #include "server/engine/retriever.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The field `slots` of a v1.RetrieveResponse, in the bytes that protobuf would write: what another
 // message's bytes are appended to makes one message of both. In one pass, because a message of its
@@ -37,6 +37,6 @@ class SlotBytes {
   std::vector<uint32_t> slot_sizes_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_ANSWER_BYTES_H_

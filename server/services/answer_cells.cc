@@ -15,7 +15,7 @@
 #include "server/services/cell_bytes.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::Status CheckCells(const v1::RetrieveCellsRequest& request, int64_t cells) {
@@ -126,4 +126,4 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
   return Send(rows, rows_of_block, block_of, call, writer);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -6,7 +6,7 @@
 #include "server/services/request.h"
 #include "server/services/wire.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr size_t kNamedBytes = 64;  // of what a peer may send at any length
@@ -57,4 +57,4 @@ absl::Status Call::StreamStatus() const {
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -27,7 +27,7 @@
 #include "server/services/metrics.h"
 #include "server/services/rpc_table.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // What a handler knows of its caller, and what it tells the logs. Not thread-safe: its handler's
 // alone.
@@ -126,6 +126,6 @@ class Call {
   std::optional<IdleCalls::Watch> untaken_;  // from the answer on
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_CALL_H_

@@ -6,7 +6,7 @@
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/services/wire_fields.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using Response = v1::RetrieveCellsResponse;
@@ -91,4 +91,4 @@ CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
   return block;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -8,7 +8,7 @@
 #include "server/cells/cell_index.h"
 #include "server/engine/hidden_rows.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A v1.RetrieveCellsResponse of these rows (< index.items()) but for those that are hidden (null:
 // none), in the bytes that protobuf would write: what the index holds of them is copied, and
@@ -16,6 +16,6 @@ namespace privatemail {
 CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
                     const HiddenRows* hidden, bool with_payloads);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_CELL_BYTES_H_

@@ -9,11 +9,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/embedding_settings_proto.h"
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int kMaxRejectionsListed = 100;
@@ -249,4 +249,4 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::BuildEmbedding(
       });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -10,7 +10,7 @@
 #include "server/engine/catalog.h"
 #include "server/services/gate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Adapter from v1.CollectionsService to a catalog; statuses as collections.proto lists them.
 // Thread-safe. Sees the operator's gallery, which the server holds in the clear, and logs none of
@@ -79,6 +79,6 @@ class CollectionsService final
   ByteBudget snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_

@@ -22,7 +22,7 @@
 #include "server/services/log.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // A peer may send a name of any length and content.
@@ -237,4 +237,4 @@ Limits Gate::CurrentLimits() const {
   return limits_;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -32,7 +32,7 @@
 #include "server/services/reactors.h"
 #include "server/services/wire.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // What a gate stands on; all of it must outlive the gate.
 struct GateParts {
@@ -197,6 +197,6 @@ class Gate {
   Workers workers_;  // last: what they do uses the others
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_GATE_H_

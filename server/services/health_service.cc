@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
@@ -39,4 +39,4 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* cont
       });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -8,7 +8,7 @@
 #include "server/engine/catalog.h"
 #include "server/services/gate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Check answers SERVING for the service "" until the daemon drains, without a key. For
 // "privatemail.collection.NAME" it answers SERVING once the collection is built, and takes a key
@@ -39,6 +39,6 @@ class HealthService final
   std::atomic<bool> draining_ = false;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_

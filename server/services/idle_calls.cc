@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // TryCancel would tell the caller nothing but "cancelled"; the call below it tells code and reason.
@@ -77,4 +77,4 @@ void IdleCalls::EndDue() {
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

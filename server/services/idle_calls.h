@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Nothing in gRPC bounds how long a caller takes to send its next message, or to take the next part
 // of an answer: who does neither would hold a place for ever. One thread looks after all of them
@@ -64,6 +64,6 @@ class IdleCalls {
   std::thread thread_;  // last: it uses the others
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_IDLE_CALLS_H_

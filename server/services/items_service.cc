@@ -11,7 +11,7 @@
 #include "server/services/collections_service.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int64_t kMaxDeletedIds = 10000;
@@ -148,4 +148,4 @@ grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerCon
       });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

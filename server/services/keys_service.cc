@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr std::pair<v1::KeyScope, Scopes> kScopes[] = {{v1::KEY_SCOPE_SEARCH, kSearchScope},
@@ -100,4 +100,4 @@ grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* co
       });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

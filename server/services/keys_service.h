@@ -6,7 +6,7 @@
 #include "server/access/key_ring.h"
 #include "server/services/gate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Adapter from v1.KeysService to a key ring; statuses as keys.proto lists them. Thread-safe. A new
 // key's text passes through to its holder and is neither kept nor logged.
@@ -35,6 +35,6 @@ class KeysService final : public BytesService<v1::KeysService::Service,
   Gate* const gate_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_

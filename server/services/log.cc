@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "common/base/printable.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 std::atomic<LogLevel> least_level = LogLevel::kInfo;
@@ -76,4 +76,4 @@ void Log(LogLevel level, absl::string_view text, const LogFields& fields) {
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

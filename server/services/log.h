@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };
@@ -23,6 +23,6 @@ void SetLog(LogLevel least, LogFormat format);
 // escaped, so text and values may hold what a peer sent. Thread-safe.
 void Log(LogLevel level, absl::string_view text, const LogFields& fields = {});
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_LOG_H_

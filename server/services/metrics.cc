@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using prometheus::ClientMetric;
@@ -186,4 +186,4 @@ std::string Metrics::Text() const {
   return prometheus::TextSerializer().Serialize(families);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -18,7 +18,7 @@
 #include "server/access/admission.h"
 #include "server/engine/catalog.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Thread-safe. Labels are bounded: RPCs, status codes, and the names of the first 100 collections;
 // what is beyond is added up as collection "_other", which no collection can be called.
@@ -56,6 +56,6 @@ class Metrics {
   std::map<std::string, double> builds_;  // by collection
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_METRICS_H_

@@ -15,7 +15,7 @@
 #include "server/services/call.h"
 #include "server/services/wire.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The messages that a caller sends, one after the other.
 template <typename Message>
@@ -133,6 +133,6 @@ class WritingCall final : public ReactorCall<grpc::ServerWriteReactor<grpc::Byte
   Reaction written_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_REACTORS_H_

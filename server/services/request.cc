@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 std::string CollectionNamedIn(const google::protobuf::Message& request, const Rpc& rpc) {
   if (rpc.collection[0] == '\0') return "";
@@ -53,4 +53,4 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   proto->set_cells_ready(view.Cells().ok());
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

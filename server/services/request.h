@@ -15,7 +15,7 @@
 #include "server/engine/catalog.h"
 #include "server/services/rpc_table.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The collection that a request of this RPC names; empty: it concerns none.
 std::string CollectionNamedIn(const google::protobuf::Message& request, const Rpc& rpc);
@@ -39,6 +39,6 @@ absl::Status CheckAnchorMemory(absl::string_view whose, int64_t anchors, int64_t
 
 void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_REQUEST_H_

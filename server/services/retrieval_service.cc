@@ -11,16 +11,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/plan_affinity.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/plan_affinity.h"
+#include "common/wire/codec.h"
+#include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
 #include "server/services/answer_bytes.h"
 #include "server/services/answer_cells.h"
 #include "server/services/request.h"
 #include "server/services/wire.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // Large enough for little overhead, small enough to show progress and to bound memory.
@@ -218,4 +218,4 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::RetrieveCells(
       });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

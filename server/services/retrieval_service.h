@@ -6,7 +6,7 @@
 #include "server/engine/catalog.h"
 #include "server/services/gate.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Adapter from v1.RetrievalService to a catalog; statuses as retrieval.proto lists them.
 // Thread-safe. What a searcher releases is used for its answer and neither kept nor logged.
@@ -40,6 +40,6 @@ class RetrievalService final
   Gate* const gate_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_RETRIEVAL_SERVICE_H_

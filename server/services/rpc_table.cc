@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr Scopes kSearching = kSearchScope | kAdminScope;
@@ -50,4 +50,4 @@ const Rpc& FindRpc(absl::string_view name) {
   std::abort();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

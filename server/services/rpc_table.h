@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "server/access/access_key.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct Rpc {
   const char* name;        // of the method; no two services share one
@@ -22,6 +22,6 @@ const std::vector<Rpc>& Rpcs();
 // Aborts when there is no entry: an RPC that nobody thought about must not be served.
 const Rpc& FindRpc(absl::string_view name);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_RPC_TABLE_H_

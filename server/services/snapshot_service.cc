@@ -14,7 +14,7 @@
 #include "server/services/collections_service.h"
 #include "server/services/request.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // A snapshot is in a file between the store and its caller: neither makes the other wait, and one
@@ -175,4 +175,4 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::RestoreCollection
              v1::RestoreCollectionResponse* restored) { return Restore(call, reader, restored); });
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/protocol/message_memory.h"
+#include "common/wire/message_memory.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 namespace {
 
@@ -52,4 +52,4 @@ grpc::ByteBuffer ToWire(std::shared_ptr<const std::string> bytes) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

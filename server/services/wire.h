@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // INVALID_ARGUMENT: the bytes are no such message; strings that are not UTF-8 are none. gRPC, left
 // to parse by itself, would answer UNIMPLEMENTED without a word, past every log, and end a stream
@@ -40,6 +40,6 @@ struct BytesServiceOf<Service, First, Others...> {
 template <typename Service, template <typename> class... Methods>
 using BytesService = typename BytesServiceOf<Service, Methods...>::Type;
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_WIRE_H_

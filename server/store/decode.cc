@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // OK when a blob holds exactly rows x cols values, asked before anything is allocated for them.
@@ -80,4 +80,4 @@ absl::Status DecodeCoordinates(absl::string_view id, absl::string_view blob, int
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

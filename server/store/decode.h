@@ -15,7 +15,7 @@
 #include "common/base/matrix.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Checks the anchors against their digest.
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
@@ -39,6 +39,6 @@ absl::string_view BytesOf(const Value* values, int64_t count) {
   return {reinterpret_cast<const char*>(values), static_cast<size_t>(count) * sizeof(Value)};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_DECODE_H_

@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::Status Failed(absl::string_view what, const std::string& path, int error) {
@@ -74,4 +74,4 @@ DirectoryLock::~DirectoryLock() {
   if (directory_ >= 0) ::close(directory_);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

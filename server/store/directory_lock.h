@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Holds a directory and its lock file `privatemail.lock`, which names the holder (flock, so the
 // kernel lets go of both however the process ends). Move-only; released on destruction.
@@ -29,6 +29,6 @@ class DirectoryLock {
   int directory_ = -1;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_

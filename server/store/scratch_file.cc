@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/place_error.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 namespace {
 
@@ -78,4 +78,4 @@ absl::Status ScratchFile::Read(int64_t at, size_t size, char* bytes) const {
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A file of mode 0600 without a name: it is gone with this object, or with the process (where the
 // file system cannot make one without a name, it has one for a moment). Bytes are appended first
@@ -43,6 +43,6 @@ class ScratchFile {
   int64_t size_ = 0;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_SCRATCH_FILE_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 absl::StatusOr<ItemPage> Store::ScrollItems(const PublicParameters& parameters,
                                             const std::optional<PayloadFilter>& filter,
@@ -123,4 +123,4 @@ int64_t GalleryPartRows(int64_t feature_dim) {
                              kMostRows);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/protocol/payload_filter.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/payload_filter.h"
+#include "common/embedding/public_parameters.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Watches for changes until it is destroyed, which waits for a call under way.
 class ChangeWatch {
@@ -150,6 +150,6 @@ inline constexpr int64_t kMaxPageBytes = 16 << 20;
 // Rows of a part of a gallery whose features take some megabytes.
 int64_t GalleryPartRows(int64_t feature_dim);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_STORE_H_

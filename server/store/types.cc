@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/protocol/item_text.h"
+#include "common/wire/item_text.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 absl::Status CheckId(const std::string& id) {
@@ -81,4 +81,4 @@ Item ItemOf(const Gallery& gallery, size_t row) {
           0};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "common/base/matrix.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // One gallery item as the operator gave it.
 struct Item {
@@ -126,6 +126,6 @@ struct Embedding {
   std::string plan;                   // how it was computed (AffinityPlan::why); not stored
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_TYPES_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 absl::StatusOr<std::string> NewUuid() {
   std::string bytes(16, '\0');
@@ -26,4 +26,4 @@ absl::StatusOr<std::string> NewUuid() {
                       hex.substr(16, 4), "-", hex.substr(20));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

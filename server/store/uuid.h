@@ -6,11 +6,11 @@
 
 #include "absl/status/statusor.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // A random (version 4) UUID from the operating system's generator. INTERNAL when that fails.
 absl::StatusOr<std::string> NewUuid();
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_UUID_H_

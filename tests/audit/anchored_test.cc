@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/audit/anchored_attack.h"
-#include "client/privacy/make_mechanism.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::audit {

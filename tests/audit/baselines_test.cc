@@ -5,7 +5,7 @@
 
 #include "client/audit/audit.h"
 #include "client/audit/baseline_attacks.h"
-#include "client/evaluation/baselines/all_baselines.h"
+#include "client/baselines/all_baselines.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::audit {

@@ -1,10 +1,10 @@
 // Mistakes in the joint release as a whole, built in on purpose: the audit must exit 1 for each.
 #include "client/audit/joint_attack.h"
-#include "client/privacy/additive_mechanism.h"
-#include "client/privacy/calibration.h"
-#include "client/privacy/known_anchors_sensitivity.h"
-#include "common/numerics/smlq.h"
-#include "common/numerics/tiled_affinity.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/mechanisms/calibration.h"
+#include "client/privacy/sensitivity/known_anchors_sensitivity.h"
+#include "common/embedding/smlq.h"
+#include "common/embedding/tiled_affinity.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::audit {

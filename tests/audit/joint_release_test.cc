@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "client/audit/joint_attack.h"
-#include "client/privacy/composition.h"
+#include "client/privacy/accounting/composition.h"
 #include "common/base/validate.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"

@@ -5,8 +5,8 @@
 
 #include "client/audit/audit.h"
 #include "client/audit/mechanism_attacks.h"
-#include "client/privacy/additive_mechanism.h"
-#include "client/privacy/calibration.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/mechanisms/calibration.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::audit {

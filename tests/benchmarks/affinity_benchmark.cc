@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/numerics/plan_affinity.h"
+#include "common/embedding/plan_affinity.h"
 
 namespace privatemail {
 namespace {

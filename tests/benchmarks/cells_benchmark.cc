@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cell_answer.h"
-#include "client/privacy/bit_source.h"
-#include "client/privacy/cell_mechanism.h"
-#include "client/release/cell_scheme.h"
-#include "common/protocol/item_code.h"
+#include "privatemail/cell_answer.h"
+#include "privatemail/bit_source.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "privatemail/cell_scheme.h"
+#include "common/cells/item_code.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kDim = 128;
@@ -115,6 +115,6 @@ BENCHMARK_CAPTURE(DecodeAlone, scalar8, CellCode::kScalar8)->Unit(benchmark::kMi
 BENCHMARK_CAPTURE(DecodeAlone, pq32, CellCode::kPq32)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 BENCHMARK_MAIN();

@@ -22,16 +22,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/release/target_placer.h"
+#include "privatemail/target_placer.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
-#include "common/numerics/usual_alpha.h"
-#include "common/protocol/item_code.h"
+#include "common/embedding/usual_alpha.h"
+#include "common/cells/item_code.h"
 #include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
-#include "server/embedding/embed.h"
+#include "server/engine/embed.h"
 #include "tests/benchmarks/feature_codes.h"
 
 namespace privatemail {

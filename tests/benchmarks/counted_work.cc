@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "client/privacy/exact_sampling.h"
-#include "client/privacy/make_mechanism.h"
-#include "common/numerics/bordered_affinity.h"
-#include "common/numerics/factored_affinity.h"
-#include "common/numerics/label_graph.h"
-#include "common/numerics/low_dimensional_affinity.h"
-#include "common/numerics/plan_affinity.h"
-#include "common/numerics/tiled_affinity.h"
-#include "server/index/exact_index.h"
-#include "server/index/inverted_lists.h"
+#include "client/privacy/sampling/exact_sampling.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "common/embedding/bordered_affinity.h"
+#include "common/embedding/factored_affinity.h"
+#include "common/embedding/label_graph.h"
+#include "common/embedding/low_dimensional_affinity.h"
+#include "common/embedding/plan_affinity.h"
+#include "common/embedding/tiled_affinity.h"
+#include "common/index/exact_index.h"
+#include "common/index/inverted_lists.h"
 #include "tests/testing/seeded_bits.h"
 
 // By this name callgrind finds it.
 __attribute__((noinline)) void Measured(const std::function<void()>& work) { work(); }
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kDenominator = 72;
@@ -112,7 +112,7 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
                                                  {"ivf", InvertedFile}};
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 int main(int argc, char** argv) {
   const auto work = argc == 2 ? privatemail::kWork.find(argv[1]) : privatemail::kWork.end();

@@ -10,10 +10,10 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "server/embedding/embed.h"
+#include "server/engine/embed.h"
 #include "tests/benchmarks/verdict.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
@@ -69,6 +69,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 int main(int argc, char** argv) { return privatemail::Main(argc, argv); }

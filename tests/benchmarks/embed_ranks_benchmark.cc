@@ -18,7 +18,7 @@
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -151,6 +151,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 int main(int argc, char** argv) { return privatemail::Main(argc, argv); }

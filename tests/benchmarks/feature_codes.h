@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "common/protocol/cell_code.h"
+#include "common/cells/cell_code.h"
 
 namespace privatemail {
 

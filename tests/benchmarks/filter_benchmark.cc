@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/payload_columns.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 constexpr int64_t kPlenty = 1 << 30;  // bytes
@@ -71,6 +71,6 @@ BENCHMARK(FirstSearchOfAPath)->Unit(benchmark::kMillisecond);
 BENCHMARK(LaterSearches)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 BENCHMARK_MAIN();

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/index/approximate_index.h"
-#include "server/index/exact_index.h"
+#include "common/index/approximate_index.h"
+#include "common/index/exact_index.h"
 
 namespace privatemail {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/release/joint_scheme.h"
-#include "client/release/joint_steps.h"
+#include "privatemail/joint_scheme.h"
+#include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
-#include "common/numerics/smlq.h"
+#include "common/embedding/smlq.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kClasses = 100;
@@ -105,6 +105,6 @@ void Steps(benchmark::State& state) {
 BENCHMARK(Steps)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 BENCHMARK_MAIN();

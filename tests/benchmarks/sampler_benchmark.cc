@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "client/privacy/bit_source.h"
-#include "client/privacy/make_mechanism.h"
+#include "privatemail/bit_source.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kRows = 1100;
@@ -99,7 +99,7 @@ void Register(const std::string& name, benchmark::internal::Benchmark* registere
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 int main(int argc, char** argv) {
   using namespace privatemail;

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "client/privacy/ledger.h"
-#include "client/retrieval_client.h"
+#include "privatemail/ledger.h"
+#include "privatemail/joint_client.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/benchmarks/verdict.h"

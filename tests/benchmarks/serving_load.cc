@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/protocol/codec.h"
+#include "common/wire/codec.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {

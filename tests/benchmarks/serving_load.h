@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "client/transport.h"
+#include "privatemail/transport.h"
 #include "common/base/matrix.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"

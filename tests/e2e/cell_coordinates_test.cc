@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "client/cell_client.h"
-#include "client/privacy/bit_source.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/bit_source.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
 

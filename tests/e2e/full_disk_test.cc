@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "common/protocol/codec.h"
+#include "common/wire/codec.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
-#include "tests/unit/server/http_client.h"
+#include "tests/unit/server/daemon/http_client.h"
 
 namespace privatemail::e2e {
 namespace {

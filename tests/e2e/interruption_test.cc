@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "absl/time/clock.h"
-#include "client/privacy/ledger.h"
-#include "client/transport.h"
+#include "privatemail/ledger.h"
+#include "privatemail/transport.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/protocol/snapshot.h"
+#include "common/wire/snapshot.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/transport.h"
+#include "privatemail/transport.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/load_outcomes.h"
 #include "tests/e2e/programs.h"

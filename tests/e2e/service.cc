@@ -4,11 +4,11 @@
 #include <random>
 #include <utility>
 
-#include "client/privacy/ledger.h"
+#include "privatemail/ledger.h"
 #include "common/features/vector_file.h"
-#include "common/protocol/codec.h"
-#include "common/protocol/embedding_settings_proto.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
+#include "common/embedding/public_parameters.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {

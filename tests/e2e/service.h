@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/transport.h"
+#include "privatemail/transport.h"
 #include "common/base/matrix.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/protocol/snapshot.h"
+#include "common/wire/snapshot.h"
 
 namespace privatemail::e2e {
 namespace {

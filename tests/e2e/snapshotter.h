@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/transport.h"
+#include "privatemail/transport.h"
 #include "privatemail/v1/collections.pb.h"
 #include "tests/e2e/writers.h"
 

@@ -1,9 +1,9 @@
 // Requests that no command line would send: prepared through the SDK, refused by the real daemon.
 #include <grpcpp/grpcpp.h>
 
-#include "client/retrieval_client.h"
-#include "client/transport.h"
-#include "common/protocol/codec.h"
+#include "privatemail/joint_client.h"
+#include "privatemail/transport.h"
+#include "common/wire/codec.h"
 #include "common/rpc/status.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/e2e/service.h"

@@ -1,6 +1,6 @@
 // The bytes that leave the client's machine, taken off the socket.
-#include "client/privacy/bit_source.h"
-#include "client/retrieval_client.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/joint_client.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/tap.h"
 #include "tests/testing/matchers.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/transport.h"
+#include "privatemail/transport.h"
 #include "privatemail/v1/collections.pb.h"
 
 namespace privatemail::e2e {

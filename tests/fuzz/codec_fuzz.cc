@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/protocol/codec.h"
-#include "common/protocol/embedding_settings_proto.h"
-#include "common/protocol/item_code.h"
-#include "common/protocol/item_text.h"
-#include "common/protocol/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
+#include "common/cells/item_code.h"
+#include "common/wire/item_text.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "server/daemon/config.h"
+#include "server/config/config.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 void Require(bool holds) {
@@ -32,7 +32,7 @@ void Check(absl::string_view text) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   privatemail::Check({reinterpret_cast<const char*>(data), size});

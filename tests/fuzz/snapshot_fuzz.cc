@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/protocol/sha256.h"
-#include "common/protocol/snapshot.h"
-#include "common/protocol/snapshot_layout.h"
+#include "common/base/sha256.h"
+#include "common/wire/snapshot.h"
+#include "common/wire/snapshot_layout.h"
 
 namespace privatemail {
 namespace {

@@ -1,9 +1,9 @@
 #include <string>
 
-#include "common/numerics/alignment.h"
+#include "common/embedding/alignment.h"
 #include "common/numerics/neighbors.h"
-#include "common/numerics/smlq.h"
-#include "common/numerics/tiled_affinity.h"
+#include "common/embedding/smlq.h"
+#include "common/embedding/tiled_affinity.h"
 #include "tests/golden/golden.h"
 
 namespace privatemail {

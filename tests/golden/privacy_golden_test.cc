@@ -1,17 +1,17 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "client/privacy/bounded_gaussian_calibration.h"
-#include "client/privacy/calibration.h"
-#include "client/privacy/cell_mechanism.h"
-#include "client/privacy/composition.h"
-#include "client/privacy/inference_privacy_calibration.h"
-#include "client/privacy/published_gaussian_sensitivity.h"
-#include "client/privacy/published_laplace_sensitivity.h"
-#include "client/privacy/sensitivity.h"
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+#include "client/privacy/mechanisms/calibration.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/privacy/accounting/composition.h"
+#include "client/privacy/mechanisms/inference_privacy_calibration.h"
+#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
+#include "client/privacy/sensitivity/published_laplace_sensitivity.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "tests/golden/golden.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using nlohmann::json;
@@ -251,4 +251,4 @@ TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForIntegerLabels) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -1,7 +1,7 @@
 // Every test here is seeded, so it either always passes or never. Under fresh bits a right sampler
 // would fail any of them at all with a probability below 1e-6: kFalseAlarm, times 1.2 for a cell's
 // counts being Poisson and not normal (measured for the laws below by convolution).
-#include "client/privacy/exact_sampling.h"
+#include "client/privacy/sampling/exact_sampling.h"
 
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
@@ -13,7 +13,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kFalseAlarm = 1e-7;            // of the whole file, by the limit law
@@ -218,4 +218,4 @@ TEST(Uniform, EveryValueIsAsLikelyAsEveryOther) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "common/base/parallel.h"
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
-#include "common/protocol/item_code.h"
+#include "common/cells/item_code.h"
 
 namespace privatemail {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 #include "server/cells/cell_index.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 struct LabelledFeatures {
   FloatMatrix features;
@@ -48,6 +48,6 @@ class FoundInCells {
   std::vector<std::vector<int32_t>> by_codes_;  // of each target all items, nearest first by codes
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_TESTS_TESTING_FOUND_IN_CELLS_H_

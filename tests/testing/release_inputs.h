@@ -5,13 +5,13 @@
 #include <memory>
 #include <random>
 
-#include "client/privacy/ledger.h"
+#include "privatemail/ledger.h"
 #include "common/base/matrix.h"
-#include "common/protocol/public_parameters.h"
+#include "common/embedding/public_parameters.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 inline constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
 
@@ -40,6 +40,6 @@ struct FundedLedger {
   FundedLedger() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_

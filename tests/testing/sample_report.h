@@ -4,13 +4,13 @@
 
 #include "client/evaluation/report/report.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // The same every time: a logarithmic axis with nine series and bands, bars over categories with one
 // and with two series, scatters in four panels with 100 groups, lines in two panels, and a plot
 // that is logarithmic both ways with values that are not finite.
 Report SampleReport();
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_TESTS_TESTING_SAMPLE_REPORT_H_

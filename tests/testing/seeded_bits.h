@@ -2,10 +2,10 @@
 #ifndef PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 #define PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 
-#include "client/evaluation/seeded_bits.h"
-#include "client/privacy/bit_source.h"
+#include "client/seeded_bits/seeded_bits.h"
+#include "privatemail/bit_source.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Answers a number of calls, then fails.
 class FailingBits final : public BitSource {
@@ -22,6 +22,6 @@ class FailingBits final : public BitSource {
   SeededBits good_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_

@@ -10,15 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "client/evaluation/baselines/label_ceiling.h"
+#include "client/baselines/label_ceiling.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/split.h"
-#include "client/privacy/calibration.h"
+#include "client/privacy/mechanisms/calibration.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Bound = LeakageAttack::Bound;
@@ -295,4 +295,4 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage) {
                          AnchoredDummiesAttack(classes), CellAttack(classes)});
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -14,7 +14,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // One attack on releases: of a scheme with proven Gaussian noise, or of cells.
 struct LeakageAttack {
@@ -77,6 +77,6 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
                                  const std::vector<LeakageAttack>& attacks);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_ATTACKS_H_

@@ -3,10 +3,10 @@
 
 #include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/attacks/slot_guesses.h"
-#include "client/privacy/cell_mechanism.h"
-#include "server/index/k_means.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "common/index/k_means.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // For each cell the slot that is likeliest to ask for it, were the slots equally likely and their
@@ -74,4 +74,4 @@ LeakageAttack CellAttack(int64_t classes) {
           .names_class = true};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 
 #include "client/evaluation/dataset.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 enum class DecoyClass { kSame, kOther };
 
@@ -24,6 +24,6 @@ inline int64_t DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass 
   return rows[bits() % rows.size()];
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_DECOY_H_

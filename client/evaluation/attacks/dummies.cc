@@ -1,7 +1,7 @@
 #include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/attacks/slot_guesses.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Attacked = absl::StatusOr<std::vector<double>>;
@@ -72,4 +72,4 @@ LeakageAttack AnchoredDummiesAttack(int64_t classes) {
           .names_class = true};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -5,10 +5,10 @@
 #include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/attacks/decoy.h"
 #include "client/evaluation/attacks/row_prediction.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // The features of whatever has this row: ridge regression over the anchors, whose rows are
@@ -70,4 +70,4 @@ LeakageAttack InversionAttack() {
           .attack = &Attack};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -7,7 +7,7 @@
 #include "client/evaluation/attacks/slot_guesses.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // How far a slot lies from the anchors of its class, in units of their spread. rows: after
@@ -88,4 +88,4 @@ LeakageAttack LabelAttack(int64_t classes, bool slots) {
           .names_class = true};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

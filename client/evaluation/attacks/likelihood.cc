@@ -2,10 +2,10 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/attacks/attacks.h"
 #include "client/evaluation/attacks/decoy.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // Gaussian noise is the likelier the nearer the release is.
@@ -55,4 +55,4 @@ LeakageAttack LikelihoodAttack(DecoyClass decoys) {
                          const std::string& part) { return Attack(scene, cost, part, decoys); }};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

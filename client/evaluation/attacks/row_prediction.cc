@@ -1,8 +1,8 @@
 #include "client/evaluation/attacks/row_prediction.h"
 
-#include "common/numerics/affinity.h"
+#include "common/embedding/affinity.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 RowPrediction::RowPrediction(const JointSetting& joint)
     : joint_(joint),
@@ -35,4 +35,4 @@ Matrix RowPrediction::RowsOf(int64_t slot) const {
                RowVector(start_.row(slot)));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

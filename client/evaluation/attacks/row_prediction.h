@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-#include "client/release/joint_steps.h"
+#include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Of one collection whose dummies are drawn among the anchors, which must outlive it. Start before
 // RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
@@ -31,6 +31,6 @@ class RowPrediction {
   Vector degrees_;         // p: the weights, all slots' included
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_ROW_PREDICTION_H_

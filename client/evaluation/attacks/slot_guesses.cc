@@ -1,6 +1,6 @@
 #include "client/evaluation/attacks/slot_guesses.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score) {
   int64_t most = 0;
@@ -15,4 +15,4 @@ int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score)
   return most;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/scene.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Of every target of the scene 1 where `guess` names its slot, given its release, and 0 where not;
 // -1 names none. `part` and the target decide the noise. Errors: those of `release` and of `guess`.
@@ -48,6 +48,6 @@ inline auto JointReleaser(const Scene& scene, const std::optional<PrivacyCost>& 
 // The slot of the largest score, the first of equals.
 int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_ATTACKS_SLOT_GUESSES_H_

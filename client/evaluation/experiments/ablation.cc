@@ -11,9 +11,9 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/usual_alpha.h"
+#include "common/embedding/usual_alpha.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 struct Change {
@@ -215,4 +215,4 @@ Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage) {
   return {.name = "ablation", .jobs = sweep.Jobs(), .draw = draw};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Bars with proven Gaussian noise at the study's epsilon, and without noise: as it is, with a
 // random feature in place of the target's, with a wrong label, without slots, with each of the
@@ -18,6 +18,6 @@ namespace privatemail {
 // to be better than a wrong one.
 Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ABLATION_H_

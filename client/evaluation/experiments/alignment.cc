@@ -11,12 +11,12 @@
 #include "absl/types/span.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/alignment.h"
+#include "common/embedding/alignment.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr size_t kMostClasses = 10;
@@ -198,4 +198,4 @@ Experiment MakeAlignmentExperiment(std::shared_ptr<Stage> stage) {
   return experiment;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -7,7 +7,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Dots coloured by class, of at most ten classes spread over all: the server's anchors, and at the
 // study's smallest, middle and largest epsilon (proven Gaussian noise) the anchors and slots of one
@@ -15,6 +15,6 @@ namespace privatemail {
 // the anchors' residual, as a mean over seeds.
 Experiment MakeAlignmentExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ALIGNMENT_H_

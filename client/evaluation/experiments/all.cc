@@ -17,7 +17,7 @@
 #include "client/evaluation/experiments/inference_privacy.h"
 #include "client/evaluation/experiments/settings.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using SharedStage = std::shared_ptr<Stage>;
@@ -84,4 +84,4 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
   return experiments;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

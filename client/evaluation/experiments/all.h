@@ -12,7 +12,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // All of them, as MakeExperiments takes them, in the order of a report, with ", " between.
 std::string ExperimentNames();
@@ -23,6 +23,6 @@ absl::StatusOr<std::vector<Experiment>> MakeExperiments(const std::shared_ptr<St
                                                         absl::string_view names, bool attacks,
                                                         const std::vector<Baseline>& baselines);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_ALL_H_

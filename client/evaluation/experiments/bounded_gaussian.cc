@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/figure_parts.h"
-#include "client/privacy/bounded_gaussian_calibration.h"
-#include "client/privacy/calibration.h"
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+#include "client/privacy/mechanisms/calibration.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 const std::vector<double> kEpsilons = {.1, .2, .5, 1, 1.5, 2, 2.5, 3};
@@ -105,4 +105,4 @@ Experiment MakeBoundedGaussianExperiment(double delta) {
   return experiment;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

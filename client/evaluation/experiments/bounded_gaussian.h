@@ -4,7 +4,7 @@
 
 #include "client/evaluation/job.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Variance against epsilon for the document's query of two values, in [0, 10] and [1, 9], which
 // move by 4 and 2 at most, by sqrt(20) together: as printed (theorem 13); exact (ours, proven); of
@@ -17,6 +17,6 @@ namespace privatemail {
 // normalisers of two truncated Gaussians then differ by factors of exp(epsilon / 2) at most.
 Experiment MakeBoundedGaussianExperiment(double delta);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_BOUNDED_GAUSSIAN_H_

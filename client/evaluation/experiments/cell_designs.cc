@@ -14,7 +14,7 @@
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kShare = .1;  // of the gallery, returned
@@ -184,4 +184,4 @@ Experiment MakeCellDesignsExperiment(std::shared_ptr<Stage> stage) {
   return {.name = "cell-designs", .jobs = sweep.Jobs(), .draw = draw};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

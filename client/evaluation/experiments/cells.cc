@@ -11,10 +11,10 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/sweep.h"
-#include "client/privacy/cell_mechanism.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 const std::vector<double> kEpsilons = {.5, 1, 2, 4, 8};
@@ -232,4 +232,4 @@ Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage,
   return {.name = "cells", .jobs = sweep.Jobs(), .draw = draw};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

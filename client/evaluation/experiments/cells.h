@@ -9,7 +9,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Figures "cells-fidelity", "cells-precision" and "cells-recall" against epsilon in [1/2, 8], where
 // the scheme works, whatever epsilons the study has: a tenth and a hundredth of the gallery are
@@ -18,6 +18,6 @@ namespace privatemail {
 Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage,
                                const std::vector<Baseline>& baselines);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CELLS_H_

@@ -13,10 +13,10 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/smlq.h"
-#include "server/embedding/embed.h"
+#include "common/embedding/smlq.h"
+#include "server/engine/embed.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kIterations = 15;
@@ -227,4 +227,4 @@ Experiment MakeConvergenceExperiment(std::shared_ptr<Stage> stage) {
   return experiment;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

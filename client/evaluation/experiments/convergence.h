@@ -7,12 +7,12 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Two figures: scores with T iterations on either side, with and without noise; and the server's
 // objective after each. The papers claim that it never rises: the words say whether it did.
 Experiment MakeConvergenceExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_CONVERGENCE_H_

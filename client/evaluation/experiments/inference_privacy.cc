@@ -9,7 +9,7 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kRadius = .5;
@@ -146,4 +146,4 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
   return experiment;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

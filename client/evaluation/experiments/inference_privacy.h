@@ -8,7 +8,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Three figures in the form of the document's: against the radius at the study's epsilon (its
 // figure 3) and against epsilon at a radius of .5 (its 4), each with proven noise on the output
@@ -17,6 +17,6 @@ namespace privatemail {
 // noise. Its figure 6 compares two sets of data: one run on each.
 Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_INFERENCE_PRIVACY_H_

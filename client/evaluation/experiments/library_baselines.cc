@@ -9,12 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/baselines/all_baselines.h"
+#include "client/baselines/all_baselines.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/split.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // A baseline in the words of a reader.
@@ -155,4 +155,4 @@ std::vector<Baseline> LibraryBaselines(const DataSplit& split, int64_t dimension
   return all;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "client/evaluation/dataset.h"
 #include "client/evaluation/experiments/recall.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // All but those that the experiment has itself (the features, chance), of as many columns as the
 // embedding, or as the features where these have fewer; those that take little time once more, of
@@ -21,6 +21,6 @@ namespace privatemail {
 std::vector<Baseline> LibraryBaselines(const DataSplit& split, int64_t dimension,
                                        int64_t most_joint_rows = 2000);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_LIBRARY_BASELINES_H_

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/evaluation/figure_parts.h"
-#include "client/evaluation/seeded_bits.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "server/embedding/embed.h"
+#include "server/engine/embed.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr char kProven[] = "PrivateMail, gaussian";
@@ -272,4 +272,4 @@ Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
   return {.name = "recall", .jobs = sweep.Jobs(), .draw = draw};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

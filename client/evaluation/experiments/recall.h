@@ -12,10 +12,10 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 #include "client/evaluation/sweep.h"
-#include "client/privacy/bit_source.h"
+#include "privatemail/bit_source.h"
 #include "common/base/matrix.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Gallery and targets in a space of their own, in which the nearest rows are what comes back.
 struct BaselineRows {
@@ -53,6 +53,6 @@ Condition BaselineCondition(std::shared_ptr<Stage> stage, const Baseline& baseli
 Experiment MakeRecallExperiment(std::shared_ptr<Stage> stage,
                                 const std::vector<Baseline>& baselines);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_RECALL_H_

@@ -10,9 +10,9 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
-#include "common/numerics/usual_alpha.h"
+#include "common/embedding/usual_alpha.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // One of the settings, and the values that it is given.
@@ -128,4 +128,4 @@ Experiment MakeSettingsExperiment(std::shared_ptr<Stage> stage) {
   return experiment;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

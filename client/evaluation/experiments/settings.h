@@ -7,12 +7,12 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Three figures: embedding_dim (the papers' k), alpha and kernel_bandwidth (s), one at a time
 // around the study's settings, with proven noise at its epsilon and without.
 Experiment MakeSettingsExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_SETTINGS_H_

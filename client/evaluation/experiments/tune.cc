@@ -15,9 +15,9 @@
 #include "common/base/exactly.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/usual_alpha.h"
+#include "common/embedding/usual_alpha.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr char kName[] = "tune";
@@ -207,4 +207,4 @@ Experiment MakeTuneExperiment(std::shared_ptr<Stage> stage) {
   return {.name = kName, .jobs = sweep.Jobs(), .draw = draw};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 #include "client/evaluation/job.h"
 #include "client/evaluation/scene.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // The study with its rows, which should be a collection's public anchors, shared out anew: of every
 // class as many rows as two fifths of the smallest one are anchors, up to a fifth of the smallest
@@ -21,6 +21,6 @@ absl::StatusOr<Study> TuningStudy(const Study& study);
 // words have its scores on as many fresh splits, asked while it is drawn. stage: of TuningStudy.
 Experiment MakeTuneExperiment(std::shared_ptr<Stage> stage);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_EXPERIMENTS_TUNE_H_

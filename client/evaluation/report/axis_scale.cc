@@ -7,7 +7,7 @@
 #include "client/evaluation/report/check_figure.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kRoundedTo = 6;               // ticks that decide what is a round number
@@ -175,4 +175,4 @@ std::vector<AxisTick> AxisTicks(const AxisRange& range, int most) {
   return DecadeTicks(range, false, (Named(coarse) + most - 1) / most);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

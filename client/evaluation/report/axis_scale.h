@@ -7,7 +7,7 @@
 
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct AxisRange {
   double low = 0;
@@ -38,6 +38,6 @@ struct AxisTick {
 // In ascending order, within the range; about `most` of them with text, three or more.
 std::vector<AxisTick> AxisTicks(const AxisRange& range, int most);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_AXIS_SCALE_H_

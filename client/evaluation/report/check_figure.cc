@@ -9,7 +9,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr size_t kShownBytes = 80;
@@ -126,4 +126,4 @@ std::vector<std::string> TakeOutUndrawable(std::vector<Figure>* figures) {
   return reasons;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

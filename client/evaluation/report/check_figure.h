@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Beyond this the ends of an axis might not be numbers.
 inline constexpr double kLargestDrawn = 1e250;
@@ -29,6 +29,6 @@ absl::Status CheckFigure(const Figure& figure);
 // Takes out what CheckFigure refuses and returns why, one message each.
 std::vector<std::string> TakeOutUndrawable(std::vector<Figure>* figures);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_CHECK_FIGURE_H_

@@ -6,7 +6,7 @@
 
 #include "client/evaluation/report/figure_marks.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -94,4 +94,4 @@ std::string WriteResults(const Report& report) {
                {"figures", ToJson(report.figures)}});
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

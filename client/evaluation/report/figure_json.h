@@ -9,7 +9,7 @@
 #include "client/evaluation/figure.h"
 #include "client/evaluation/report/report.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // The format that is written, and the only one that is read.
 inline constexpr int kResultsFormat = 3;
@@ -36,6 +36,6 @@ absl::StatusOr<std::vector<Figure>> ReadFigures(const std::string& json);
 std::string WriteResults(const Report& report);
 absl::StatusOr<Report> ReadResults(const std::string& json);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_JSON_H_

@@ -6,7 +6,7 @@
 
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // JSON has no numbers for these.
 inline constexpr const char* kInfinity = "Infinity";
@@ -19,6 +19,6 @@ inline const char* MarkName(FigureSeries::Mark mark) {
   return kMarkNames.at(static_cast<size_t>(mark));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_MARKS_H_

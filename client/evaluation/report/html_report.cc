@@ -8,7 +8,7 @@
 #include "client/evaluation/report/svg_plot.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 std::string DocumentHead(const Report& report) {
@@ -86,4 +86,4 @@ absl::StatusOr<std::string> HtmlReport(const Report& report) {
                       "</div>\n</body>\n</html>\n");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/report/report.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // index.html: one document of HTML 5 that loads nothing, which its content security policy makes
 // sure of, and runs no script. Every figure with its sentences, a plot for wide and one for narrow
@@ -15,6 +15,6 @@ namespace privatemail {
 // is refused: see CheckFigure.
 absl::StatusOr<std::string> HtmlReport(const Report& report);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_HTML_REPORT_H_

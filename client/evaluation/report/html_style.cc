@@ -1,6 +1,6 @@
 #include "client/evaluation/report/html_style.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 absl::string_view HtmlStyleSheet() {
   return R"css(:root{color-scheme:light dark;--paper:#fff;--ink:#14181d;--soft:#59616c;--rule:#e3e6ea;--wash:#f6f7f9;--link:#0b62a0}
@@ -68,4 +68,4 @@ thead th{position:static}
 )css";
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

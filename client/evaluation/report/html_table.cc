@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr int kDigits = 6;
@@ -114,4 +114,4 @@ size_t PointCount(const Figure& figure) {
   return count;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

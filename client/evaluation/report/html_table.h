@@ -7,7 +7,7 @@
 
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // A row a point, of all panels and series, in a box of its own that scrolls. Numbers have six
 // digits; NaN is a dash. Columns that say nothing (one panel, no band, no groups) are left out.
@@ -15,6 +15,6 @@ std::string HtmlTable(const Figure& figure);
 
 size_t PointCount(const Figure& figure);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_HTML_TABLE_H_

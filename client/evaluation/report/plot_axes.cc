@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr double kMinorTick = 4;
@@ -99,4 +99,4 @@ std::string DrawAxes(const PanelPlace& place) {
   return absl::StrCat("<path class=\"axis\" d=\"", lines, "\"/>\n", texts, "\n");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -6,12 +6,12 @@
 
 #include "client/evaluation/report/plot_layout.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // To be drawn before the series, which lie over it.
 std::string DrawGrid(const PanelPlace& place);
 std::string DrawAxes(const PanelPlace& place);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_AXES_H_

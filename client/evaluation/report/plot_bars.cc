@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // Of one bar, from top to bottom, in units of a category.
@@ -92,4 +92,4 @@ std::string DrawBars(const FigurePanel& panel, const PlotFrame& frame,
   return drawn;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -10,7 +10,7 @@
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/series_style.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Below each other in each category, with their bands as whiskers and their values in digits at
 // their ends. They begin at 0, or at the low end of an axis that does not reach 0.
@@ -20,6 +20,6 @@ std::string DrawBars(const FigurePanel& panel, const PlotFrame& frame,
 // From one end of a point's band to the other; a path. Requires that both are finite.
 std::string WhiskerPath(const PlotFrame& frame, const FigurePoint& point);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_BARS_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -66,4 +66,4 @@ Spot PlotFrame::At(double x, double y) const {
   return {Across(x), Upward(y)};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -5,7 +5,7 @@
 #include "client/evaluation/figure.h"
 #include "client/evaluation/report/axis_scale.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // In pixels, y downwards.
 struct Spot {
@@ -47,6 +47,6 @@ struct PlotFrame {
   double Upward(double value) const;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_FRAME_H_

@@ -5,7 +5,7 @@
 
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -194,4 +194,4 @@ PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, 
   return layout;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -10,7 +10,7 @@
 #include "client/evaluation/report/plot_legend.h"
 #include "client/evaluation/report/series_style.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 inline constexpr double kPlotFontSize = 13;
 inline constexpr double kPlotLine = 18;  // from one line of text to the next
@@ -45,6 +45,6 @@ struct PlotLayout {
 PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, double width,
                   bool with_title);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_LAYOUT_H_

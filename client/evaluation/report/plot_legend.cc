@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -226,4 +226,4 @@ std::string DrawLeaders(const FigurePanel& panel, const PlotFrame& frame,
   return drawn.empty() ? "" : drawn + "\n";
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -9,7 +9,7 @@
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/series_style.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 inline constexpr double kLegendFontSize = 13;
 inline constexpr double kLegendLine = 17;    // from one line of text to the next
@@ -41,6 +41,6 @@ std::string DrawLegend(absl::string_view id_prefix, const std::vector<LegendEntr
 std::string DrawLeaders(const FigurePanel& panel, const PlotFrame& frame,
                         const std::vector<LegendEntry>& entries);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_LEGEND_H_

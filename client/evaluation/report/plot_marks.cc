@@ -9,7 +9,7 @@
 #include "client/evaluation/report/plot_points.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -154,4 +154,4 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
                       "</g>\n");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -10,7 +10,7 @@
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/series_style.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Wide things first, so that nothing thin lies under them. Points that are not finite are left out:
 // a line has a gap there. `id_prefix`: as the HatchDefinitions of the plot; the clip path
@@ -19,6 +19,6 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
                       const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
                       absl::string_view id_prefix, size_t panel_index);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_MARKS_H_

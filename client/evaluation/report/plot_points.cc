@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -116,4 +116,4 @@ std::vector<std::vector<Spot>> PlacePoints(const FigurePanel& panel, const PlotF
   return places;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -7,7 +7,7 @@
 #include "client/evaluation/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 bool IsDrawn(const FigurePoint& point);
 
@@ -19,6 +19,6 @@ std::vector<FigurePoint> InOrder(std::vector<FigurePoint> points);
 // each on its own line: the vertices of lines stay where they are.
 std::vector<std::vector<Spot>> PlacePoints(const FigurePanel& panel, const PlotFrame& frame);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_POINTS_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/printable.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 constexpr absl::string_view kMinus = "\u2212";
@@ -125,4 +125,4 @@ std::vector<std::string> Wrapped(absl::string_view text, double font_size, doubl
   return lines;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

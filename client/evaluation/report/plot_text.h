@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // `text` as the content of an element or of a quoted attribute, in HTML and in XML: markup is
 // escaped, control characters are shown ("\x1b"), and what is not UTF-8 or no character of XML 1.0
@@ -34,6 +34,6 @@ double TextWidth(absl::string_view text, double font_size);
 // At spaces where there are any, so that no line is wider than `width`.
 std::vector<std::string> Wrapped(absl::string_view text, double font_size, double width);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_TEXT_H_

@@ -11,7 +11,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using nlohmann::json;
@@ -218,4 +218,4 @@ absl::StatusOr<Report> ReadResults(const std::string& text) {
   return report;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

@@ -8,7 +8,7 @@
 
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 struct Report {
   std::string title;
@@ -20,6 +20,6 @@ struct Report {
   std::vector<Figure> figures;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_

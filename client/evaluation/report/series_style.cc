@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/report/plot_text.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -178,4 +178,4 @@ absl::string_view PlotStyleSheet() {
 )css";
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

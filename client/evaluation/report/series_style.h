@@ -11,7 +11,7 @@
 #include "client/evaluation/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Colours are Okabe and Ito's (Color Universal Design, 2008) without yellow, which paper swallows.
 inline constexpr int kPlotColours = 7;
@@ -52,6 +52,6 @@ std::string HatchFill(absl::string_view id_prefix, const SeriesStyle& style);
 // CSS for everything of class "plot", light and dark.
 absl::string_view PlotStyleSheet();
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_SERIES_STYLE_H_

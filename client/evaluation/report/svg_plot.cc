@@ -13,7 +13,7 @@
 #include "client/evaluation/report/series_style.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 // Room at the edges of a file of its own, which nothing else surrounds.
@@ -110,4 +110,4 @@ absl::StatusOr<std::string> InlineSvg(const Figure& figure, double width) {
                       DrawContent(figure, layout, styles, id_prefix), "</svg>\n");
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

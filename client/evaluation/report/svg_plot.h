@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/evaluation/figure.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // Pixels. A plot is drawn for a width and is not just scaled to it, so that its text has one size.
 inline constexpr double kPageWidth = 920;
@@ -22,6 +22,6 @@ absl::StatusOr<std::string> StandAloneSvg(const Figure& figure);
 // than 200. Its ids begin with "plot-", the figure's and the width.
 absl::StatusOr<std::string> InlineSvg(const Figure& figure, double width);
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_SVG_PLOT_H_

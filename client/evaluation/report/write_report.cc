@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 absl::Status CheckIdsDiffer(const Report& report) {
@@ -55,4 +55,4 @@ absl::Status WriteReport(const std::string& directory, const Report& report) {
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client

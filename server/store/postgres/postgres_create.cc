@@ -9,7 +9,7 @@
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using postgres::Parameters;
 using postgres::Result;
@@ -115,4 +115,4 @@ absl::Status PostgresStore::ImportParts(const StoredCollection& collection, Gall
   return transaction.Commit();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

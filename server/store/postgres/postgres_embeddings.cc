@@ -5,7 +5,7 @@
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using postgres::CollectionRow;
 using postgres::EmbeddingRow;
@@ -133,4 +133,4 @@ absl::StatusOr<ChangesSinceEmbedding> PostgresStore::CountChanges(
                                static_cast<uint64_t>(counted.Int(0, 2))};
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -8,7 +8,7 @@
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using postgres::CollectionRow;
 using postgres::Parameters;
@@ -225,4 +225,4 @@ absl::Status PostgresStore::ScanItems(const PublicParameters& parameters, absl::
   return absl::OkStatus();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -6,7 +6,7 @@
 #include "server/store/postgres/rows.h"
 #include "server/store/postgres/schema.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using postgres::CollectionRow;
 using postgres::EmbeddingRow;
@@ -105,4 +105,4 @@ absl::Status PostgresStore::ReadRange(const StoredCollection& collection, int64_
                              visit);
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

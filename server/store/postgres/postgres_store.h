@@ -13,7 +13,7 @@
 #include "server/store/postgres/pool.h"
 #include "server/store/store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The schema `privatemail` of a database of PostgreSQL 15 or later, which any number of daemons may
 // share. Calls run side by side, each on a session out of a bounded pool; changes to the items of
@@ -71,6 +71,6 @@ class PostgresStore final : public Store {
   postgres::Pool pool_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_

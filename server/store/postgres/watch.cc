@@ -77,11 +77,11 @@ void Watch::Run() {
 
 }  // namespace privatemail::postgres
 
-namespace privatemail {
+namespace privatemail::server {
 
 std::unique_ptr<ChangeWatch> PostgresStore::Watch(std::function<absl::Status()> changed,
                                                   std::function<void(const absl::Status&)> report) {
   return std::make_unique<postgres::Watch>(pool_.target(), std::move(changed), std::move(report));
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -6,7 +6,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 using sqlite::Database;
 using sqlite::Statement;
@@ -91,4 +91,4 @@ absl::Status ItemWriter::Finish() {
   return finish_.Bind(1, key_).Bind(2, items_).Bind(3, latest_version_).Run();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

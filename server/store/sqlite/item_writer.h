@@ -10,7 +10,7 @@
 #include "common/sqlite/sqlite.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Writes items of one collection within one transaction, each change under the next version.
 // Errors as sqlite::Database.
@@ -47,6 +47,6 @@ class ItemWriter {
   sqlite::Statement finish_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using sqlite::Database;
@@ -145,4 +145,4 @@ absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Database* database, in
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -12,7 +12,7 @@
 #include "server/store/store.h"
 #include "server/store/types.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // DATA_LOSS that names the file, out of one that does not.
 absl::Status Damaged(const sqlite::Database& database, absl::string_view what);
@@ -45,6 +45,6 @@ absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t 
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
                                                           uint64_t items_version, uint64_t after);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_

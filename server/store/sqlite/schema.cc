@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 // What brings a file from one version to the next. Blobs are as decode.h says. Keys of collections
@@ -113,4 +113,4 @@ absl::Status PrepareSchema(sqlite::Database* database) {
   return transaction.Commit();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -5,13 +5,13 @@
 #include "absl/status/status.h"
 #include "common/sqlite/sqlite.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // Sets the connection up for durable writes, creates the tables in a new file and brings those of
 // an older version up to date, in one transaction. FAILED_PRECONDITION when the file has a newer
 // version than this program knows; errors of the file as sqlite::Database.
 absl::Status PrepareSchema(sqlite::Database* database);
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_SCHEMA_H_

@@ -5,7 +5,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/sqlite_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using sqlite::Database;
@@ -107,4 +107,4 @@ absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collec
   return transaction.Commit();
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/sqlite_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using sqlite::Statement;
@@ -103,4 +103,4 @@ absl::StatusOr<int64_t> SqliteStore::NextKeyOfNone(absl::string_view table, int6
   }
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -7,7 +7,7 @@
 #include "server/store/sqlite/rows.h"
 #include "server/store/sqlite/sqlite_store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using sqlite::Statement;
@@ -122,4 +122,4 @@ absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
   return changes;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -18,7 +18,7 @@
 #include "server/store/sqlite/rows.h"
 #include "server/store/sqlite/schema.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 using sqlite::Database;
@@ -222,4 +222,4 @@ absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
   return embedding;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server

@@ -15,7 +15,7 @@
 #include "server/store/directory_lock.h"
 #include "server/store/store.h"
 
-namespace privatemail {
+namespace privatemail::server {
 
 // The file `privatemail.sqlite` of a data directory, held under a lock against other daemons, with
 // a write-ahead log and synchronous=FULL. One call at a time, the others wait; an import and the
@@ -98,6 +98,6 @@ class SqliteStore final : public Store {
   std::unique_ptr<sqlite::Database> database_;
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_STORE_SQLITE_SQLITE_STORE_H_

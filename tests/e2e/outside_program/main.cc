@@ -1,9 +1,9 @@
 // A program of somebody else's, built against the installed SDK with its compiler's default
 // settings. Without arguments it has nobody to ask and plays both sides: what crosses the boundary
 // are Eigen's matrices, allocated here and freed in the library, and the other way round.
-#include <client/retrieval_client.h>
-#include <client/transport.h>
-#include <common/protocol/codec.h>
+#include <privatemail/joint_client.h>
+#include <privatemail/transport.h>
+#include <common/wire/codec.h>
 
 #include <cstdlib>
 #include <iostream>

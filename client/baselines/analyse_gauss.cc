@@ -1,0 +1,79 @@
+#include "client/baselines/analyse_gauss.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/baselines/principal_axes.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sensitivity/rounding.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::baselines {
+namespace {
+
+// The diagonal and what is above it, row by row, as one row.
+Matrix UpperTriangle(const Matrix& symmetric) {
+  const Eigen::Index d = symmetric.rows();
+  Matrix values(1, d * (d + 1) / 2);
+  Eigen::Index at = 0;
+  for (Eigen::Index i = 0; i < d; ++i) {
+    values.row(0).segment(at, d - i) = symmetric.row(i).tail(d - i);
+    at += d - i;
+  }
+  return values;
+}
+
+Matrix Mirrored(const Matrix& upper_triangle, Eigen::Index d) {
+  Matrix symmetric(d, d);
+  Eigen::Index at = 0;
+  for (Eigen::Index i = 0; i < d; ++i) {
+    symmetric.row(i).tail(d - i) = upper_triangle.row(0).segment(at, d - i);
+    symmetric.col(i).tail(d - i) = symmetric.row(i).tail(d - i).transpose();
+    at += d - i;
+  }
+  return symmetric;
+}
+
+}  // namespace
+
+double SecondMomentSensitivity(int64_t n, int64_t d) {
+  const auto rows = static_cast<double>(n);
+  const double one_side = 3 * (static_cast<double>(d) + 4) + 3 * rows * rows;
+  return RoundUp(M_SQRT2 + 2 * one_side * kUnitRoundoff);
+}
+
+absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, const Cost& cost,
+                                                        BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("gallery", rows));
+  const Eigen::Index d = unit.cols();
+  const Matrix exact = UpperTriangle(unit.transpose() * unit);
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const Mechanism> mechanism,
+                      MakeMechanism({.kind = MechanismKind::kGaussian,
+                                     .epsilon = cost.epsilon,
+                                     .delta = cost.delta,
+                                     .sensitivity = SecondMomentSensitivity(unit.rows(), d)},
+                                    {.values = exact.size(),
+                                     .largest_value = 2.0 * static_cast<double>(unit.rows())}));
+  PM_ASSIGN_OR_RETURN(const Matrix noisy, mechanism->ReleaseInDouble(exact, bits));
+  NoisySecondMoments result{Mirrored(noisy, d), mechanism->noise_stddev(), mechanism->guarantee()};
+  result.guarantee.neighbours = "one gallery row replaced by any other of length 1";
+  result.guarantee.source =
+      absl::StrCat("Dwork, Talwar, Thakurta and Zhang 2014, over analyse_gauss.h (sensitivity); ",
+                   mechanism->guarantee().source, " (noise)");
+  return result;
+}
+
+absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
+                                            const AnalyseGaussOptions& options, const Cost& cost,
+                                            BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+  PM_ASSIGN_OR_RETURN(const NoisySecondMoments noisy,
+                      ReleaseSecondMoments(split.gallery.features, cost, bits));
+  PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, options.dimension));
+  return BaselineResult{split.gallery.features * axes, split.targets.features * axes,
+                        noisy.guarantee, kAnalyseGaussProtects};
+}
+
+}  // namespace privatemail::baselines

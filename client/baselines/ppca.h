@@ -1,0 +1,85 @@
+// Private principal component analysis by the exponential mechanism over subspaces.
+#ifndef PRIVATEMAIL_CLIENT_BASELINES_PPCA_H_
+#define PRIVATEMAIL_CLIENT_BASELINES_PPCA_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/baselines/baseline.h"
+#include "privatemail/bit_source.h"
+
+namespace privatemail::baselines {
+
+// Both baselines here choose a subspace V (d x k, orthonormal columns) with a chance proportional
+// to exp(epsilon / 2 q(V)), q(V) = sum |x V|^2 over gallery rows x, and project gallery and targets
+// on it. Rows are not centred.
+//
+// Why epsilon: replacing one row x by y moves q by |y V|^2 - |x V|^2, both between 0 and 1, so q
+// has sensitivity 1 (McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007, the
+// exponential mechanism). Pure: no delta.
+//
+// They protect each gallery row, against whoever sees the subspace. Neighbours: one gallery row
+// replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
+// of the targets, which are ranked as they are.
+
+inline constexpr char kPpcaProtects[] =
+    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "targets, which are ranked as they are";
+
+struct PublishedPpcaOptions {
+  int64_t dimension = 2;  // of the subspace, 1 to d
+  int64_t sweeps = 20;    // of the Gibbs sampler, 1 to 10,000; none is needed for dimension 1
+};
+
+// PPCA: V among all subspaces, a matrix Bingham law. Chaudhuri, Sarwate and Sinha, "A Near-Optimal
+// Algorithm for Differentially-Private Principal Components", 2013, PPCA.
+//
+// PUBLISHED, not proven: the paper's theorem speaks of an exact draw. The paper's sampler is a
+// Gibbs sampler, whose distance from the law after finitely many rounds nobody has bounded, and
+// this one (bingham.h) computes in floating point besides, where even one round gives values that a
+// neighbour may be unable to give. For comparison only, never for a release.
+//
+// INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon outside [1e-9,
+// 1e6]; sweeps out of range. Otherwise the error of `bits`. Time O(sweeps k d^3).
+absl::StatusOr<BaselineResult> PublishedPpca(const DataSplit& split,
+                                             const PublishedPpcaOptions& options, const Cost& cost,
+                                             BitSource& bits);
+
+// Its noise step: V for the rows (n x d).
+absl::StatusOr<Matrix> DrawPublishedSubspace(const Matrix& rows,
+                                             const PublishedPpcaOptions& options, const Cost& cost,
+                                             BitSource& bits);
+
+struct CandidatePpcaOptions {
+  int64_t dimension = 2;      // of the subspace, 1 to d
+  int64_t candidates = 256;   // 1 to 2^20: more hold a better one, of which chance picks less often
+  int64_t anchors_each = 32;  // that a candidate is fitted to, `dimension` to all anchors
+};
+
+// The same mechanism over finitely many public subspaces: the principal axes of so many random
+// samples of the anchors. Ours, as the exact counterpart of the above; it needs public data that
+// resembles the gallery, and can be no better than its best candidate.
+//
+// Proven: candidates do not depend on the gallery, scores are integers, and the choice among them
+// is drawn exactly (SampleExponentialMechanism, client/privacy/sampling/exact_sampling.h).
+//
+// INVALID_ARGUMENT as above, and for epsilon below 1e-6, anchors of another dimension, candidates
+// or anchors_each out of range. Time O(n d^2 + candidates d^2 k).
+absl::StatusOr<BaselineResult> CandidatePpca(const DataSplit& split,
+                                             const CandidatePpcaOptions& options, const Cost& cost,
+                                             BitSource& bits);
+
+// Its noise step: the index of the chosen subspace. candidates: d x k each, orthonormal columns up
+// to rounding, at least one. Scores are counted in steps of 2^-20, rounded, and sensitivity grows
+// by what that and double precision add.
+absl::StatusOr<int64_t> ChooseSubspace(const Matrix& rows, const std::vector<Matrix>& candidates,
+                                       const Cost& cost, BitSource& bits);
+
+// The two guarantees for this cost.
+Guarantee PublishedPpcaGuarantee(const Cost& cost);
+Guarantee CandidatePpcaGuarantee(const Cost& cost);
+
+}  // namespace privatemail::baselines
+
+#endif  // PRIVATEMAIL_CLIENT_BASELINES_PPCA_H_

@@ -1,0 +1,56 @@
+// Names of the public settings on the command line.
+#ifndef PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
+#define PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/embedding/smlq.h"
+
+namespace privatemail::cli {
+
+inline const std::map<std::string, KernelConvention> kKernelNames = {
+    {"two_sigma_squared", KernelConvention::kTwoSigmaSquared},
+    {"sigma", KernelConvention::kSigma},
+    {"sigma_squared", KernelConvention::kSigmaSquared}};
+
+inline const std::map<std::string, LabelGraphKind> kLabelGraphNames = {
+    {"distance", LabelGraphKind::kDistance},
+    {"kernel", LabelGraphKind::kKernel},
+    {"one_hot_kernel", LabelGraphKind::kOneHotKernel}};
+
+// "distance, kernel or one_hot_kernel"
+template <typename Value>
+std::string Listed(const std::map<std::string, Value>& names) {
+  std::string list;
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    const bool last = std::next(name) == names.end();
+    absl::StrAppend(&list, list.empty() ? "" : last ? " or " : ", ", name->first);
+  }
+  return list;
+}
+
+// An option that takes one of these names. CLI11's own would show their numbers as well.
+template <typename Value>
+void AddChoice(CLI::App* command, const std::string& flag, Value* value,
+               const std::map<std::string, Value>& names, const std::string& description) {
+  const auto choose = [flag, value, &names](const std::string& text) {
+    const auto chosen = names.find(text);
+    if (chosen == names.end()) {
+      throw CLI::ValidationError(
+          absl::StrCat(flag, " must be ", Listed(names), ", but is \"", text, "\""));
+    }
+    *value = chosen->second;
+  };
+  CLI::Option* option = command->add_option_function<std::string>(
+      flag, choose, absl::StrCat(description, ": ", Listed(names)));
+  for (const auto& [name, known] : names) {
+    if (known == *value) option->default_str(name);
+  }
+}
+
+}  // namespace privatemail::cli
+
+#endif  // PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_

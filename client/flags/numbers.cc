@@ -1,0 +1,127 @@
+#include "client/flags/numbers.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace privatemail::cli {
+namespace {
+
+// Whether CLI11 reads the text as this type, whose range may be narrower than its option's.
+template <typename Number>
+bool Reads(std::string text) {
+  Number number = 0;
+  return CLI::detail::lexical_cast(text, number);
+}
+
+struct Kind {
+  const char* type;  // as CLI11 calls it, up to what may follow
+  const char* expected;
+  bool (*reads)(std::string text);
+};
+
+constexpr Kind kKinds[] = {{"FLOAT", "a number", &Reads<double>},
+                           {"INT", "a whole number", &Reads<int64_t>},
+                           {"UINT", "a whole number that is not negative", &Reads<uint64_t>}};
+
+// What is wrong with the text; empty: nothing.
+std::string WrongNumber(const Kind& kind, const std::string& text) {
+  if (text.empty()) return absl::StrCat("must be ", kind.expected, ", but is empty");
+  if (kind.reads(text)) return "";
+  return absl::StrCat("must be ", kind.expected, ", but is \"", text, "\"");
+}
+
+bool Read(const std::string& text, double* number) { return absl::SimpleAtod(text, number); }
+bool Read(const std::string& text, int64_t* number) { return absl::SimpleAtoi(text, number); }
+const char* Expected(double) { return "numbers"; }
+const char* Expected(int64_t) { return "whole numbers"; }
+
+template <typename Number>
+std::vector<Number> NumbersOf(const std::string& flags, const std::vector<std::string>& words) {
+  std::vector<Number> numbers;
+  for (const std::string& word : words) {
+    for (const std::string& text : std::vector<std::string>(absl::StrSplit(word, ','))) {
+      if (!Read(text, &numbers.emplace_back())) {
+        throw CLI::ConversionError(absl::StrCat(flags, " must be ", Expected(Number()),
+                                                " separated by commas, but has \"", text, "\""));
+      }
+    }
+  }
+  return numbers;
+}
+
+template <typename Number>
+CLI::Option* Add(CLI::App* command, const std::string& flags, std::vector<Number>* numbers,
+                 const std::string& description) {
+  constexpr int kMostWords = 1 << 20;
+  const auto read = [flags, numbers](const std::vector<std::string>& words) {
+    *numbers = NumbersOf<Number>(flags, words);
+  };
+  return command->add_option_function<std::vector<std::string>>(flags, read, description)
+      ->expected(1, kMostWords)
+      ->allow_extra_args(false)  // nor lists in brackets, which drop what is empty
+      ->type_name("NUMBER[,NUMBER]...");
+}
+
+}  // namespace
+
+void RefuseWhatIsNoNumber(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    for (const Kind& kind : kKinds) {
+      if (!absl::StartsWith(option->get_type_name(), kind.type)) continue;
+      option->check(
+          CLI::Validator([&kind](const std::string& text) { return WrongNumber(kind, text); }, ""));
+    }
+  }
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    RefuseWhatIsNoNumber(*command);
+  }
+}
+
+CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<double>* numbers,
+                        const std::string& description) {
+  return Add(command, flags, numbers, description);
+}
+
+CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
+                        const std::string& description) {
+  return Add(command, flags, numbers, description);
+}
+
+CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
+                      const std::string& description) {
+  const auto read = [flags, bytes](const std::string& text) {
+    constexpr double kMost = 1e15;
+    absl::string_view number = text;
+    double unit = 1;
+    for (const char letter : {'K', 'M', 'G'}) {
+      unit *= 1000;
+      if (absl::ConsumeSuffix(&number, std::string(1, letter))) break;
+      if (letter == 'G') unit = 1;
+    }
+    double value = 0;
+    if (!absl::SimpleAtod(number, &value) || !(value > 0 && value * unit <= kMost)) {
+      throw CLI::ConversionError(absl::StrCat(
+          flags, " must be a number of bytes, as 2500, 800K or 2M, but is \"", text, "\""));
+    }
+    *bytes = static_cast<int64_t>(value * unit);
+  };
+  return command->add_option_function<std::string>(flags, read, description)->type_name("BYTES");
+}
+
+absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
+                                                   absl::string_view text) {
+  const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
+  int width = 0, height = 0;
+  if (sides.size() == 2 && absl::SimpleAtoi(sides[0], &width) &&
+      absl::SimpleAtoi(sides[1], &height)) {
+    return std::pair(width, height);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " must be WIDTHxHEIGHT, but is \"", text, "\""));
+}
+
+}  // namespace privatemail::cli

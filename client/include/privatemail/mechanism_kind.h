@@ -1,0 +1,64 @@
+// The mechanisms by name.
+#ifndef PRIVATEMAIL_MECHANISM_KIND_H_
+#define PRIVATEMAIL_MECHANISM_KIND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace privatemail::client {
+
+// `published` follows a formula as it is printed and is no proven guarantee. README.md in this
+// folder has the table of theorems.
+enum class MechanismKind {
+  kGaussian,  // analytic calibration: the default everywhere
+  kPublishedGaussian,
+  kLaplace,
+  kPublishedLaplace,
+  kBoundedGaussian,
+  kPublishedBoundedGaussian,
+  kLapOutput,  // Inference Privacy from here on
+  kGaussOutput,
+  kPublishedGaussOutput,
+  kGaussInput,
+  kPublishedGaussInput,
+};
+
+// What a mechanism is and asks for.
+struct MechanismTraits {
+  // The law of the noise. A Gaussian needs delta > 0 and an L2 sensitivity, a Laplace an L1
+  // sensitivity, a bounded Gaussian an L2 sensitivity and a box.
+  enum class Law { kGaussian, kLaplace, kBoundedGaussian };
+  // What its guarantee rests on.
+  enum class Protects {
+    kValue,   // any two values at most the sensitivity apart
+    kOutput,  // any two inputs in a ball, through a Lipschitz constant of what is released
+    kInput,   // the same, with the noise on the input itself
+  };
+
+  MechanismKind kind;
+  const char* name;
+  Law law;
+  Protects protects;
+  bool published;
+
+  bool TakesDelta() const { return law == Law::kGaussian; }
+};
+
+absl::Span<const MechanismTraits> AllMechanisms();
+const MechanismTraits& TraitsOf(MechanismKind kind);
+
+// INVALID_ARGUMENT: a radius is given (not NaN) to a mechanism that has no use for it, or not to
+// one of Inference Privacy.
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
+
+// "gaussian", "published-gaussian", ...; INVALID_ARGUMENT listing all for another name.
+absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name);
+std::string MechanismNames();  // separated by commas, for messages and --help
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_MECHANISM_KIND_H_

@@ -1,0 +1,293 @@
+#include "privatemail/ledger.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/privacy/accounting/gaussian_tradeoff.h"
+#include "client/privacy/accounting/ledger_chain.h"
+#include "client/privacy/accounting/ledger_rows.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/sqlite/sqlite.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr double kSumSlack = 1e-12;
+
+std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()); }
+
+bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
+
+// The mu under which a charge counts in Gaussian accounting, if there is one.
+std::optional<double> MuOf(const Guarantee& guarantee) {
+  if (!guarantee.proven) return std::nullopt;
+  if (guarantee.gaussian_mu.has_value()) return guarantee.gaussian_mu;
+  if (guarantee.delta != 0) return std::nullopt;
+  const absl::StatusOr<double> mu = GaussianMuOfPureDp(guarantee.epsilon);
+  return mu.ok() ? std::optional<double>(*mu) : std::nullopt;
+}
+
+LedgerEntry With(LedgerEntry entry, const Guarantee& charge) {
+  entry.sums.epsilon += charge.epsilon;
+  entry.sums.delta += charge.delta;
+  const std::optional<double> mu = MuOf(charge);
+  entry.gaussian_mu = mu.has_value() && entry.gaussian_mu.has_value()
+                          ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
+                          : std::nullopt;
+  ++entry.releases;
+  entry.all_proven = entry.all_proven && charge.proven;
+  return entry;
+}
+
+absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
+  if (!entry.granted.has_value()) {
+    return absl::FailedPreconditionError(
+        "no privacy budget is set for this collection; set one with: privatemail budget set NAME "
+        "--epsilon E --delta D");
+  }
+  if (entry.accounting == Accounting::kGaussian && !MuOf(asked).has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Gaussian accounting needs a proven guarantee of Gaussian noise or with delta 0, but got ",
+        asked.source, " with delta ", asked.delta,
+        "; privatemail budget set ... --accounting basic adds any up"));
+  }
+  const Budget after = With(entry, asked).spent();
+  if (Exceeds(after.epsilon, entry.granted->epsilon) ||
+      Exceeds(after.delta, entry.granted->delta)) {
+    const Budget spent = entry.spent();
+    const Budget left = entry.left();
+    const std::string together =
+        entry.accounting == Accounting::kGaussian
+            ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
+                           after.epsilon, " together")
+            : "";
+    return absl::ResourceExhaustedError(
+        absl::StrCat("privacy budget exhausted: spent epsilon ", spent.epsilon, " delta ",
+                     spent.delta, ", asked epsilon ", asked.epsilon, " delta ", asked.delta,
+                     ", left epsilon ", left.epsilon, " delta ", left.delta, together));
+  }
+  return absl::OkStatus();
+}
+
+// Sums of pure releases need none; without one no epsilon belongs to a mu.
+absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
+  if (accounting == Accounting::kBasic) {
+    if (delta >= 0 && delta < 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta must be at least 0 and below 1, but is ", delta));
+  }
+  if (delta > 0 && delta < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "delta must lie strictly between 0 and 1 for Gaussian accounting, but is ", delta));
+}
+
+absl::Status Distrust(const std::string& path, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat(
+      "privacy ledger ", path, " does not match its witness (", why, "): ",
+      "it was copied, restored or lost, or the witness was given another mode or a hard link, ",
+      "and what was spent since is unknown, so nothing more is. ",
+      "Its content stays readable (privatemail budget history NAME). ",
+      "To start anew, move it and ", path, ".witness away ",
+      "and grant with privatemail budget set no more than is certainly left"));
+}
+
+}  // namespace
+
+Budget LedgerEntry::SpentBy(Accounting how) const {
+  if (how == Accounting::kBasic || releases == 0) return sums;
+  const double delta = granted.has_value() ? granted->delta : 0;
+  const absl::StatusOr<double> epsilon = gaussian_mu.has_value()
+                                             ? GaussianEpsilon(std::max(*gaussian_mu, 1e-6), delta)
+                                             : absl::FailedPreconditionError("a charge has no mu");
+  return {epsilon.ok() ? *epsilon : std::numeric_limits<double>::infinity(), delta};
+}
+
+Budget LedgerEntry::left() const {
+  if (!granted.has_value()) return {};
+  return {std::max(0.0, granted->epsilon - spent().epsilon),
+          std::max(0.0, granted->delta - spent().delta)};
+}
+
+bool LedgerEntry::Affords(const Budget& more) const {
+  return granted.has_value() && !Exceeds(sums.epsilon + more.epsilon, granted->epsilon) &&
+         !Exceeds(sums.delta + more.delta, granted->delta);
+}
+
+Ledger::Ledger(std::unique_ptr<sqlite::Database> database)
+    : database_(std::move(database)), witness_(database_->path() + ".witness") {}
+
+Ledger::~Ledger() = default;
+
+absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(const std::string& path) {
+  PM_ASSIGN_OR_RETURN(auto database, sqlite::Database::Open(path));
+  std::unique_ptr<Ledger> ledger(new Ledger(std::move(database)));
+  PM_RETURN_IF_ERROR(ledger->Prepare());
+  return ledger;
+}
+
+absl::Status Ledger::Prepare() {
+  // EXTRA also syncs the folder after a commit: a charge survives the loss of power.
+  PM_RETURN_IF_ERROR(
+      database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(const LedgerFile file, ExamineLedgerFile(*database_));
+  switch (file) {
+    case LedgerFile::kOfTheDay:
+      return absl::OkStatus();
+    case LedgerFile::kUnnamed:
+      PM_RETURN_IF_ERROR(AddNamesToLedgerTables(*database_));
+      return transaction.Commit();
+    case LedgerFile::kNew:
+      return Begin(std::move(transaction));
+  }
+  return absl::InternalError("no such ledger file");
+}
+
+absl::Status Ledger::Begin(sqlite::Transaction transaction) {
+  const absl::StatusOr<LedgerWitness::Record> earlier = witness_.Read();
+  if (earlier.ok() && earlier->generation > 0) {
+    return Distrust(database_->path(), absl::StrCat("it is new, but its witness counts ",
+                                                    earlier->generation, " changes"));
+  }
+  if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
+  if (::chmod(database_->path().c_str(), 0600) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat(database_->path(), " cannot be made its owner's alone"));
+  }
+  LedgerState state;
+  PM_ASSIGN_OR_RETURN(state.id, NewLedgerName());
+  PM_ASSIGN_OR_RETURN(state.change, NewLedgerName());
+  PM_ASSIGN_OR_RETURN(state.witness_stamp,
+                      witness_.Begin({.ledger_id = state.id, .change = state.change}));
+  PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
+  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+  return transaction.Commit();
+}
+
+// A write transaction over a ledger that is known to be complete.
+absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
+  while (true) {
+    PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction,
+                        sqlite::Transaction::Begin(database_.get()));
+    PM_ASSIGN_OR_RETURN(const LedgerState state, ReadLedgerState(*database_));
+    const absl::StatusOr<LedgerWitness::Record> record = witness_.Read();
+    if (!record.ok()) return Distrust(database_->path(), record.status().message());
+    switch (Compare(state, *record)) {
+      case LedgerMatch::kIntact:
+        return transaction;
+      case LedgerMatch::kNotWitnessed: {
+        const absl::StatusOr<int64_t> stamp = witness_.Replace(
+            *record,
+            {.ledger_id = state.id, .generation = state.generation, .change = state.change});
+        if (absl::IsUnavailable(stamp.status())) return stamp.status();
+        // Whatever else is wrong with the witness, the next round finds it.
+        if (stamp.ok()) PM_RETURN_IF_ERROR(CatchUp(state, *stamp, std::move(transaction)));
+        break;
+      }
+      case LedgerMatch::kNotTold:
+        PM_RETURN_IF_ERROR(CatchUp(state, record->stamped_at_nanoseconds, std::move(transaction)));
+        break;
+      case LedgerMatch::kForeign:
+        return Distrust(
+            database_->path(),
+            record->generation == state.generation
+                ? absl::StrCat("both count ", state.generation,
+                               " changes, but this witness is not the one that was last written")
+                : absl::StrCat("the ledger counts ", state.generation, " changes, its witness ",
+                               record->generation));
+    }
+  }
+}
+
+absl::Status Ledger::CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction) {
+  state.witness_stamp = stamp;
+  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+  return transaction.Commit();
+}
+
+// OK only when the change is witnessed, and in the ledger still: in between, another ledger may
+// have been put in its place.
+absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
+  const auto make = [&]() -> absl::Status {
+    PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
+    PM_ASSIGN_OR_RETURN(const std::string name, NewLedgerName());
+    ++state.generation;
+    state.former_change = std::exchange(state.change, name);
+    state.former_stamp = std::exchange(state.witness_stamp, 0);
+    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change, name));
+    PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
+    PM_RETURN_IF_ERROR(transaction.Commit());  // counts from here on
+    PM_ASSIGN_OR_RETURN(const sqlite::Transaction witnessed, BeginChange());
+    PM_ASSIGN_OR_RETURN(const bool is_there, LedgerHoldsChange(*database_, name));
+    return is_there ? absl::OkStatus()
+                    : Distrust(database_->path(), "the change that was just made is not in it");
+  };
+  const absl::Status made = make();
+  if (made.ok() || absl::IsDataLoss(made)) return made;
+  return absl::UnavailableError(absl::StrCat(
+      "the ledger could not be written, and the change may count nevertheless: ", made.message()));
+}
+
+absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
+                           Accounting accounting) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
+  PM_RETURN_IF_ERROR(CheckGrantedDelta(budget.delta, accounting));
+  const std::lock_guard lock(mutex_);
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
+  return Make({.kind = LedgerChange::Kind::kGrant,
+               .collection = collection_uuid,
+               .epsilon = budget.epsilon,
+               .delta = budget.delta,
+               .accounting = accounting,
+               .gaussian_mu = std::nullopt,
+               .neighbours = "",
+               .source = "",
+               .made_at = Now()},
+              std::move(transaction));
+}
+
+absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
+  const std::lock_guard lock(mutex_);
+  PM_RETURN_IF_ERROR(BeginChange().status());
+  return ReadLedgerEntry(*database_, collection_uuid);
+}
+
+absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& collection_uuid) {
+  const std::lock_guard lock(mutex_);
+  return ReadLedgerChanges(*database_, collection_uuid);
+}
+
+absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
+                                           const Guarantee& guarantee) {
+  PM_RETURN_IF_ERROR(Validate(guarantee));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
+  if (guarantee.gaussian_mu.has_value()) {  // zero would cost nothing by Gaussian accounting
+    PM_RETURN_IF_ERROR(CheckFinitePositive("gaussian_mu", *guarantee.gaussian_mu));
+  }
+  const std::lock_guard lock(mutex_);
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  PM_RETURN_IF_ERROR(CheckSuffices(entry, guarantee));
+  PM_RETURN_IF_ERROR(Make({.kind = LedgerChange::Kind::kCharge,
+                           .collection = collection_uuid,
+                           .epsilon = guarantee.epsilon,
+                           .delta = guarantee.delta,
+                           .gaussian_mu = MuOf(guarantee),
+                           .neighbours = guarantee.neighbours,
+                           .proven = guarantee.proven,
+                           .source = guarantee.source,
+                           .made_at = Now()},
+                          std::move(transaction)));
+  return With(entry, guarantee);
+}
+
+}  // namespace privatemail::client

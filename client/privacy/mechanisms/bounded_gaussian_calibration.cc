@@ -1,0 +1,219 @@
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/neighbours.h"
+#include "client/privacy/accounting/privacy_parameters.h"
+#include "client/privacy/sensitivity/separable_maximum.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr int64_t kMostSides = int64_t{1} << 20;
+
+// A box and how far a value may move in it. Lengths in the units of the value.
+struct Problem {
+  std::vector<WidthGroup> groups;
+  long double diagonal = 0;  // |w|
+  long double sensitivity = 0;
+};
+
+absl::Status CheckWidths(absl::Span<const double> widths) {
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("number of sides", static_cast<int64_t>(widths.size()), 1, kMostSides));
+  for (size_t i = 0; i < widths.size(); ++i) {
+    PM_RETURN_IF_ERROR(CheckFinitePositive(absl::StrCat("width of side ", i), widths[i]));
+  }
+  return absl::OkStatus();
+}
+
+// extra_width and extra_move: what a grid adds to every side and to the value's move.
+absl::StatusOr<Problem> ProblemOf(absl::Span<const double> widths, double l2_sensitivity,
+                                  double extra_width = 0, double extra_move = 0) {
+  PM_RETURN_IF_ERROR(CheckWidths(widths));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", l2_sensitivity));
+  std::map<double, int64_t> count;
+  for (const double width : widths) ++count[width];
+  Problem problem;
+  problem.sensitivity = static_cast<long double>(l2_sensitivity) + extra_move;
+  long double squares = 0;
+  for (const auto& [width, times] : count) {
+    problem.groups.push_back({static_cast<long double>(width) + extra_width, times});
+    const long double w = problem.groups.back().width;
+    squares += static_cast<long double>(times) * w * w;
+  }
+  problem.diagonal = std::sqrt(squares);
+  return problem;
+}
+
+// In units of s: the mass of N(c, 1) on [0, w], as a sum of what lies on either side of c.
+long double Mass(long double w, long double c) {
+  constexpr long double kSqrt2 = std::numbers::sqrt2_v<long double>;
+  return (std::erf((w - c) / kSqrt2) + std::erf(c / kSqrt2)) / 2;
+}
+
+// d/dc ln Mass = (phi(c) - phi(w - c)) / Mass; the difference is taken by expm1 of the smaller one.
+long double LogMassSlope(long double w, long double c) {
+  constexpr long double kInverseSqrtTwoPi = .39894228040143267793994605993438186848L;
+  const long double near = std::min(c, w - c);
+  const long double far = std::max(c, w - c);
+  const long double difference =
+      kInverseSqrtTwoPi * std::exp(-near * near / 2) * -std::expm1((near - far) * w / 2);
+  return (c < w - c ? difference : -difference) / Mass(w, c);
+}
+
+// k(c) of the header in units of s, plus a bound on its rounding.
+ValueAndSlope LossOfMove(long double w, long double c) {
+  const long double linear = c * (2 * w - c) / 2;
+  return {.value = linear - std::log(Mass(w, c) / Mass(w, 0)) + 1e-17L * (1 + linear),
+          .slope = w - c - LogMassSlope(w, c)};
+}
+
+// ln Z(c) / Z(0): the only part of the loss that the published theorems compute exactly.
+ValueAndSlope MassGainOfMove(long double w, long double c) {
+  return {.value = std::log(Mass(w, c) / Mass(w, 0)), .slope = LogMassSlope(w, c)};
+}
+
+long double BoundAt(const Problem& problem, long double stddev, ConcaveGain gain) {
+  std::vector<WidthGroup> groups = problem.groups;
+  for (WidthGroup& group : groups) group.width /= stddev;
+  return SeparableMaximumBound(groups, problem.sensitivity / stddev, gain);
+}
+
+// The smallest s in about [low, high] with loss(s) <= epsilon, from above; loss falls with s.
+absl::StatusOr<double> SmallestStddev(long double low, long double high, double epsilon,
+                                      absl::FunctionRef<long double(long double)> loss) {
+  const auto excess = [&](long double log_stddev) {
+    return std::log(loss(std::exp(log_stddev)) / epsilon);
+  };
+  long double log_low = std::log(low) - 1e-9L;
+  long double log_high = std::log(high) + 1e-9L;
+  for (int i = 0; i < 60 && !(excess(log_low) > 0); ++i) log_low -= 1;
+  for (int i = 0; i < 60 && !(excess(log_high) < 0); ++i) log_high += 1;
+  const long double root = std::exp(FallsThroughZero(log_low, log_high, excess));
+  // The promise rests on this last comparison alone.
+  for (long double surplus = 1e-9L; surplus < 1e-3L; surplus *= 2) {
+    const auto stddev = static_cast<double>(root * (1 + surplus));
+    if (std::isnormal(stddev) && loss(stddev) <= epsilon) return stddev;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no standard deviation could be certified for epsilon ", epsilon,
+                   ": expected a larger epsilon, fewer sides or widths nearer to each other"));
+}
+
+Guarantee PureGuarantee(absl::Span<const double> widths, double l2_sensitivity, double epsilon,
+                        bool proven, std::string source) {
+  return {.epsilon = epsilon,
+          .delta = 0,
+          .neighbours = NeighboursInWidths(widths, l2_sensitivity),
+          .proven = proven,
+          .source = std::move(source)};
+}
+
+// What rounding to a grid of step g costs on top, in every coordinate: the header's last term.
+long double GridLoss(const Problem& widened, long double grid_step, long double stddev) {
+  const long double g = grid_step / stddev;
+  long double loss = 0;
+  for (const WidthGroup& group : widened.groups) {
+    const long double w = group.width / stddev;
+    loss += static_cast<long double>(group.count) * g * g * (1 + w * w) / 8;
+  }
+  return loss;
+}
+
+// The smallest stddev of which the guarantee holds.
+absl::StatusOr<double> ExactStddev(const Problem& problem, double epsilon, long double grid_step) {
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  const auto loss = [&](long double stddev) {
+    return BoundAt(problem, stddev, LossOfMove) + GridLoss(problem, grid_step, stddev);
+  };
+  const long double product = problem.diagonal * std::min(problem.sensitivity, problem.diagonal);
+  return SmallestStddev(std::sqrt(product / (2 * epsilon)), std::sqrt(product / epsilon), epsilon,
+                        loss);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
+                                              absl::Span<const double> upper) {
+  if (lower.size() != upper.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("upper must have as many ends as lower's ",
+                                                   lower.size(), ", but has ", upper.size()));
+  }
+  std::vector<double> widths;
+  for (size_t i = 0; i < lower.size(); ++i) {
+    if (!(upper[i] > lower[i]) || !std::isfinite(lower[i]) || !std::isfinite(upper[i])) {
+      return absl::InvalidArgumentError(absl::StrCat("side ", i,
+                                                     " must be finite with upper above "
+                                                     "lower, but runs from ",
+                                                     lower[i], " to ", upper[i]));
+    }
+    const double width = upper[i] - lower[i];
+    // Knuth's two-sum: what the difference lost decides whether it is rounded up.
+    const double back = upper[i] - width;
+    const double lost = (upper[i] - (width + back)) + (back - lower[i]);
+    widths.push_back(lost > 0 ? std::nextafter(width, std::numeric_limits<double>::infinity())
+                              : width);
+  }
+  PM_RETURN_IF_ERROR(CheckWidths(widths));
+  return widths;
+}
+
+absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
+                                              double l2_sensitivity, double stddev) {
+  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("stddev", stddev));
+  return static_cast<double>(BoundAt(problem, stddev, LossOfMove) * (1 + 1e-15L));
+}
+
+absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
+                                                            double l2_sensitivity, double epsilon) {
+  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
+  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, 0));
+  return CalibratedGaussian{stddev,
+                            PureGuarantee(widths, l2_sensitivity, epsilon, true,
+                                          "bounded Gaussian, exact loss (PRIVACY.md section 6)")};
+}
+
+absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<const double> widths,
+                                                                  double l2_sensitivity,
+                                                                  double epsilon,
+                                                                  double grid_step) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("grid_step", grid_step));
+  const double rounding = grid_step * std::sqrt(static_cast<double>(widths.size()));
+  PM_ASSIGN_OR_RETURN(const Problem problem,
+                      ProblemOf(widths, l2_sensitivity, grid_step, rounding * (1 + 1e-15)));
+  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, grid_step));
+  return CalibratedGaussian{
+      stddev, PureGuarantee(widths, l2_sensitivity, epsilon, true,
+                            "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)")};
+}
+
+absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
+    absl::Span<const double> widths, double l2_sensitivity, double epsilon) {
+  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  const long double printed = (problem.diagonal + problem.sensitivity / 2) * problem.sensitivity;
+  // s^2 (epsilon - ln dC(s)) = printed, read as a loss that falls with s.
+  const auto loss = [&](long double stddev) {
+    return printed / (stddev * stddev) + BoundAt(problem, stddev, MassGainOfMove);
+  };
+  const long double low = std::sqrt(printed / epsilon);
+  PM_ASSIGN_OR_RETURN(const double stddev, SmallestStddev(low, 2 * low, epsilon, loss));
+  return CalibratedGaussian{stddev,
+                            PureGuarantee(widths, l2_sensitivity, epsilon, false,
+                                          absl::StrCat("The Bounded Gaussian Mechanism, theorem ",
+                                                       widths.size() == 1 ? 6 : 13,
+                                                       ": as published, not a proven guarantee"))};
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,189 @@
+#include "client/privacy/mechanisms/cell_mechanism.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/sampling/exact_sampling.h"
+#include "client/privacy/sampling/exp_interval.h"
+#include "client/privacy/accounting/privacy_parameters.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr int64_t kMostCells = 65536;
+constexpr unsigned kWordBits = 64;
+
+BigInt Binomial(int64_t n, int64_t k) {
+  BigInt value = 1;
+  k = std::min(k, n - k);
+  for (int64_t i = 1; i <= k; ++i) value = value * (n - k + i) / i;
+  return value;
+}
+
+// A uniform number in [0, 1) as far as it is drawn: between word 2^-bits and (word + 1) 2^-bits.
+struct UniformSoFar {
+  BigInt word = 0;
+  unsigned bits = 0;
+
+  absl::Status DrawMore(BitSource& source) {
+    uint8_t bytes[kWordBits / 8];
+    PM_RETURN_IF_ERROR(source.Fill(absl::MakeSpan(bytes)));
+    for (const uint8_t byte : bytes) word = (word << 8) + byte;
+    bits += kWordBits;
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+struct CellMechanism::Law {
+  CellChoice choice;
+  Guarantee guarantee;
+  int64_t least = 0;                     // of |S and T|
+  int64_t range = 0;                     // r
+  std::vector<BigInt> sets;              // how many S share least, least + 1, ... cells with T
+  std::vector<FixedInterval> cumulated;  // their weights' sums, at FirstBits()
+
+  // Precise enough for a number of 64 bits: how many sets there are takes the rest.
+  unsigned BitsFor(unsigned drawn) const {
+    const BigInt most = *std::max_element(sets.begin(), sets.end());
+    return drawn + kWordBits + static_cast<unsigned>(boost::multiprecision::msb(most));
+  }
+
+  std::vector<FixedInterval> Cumulated(unsigned bits) const {
+    std::vector<FixedInterval> sums;
+    FixedInterval sum{0, 0};
+    for (int64_t i = 0; i <= range; ++i) {
+      const BigInt& count = sets[static_cast<size_t>(i)];
+      // Relative to the largest overlap's.
+      const FixedInterval weight = ExpOfMinus(choice.epsilon, range - i, range, bits);
+      sum = {sum.low + count * weight.low, sum.high + count * weight.high};
+      sums.push_back(sum);
+    }
+    return sums;
+  }
+
+  // The overlap that the number belongs to; nothing: too little of it is drawn.
+  std::optional<int64_t> Find(const UniformSoFar& u, const std::vector<FixedInterval>& sums) const {
+    const FixedInterval& total = sums.back();
+    for (size_t i = 0; i + 1 < sums.size(); ++i) {
+      if ((u.word + 1) * total.high <= sums[i].low << u.bits) return static_cast<int64_t>(i);
+      if (u.word * total.low < sums[i].high << u.bits) return std::nullopt;
+    }
+    return range;
+  }
+};
+
+absl::StatusOr<CellMechanism> CellMechanism::Create(const CellChoice& choice) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("cells", choice.cells, 2, kMostCells));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("ask", choice.ask, 1, choice.cells - 1));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("focus", choice.focus, 1, choice.cells - 1));
+  PM_RETURN_IF_ERROR(CheckEpsilon(choice.epsilon));
+  auto law = std::make_shared<Law>();
+  law->choice = choice;
+  const auto [k, w, t, epsilon] = choice;
+  law->guarantee = {.epsilon = epsilon,
+                    .neighbours = "any two queries, whatever their features and class",
+                    .proven = true,
+                    .source =
+                        "cells: choice of a set by its overlap with the best cells "
+                        "(PRIVACY.md section 5), sampled exactly"};
+  law->least = std::max<int64_t>(0, w + t - k);
+  law->range = std::min({t, w, k - t, k - w});
+  // C(t, o) C(k - t, w - o) for overlaps o in turn, each from the one before: no remainders.
+  law->sets.push_back(Binomial(t, law->least) * Binomial(k - t, w - law->least));
+  for (int64_t o = law->least; o < law->least + law->range; ++o) {
+    law->sets.push_back(law->sets.back() * ((t - o) * (w - o)) / ((o + 1) * (k - t - w + o + 1)));
+  }
+  law->cumulated = law->Cumulated(law->BitsFor(kWordBits));
+  return CellMechanism(std::move(law));
+}
+
+const CellChoice& CellMechanism::choice() const { return law_->choice; }
+
+const Guarantee& CellMechanism::guarantee() const { return law_->guarantee; }
+
+std::vector<double> CellMechanism::OverlapProbabilities() const {
+  std::vector<double> probabilities(static_cast<size_t>(law_->choice.focus) + 1, 0);
+  const BigInt& total = law_->cumulated.back().low;
+  BigInt before = 0;
+  for (size_t i = 0; i < law_->cumulated.size(); ++i) {
+    const BigInt& sum = law_->cumulated[i].low;
+    const boost::multiprecision::cpp_rational share(sum - before, total);
+    probabilities[static_cast<size_t>(law_->least) + i] = share.convert_to<double>();
+    before = sum;
+  }
+  return probabilities;
+}
+
+namespace {
+
+absl::Status CheckBest(const CellChoice& choice, std::vector<int64_t> best) {
+  std::sort(best.begin(), best.end());
+  const bool differ = std::adjacent_find(best.begin(), best.end()) == best.end();
+  if (static_cast<int64_t>(best.size()) == choice.focus && differ && best.front() >= 0 &&
+      best.back() < choice.cells) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "best must be ", choice.focus, " different cells of ", choice.cells, ", but is not"));
+}
+
+// `count` of the values, uniformly; the numbers drawn are among [0, n), [0, n - 1), ...
+void TakeSome(const uint64_t* numbers, int64_t count, std::vector<int64_t> values,
+              std::vector<int64_t>* taken) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i) + numbers[i];
+    std::swap(values[static_cast<size_t>(i)], values[at]);
+    taken->push_back(values[static_cast<size_t>(i)]);
+  }
+}
+
+void AddBounds(int64_t size, int64_t count, std::vector<uint64_t>* bounds) {
+  for (int64_t i = 0; i < count; ++i) bounds->push_back(static_cast<uint64_t>(size - i));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int64_t>& best,
+                                                           BitSource& bits) const {
+  const CellChoice& choice = law_->choice;
+  PM_RETURN_IF_ERROR(CheckBest(choice, best));
+  UniformSoFar u;
+  PM_RETURN_IF_ERROR(u.DrawMore(bits));
+  std::optional<int64_t> found = law_->Find(u, law_->cumulated);
+  while (!found.has_value()) {
+    PM_RETURN_IF_ERROR(u.DrawMore(bits));
+    found = law_->Find(u, law_->Cumulated(law_->BitsFor(u.bits)));
+  }
+  const int64_t overlap = law_->least + *found;
+
+  std::vector<bool> is_best(static_cast<size_t>(choice.cells), false);
+  for (const int64_t cell : best) is_best[static_cast<size_t>(cell)] = true;
+  std::vector<int64_t> others;
+  for (int64_t cell = 0; cell < choice.cells; ++cell) {
+    if (!is_best[static_cast<size_t>(cell)]) others.push_back(cell);
+  }
+  std::vector<uint64_t> bounds;
+  AddBounds(choice.focus, overlap, &bounds);
+  AddBounds(choice.cells - choice.focus, choice.ask - overlap, &bounds);
+  PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, SampleUniform(bounds, bits));
+  std::vector<int64_t> chosen;
+  TakeSome(numbers.data(), overlap, best, &chosen);
+  TakeSome(numbers.data() + overlap, choice.ask - overlap, std::move(others), &chosen);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+double CellCeiling(double epsilon, double share) {
+  // Divided by e^epsilon, which may overflow.
+  return share / (share + (1 - share) * std::exp(-epsilon));
+}
+
+}  // namespace privatemail::client

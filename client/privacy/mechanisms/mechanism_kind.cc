@@ -1,0 +1,69 @@
+#include "privatemail/mechanism_kind.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace privatemail::client {
+namespace {
+
+using Kind = MechanismKind;
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+
+// In the order of the enumeration.
+constexpr MechanismTraits kAll[] = {
+    {Kind::kGaussian, "gaussian", Law::kGaussian, Protects::kValue, false},
+    {Kind::kPublishedGaussian, "published-gaussian", Law::kGaussian, Protects::kValue, true},
+    {Kind::kLaplace, "laplace", Law::kLaplace, Protects::kValue, false},
+    {Kind::kPublishedLaplace, "published-laplace", Law::kLaplace, Protects::kValue, true},
+    {Kind::kBoundedGaussian, "bounded-gaussian", Law::kBoundedGaussian, Protects::kValue, false},
+    {Kind::kPublishedBoundedGaussian, "published-bounded-gaussian", Law::kBoundedGaussian,
+     Protects::kValue, true},
+    {Kind::kLapOutput, "lap-output", Law::kLaplace, Protects::kOutput, false},
+    {Kind::kGaussOutput, "gauss-output", Law::kGaussian, Protects::kOutput, false},
+    {Kind::kPublishedGaussOutput, "published-gauss-output", Law::kGaussian, Protects::kOutput,
+     true},
+    {Kind::kGaussInput, "gauss-input", Law::kGaussian, Protects::kInput, false},
+    {Kind::kPublishedGaussInput, "published-gauss-input", Law::kGaussian, Protects::kInput, true},
+};
+
+}  // namespace
+
+absl::Span<const MechanismTraits> AllMechanisms() { return kAll; }
+
+const MechanismTraits& TraitsOf(MechanismKind kind) { return kAll[static_cast<size_t>(kind)]; }
+
+std::string MechanismNames() {
+  return absl::StrJoin(kAll, ", ", [](std::string* out, const MechanismTraits& traits) {
+    absl::StrAppend(out, traits.name);
+  });
+}
+
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius) {
+  const bool wanted = traits.protects != Protects::kValue;
+  if (wanted == !std::isnan(radius)) return absl::OkStatus();
+  if (wanted) {
+    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
+  }
+  std::vector<const char*> others;
+  for (const MechanismTraits& other : kAll) {
+    if (other.protects != Protects::kValue && !other.published) others.push_back(other.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("radius is of no use to ", traits.name,
+                                                 ": expected none, or one of the mechanisms ",
+                                                 absl::StrJoin(others, ", "), " with it"));
+}
+
+absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name) {
+  for (const MechanismTraits& traits : kAll) {
+    if (name == traits.name) return traits.kind;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("mechanism must be one of ", MechanismNames(), ", but is \"", name, "\""));
+}
+
+}  // namespace privatemail::client

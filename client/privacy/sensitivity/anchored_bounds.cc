@@ -1,0 +1,140 @@
+#include "client/privacy/sensitivity/anchored_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/sensitivity/iteration_bounds.h"
+#include "client/privacy/sensitivity/rounding.h"
+#include "client/privacy/sensitivity/start_spread.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client {
+namespace {
+
+using iteration_bounds::FiniteBound;
+using iteration_bounds::OperatorNorm;
+
+// More than rounding takes from rows of length 1 and from what is summed over them.
+constexpr double kSlack = 1e-12;
+
+// Of a row: what is squared must be finite, for two of them apart as well.
+constexpr double kLongestRow = 1e150;
+
+absl::Status CheckInputs(const AnchoredInputs& in) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
+  PM_RETURN_IF_ERROR(CheckBetween("kernel denominator", in.kernel_denominator, 0, 1e12));
+  if (in.anchors.rows() < 1 || in.coordinates.rows() != in.anchors.rows()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("coordinates must be one row for each anchor, at least 1, but are ",
+                     in.coordinates.rows(), " for ", in.anchors.rows()));
+  }
+  if (in.pull.cols() != in.coordinates.cols() || in.pull.size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pull must have the coordinates' ", in.coordinates.cols(),
+        " columns and a row for each slot, but is ", in.pull.rows(), " x ", in.pull.cols()));
+  }
+  if (!in.coordinates.allFinite() || !in.pull.allFinite()) {
+    return absl::InvalidArgumentError("coordinates and pull must be finite, but are not");
+  }
+  // Squares are added up: none may vanish or overflow.
+  PM_RETURN_IF_ERROR(CheckBetween("largest coordinate of an anchor",
+                                  in.coordinates.cwiseAbs().maxCoeff(), 1e-100, 1e100));
+  PM_RETURN_IF_ERROR(CheckBetween("largest pull", in.pull.cwiseAbs().maxCoeff(), 0, 1e100));
+  return iteration_bounds::CheckAnchorLengths(in.anchors);
+}
+
+// From above: |X|^4 = |X'X|^2 is at most the sum of squares of X'X.
+double AtLeastOperatorNorm(const Matrix& x) {
+  const Eigen::MatrixXd gram =
+      x.rows() < x.cols() ? Eigen::MatrixXd(x * x.transpose()) : x.transpose() * x;
+  return std::sqrt(gram.norm());
+}
+
+// The names are those of the header's proof.
+struct KnownSums {
+  double covariance = 0;   // |Cov|
+  double mean_anchor = 0;  // |p~|
+  double averages = 0;     // how far two averages of coordinates can be apart
+  double degree_low = 0;
+  double degree_high = 0;
+};
+
+KnownSums SumsOf(const AnchoredInputs& in, double m) {
+  const auto count = static_cast<double>(in.anchors.rows());  // P
+  const double h = 2 / in.kernel_denominator;
+  const RowVector mean_anchor = in.anchors.colwise().mean();
+  const Matrix q = in.coordinates.rowwise() - in.coordinates.colwise().mean();
+  const Matrix x = in.anchors.rowwise() - mean_anchor;
+  const double norm_q = OperatorNorm(q);
+  const double norm_x = AtLeastOperatorNorm(x) + kSlack * std::sqrt(count);
+  const double radius_q = q.rowwise().norm().maxCoeff();
+  const double pbar = std::min(1., mean_anchor.norm() + kSlack);
+  const WeightRange weights =
+      WeightsWithin(count, m, iteration_bounds::AffinitySpan(in.kernel_denominator));
+  const double uneven = weights.Unevenness(count);
+
+  KnownSums sums;
+  const double known = OperatorNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
+  const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
+  const double share = std::sqrt(weights.most);
+  const double deviations = std::min(share * norm_q, radius_q) * std::min(share * norm_x, 1.);
+  sums.covariance = std::min(known / count + rest, deviations);
+  sums.mean_anchor = std::min(1., pbar + uneven * norm_x);
+  sums.averages =
+      std::min(2 * radius_q, std::sqrt(count) * (weights.above + weights.below) * norm_q);
+  sums.degree_low = count * std::exp(-h - h * pbar);
+  sums.degree_high =
+      count * std::min(1., std::exp(-h) * (std::cosh(h) + pbar * std::sinh(h)) + kSlack);
+  return sums;
+}
+
+// Of one slot's row, whatever is in it.
+absl::StatusOr<double> LengthOf(const AnchoredInputs& in, double m, double pull) {
+  const auto count = static_cast<double>(in.anchors.rows());
+  const double length = in.coordinates.rowwise().norm().maxCoeff() + pull / (count * m);
+  if (length <= kLongestRow) return length;
+  return absl::FailedPreconditionError(
+      absl::StrCat("a slot's row may have the length ", length, ", expected at most ", kLongestRow,
+                   ": alpha is extreme, or kernel_bandwidth too small"));
+}
+
+// Of a row of that length.
+double RoundingOf(const AnchoredInputs& in, double length) {
+  const auto count = static_cast<double>(in.anchors.rows());
+  const auto dim = static_cast<double>(in.anchors.cols());
+  const double of_affinity = 9 * (dim + 6) / in.kernel_denominator + 8;
+  const double of_terms = std::expm1((of_affinity + count + 1) * kUnitRoundoff);
+  return (of_terms / (1 - of_terms) + 3 * kUnitRoundoff) * length;
+}
+
+}  // namespace
+
+absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
+  PM_RETURN_IF_ERROR(CheckInputs(in));
+  PM_ASSIGN_OR_RETURN(const double m, iteration_bounds::SmallestAffinity(in.kernel_denominator));
+  const KnownSums sums = SumsOf(in, m);
+  // 1/D_low - 1/D_high, and what cancels where the two are nearly the same.
+  const double uneven_degree =
+      (std::max(sums.degree_high - sums.degree_low, 0.) / sums.degree_high + 1e-14) /
+      sums.degree_low;
+
+  const Eigen::Index slots = in.pull.rows();
+  AnchoredBounds bounds{Vector(slots), Vector(slots), Vector(slots)};
+  for (Eigen::Index a = 0; a < slots; ++a) {
+    const double pull = in.pull.row(a).norm();
+    PM_ASSIGN_OR_RETURN(bounds.speed[a],
+                        FiniteBound((sums.covariance + sums.mean_anchor * pull / sums.degree_low) /
+                                    in.kernel_denominator));
+    PM_ASSIGN_OR_RETURN(
+        bounds.range[a],
+        FiniteBound(std::min(2 * bounds.speed[a], .5 * (pull * uneven_degree + sums.averages))));
+    PM_ASSIGN_OR_RETURN(const double length, LengthOf(in, m, pull));
+    PM_ASSIGN_OR_RETURN(bounds.rounding[a], FiniteBound(RoundingOf(in, length)));
+  }
+  return bounds;
+}
+
+}  // namespace privatemail::client

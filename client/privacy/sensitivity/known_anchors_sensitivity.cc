@@ -1,0 +1,115 @@
+#include "client/privacy/sensitivity/known_anchors_sensitivity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/sensitivity/iteration_bounds.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::client {
+namespace {
+
+using iteration_bounds::AffinitySpan;
+using iteration_bounds::InL1;
+using iteration_bounds::InL2;
+using iteration_bounds::LabelPull;
+using iteration_bounds::OperatorNorm;
+using iteration_bounds::RowMoves;
+using iteration_bounds::SmallestAffinity;
+
+absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
+  const auto expected = static_cast<int64_t>(in.start.rows()) - in.slots;
+  if (expected < 1 || anchors.rows() != expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
+                     expected, ", got ", anchors.rows()));
+  }
+  return iteration_bounds::CheckAnchorLengths(anchors);
+}
+
+// The names are those of the header's proof.
+struct KnownSums {
+  Vector distance;        // n: |q_j - mu|
+  double move_of_n = 0;   // dN
+  double size_of_n = 0;   // M
+  double degree_low = 0;  // D_low
+  double degree_high = 0;
+};
+
+KnownSums SumsOf(const IterationInputs& in, const Matrix& anchors, double m) {
+  const double h = 2 / in.kernel_denominator;
+  const auto anchor_count = static_cast<double>(anchors.rows());
+  const auto slots = static_cast<double>(in.slots);
+  const Matrix centred = in.start.rowwise() - in.start.bottomRows(anchors.rows()).colwise().mean();
+  const auto of_anchors = centred.bottomRows(anchors.rows());
+  const auto of_slots = centred.topRows(in.slots);
+
+  // The last term covers the rounding of rows to length 1 and of C.
+  const double r = std::expm1(h) - h + 1e-12 * (1 + h);
+  const double known = h * OperatorNorm(of_anchors.transpose() * anchors) +
+                       r * std::sqrt(anchor_count) * OperatorNorm(of_anchors);
+  const double free = AffinitySpan(in) * std::sqrt(slots) * OperatorNorm(of_slots);
+
+  KnownSums sums;
+  sums.distance = centred.rowwise().norm();
+  sums.move_of_n = 2 * std::exp(-h) * known + free;
+  sums.size_of_n =
+      std::exp(-h) * known + free / 2 +
+      (1 + m) / 2 * (of_slots.colwise().sum().norm() + sums.distance.head(in.slots).maxCoeff());
+  const double pbar = anchors.colwise().mean().norm();
+  const double scale = anchor_count * std::exp(-h);
+  const double others = anchor_count + slots - 1;
+  sums.degree_low = std::max(scale * std::exp(-h * pbar) + (slots - 1) * m, others * m);
+  sums.degree_high = std::min(scale * (std::cosh(h) + pbar * std::sinh(h)) + (slots - 1), others);
+  return sums;
+}
+
+double SumOfLargest(Vector values, int count) {
+  std::sort(values.begin(), values.end(), std::greater<>());
+  return values.head(std::min<Eigen::Index>(count, values.size())).sum();
+}
+
+absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& anchors,
+                                       int changed_rows) {
+  PM_RETURN_IF_ERROR(CheckAnchors(in, anchors));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  const KnownSums sums = SumsOf(in, anchors, m);
+  const Vector g = LabelPull(in);
+  const double t = changed_rows;
+
+  const auto others = static_cast<double>(in.start.rows() - 1);
+  const double degree = std::max(sums.degree_low - 1, others * m);  // E
+  const Vector stays = (AffinitySpan(in) / degree *
+                        (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
+                         t * (g.array() + sums.size_of_n + sums.distance.array()) / degree))
+                           .matrix();
+  // 1/D_low - 1/D_high, and what cancels where the two are nearly the same.
+  const double uneven =
+      (std::max(sums.degree_high - sums.degree_low, 0.0) / sums.degree_high + 1e-14) /
+      sums.degree_low;
+  return RowMoves{stays, sums.move_of_n / sums.degree_low +
+                             (g.head(in.slots).maxCoeff() + sums.size_of_n) * uneven};
+}
+
+}  // namespace
+
+absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const Matrix& anchors,
+                                               int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows));
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
+  PM_ASSIGN_OR_RETURN(const double bound, InL2(moves, changed_rows));
+  return std::min(bound, worst_case);
+}
+
+absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& in, const Matrix& anchors,
+                                                 int changed_rows) {
+  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetL1Sensitivity(in, changed_rows));
+  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
+  PM_ASSIGN_OR_RETURN(const double bound, InL1(moves, changed_rows, in.start.cols()));
+  return std::min(bound, worst_case);
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,250 @@
+#include "client/schemes/anchored/anchored_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sensitivity/rounding.h"
+#include "client/schemes/release_neighbours.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/affinity.h"
+#include "common/embedding/alignment.h"
+#include "common/embedding/deterministic_start.h"
+#include "common/embedding/smlq.h"
+
+namespace privatemail::client {
+namespace {
+
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+
+constexpr double kDiameter = 2;  // of the sphere that features lie on
+
+absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
+  const EmbeddingSettings& settings = joint.parameters.settings;
+  std::vector<int32_t> labels;
+  for (const int64_t slot : joint.slot_of_anchor) {
+    labels.push_back(joint.parameters.slot_labels[static_cast<size_t>(slot)]);
+  }
+  const LabelGraph graph(labels, settings.label_graph, settings.KernelDenominator());
+  const Matrix start =
+      DeterministicStart(Fingerprint(joint.parameters), joint.anchors->points().rows(),
+                         settings.embedding_dim, settings.start_stddev);
+  PM_ASSIGN_OR_RETURN(const Matrix embedded,
+                      SmlqIterate(start, joint.anchors->affinity(), graph, settings.alpha,
+                                  settings.steps, settings.normalise));
+  // Before they are rounded, which would make a line look like more.
+  PM_RETURN_IF_ERROR(KabschUmeyama(embedded, embedded, /*with_scale=*/true).status());
+  return Matrix(embedded.cast<float>().cast<double>());
+}
+
+// alpha L_Y X_0 at the slots.
+Matrix PullOfLabels(const JointSetting& joint, const Matrix& coordinates) {
+  Matrix start = Matrix::Zero(joint.rows(), coordinates.cols());
+  start.bottomRows(coordinates.rows()) = coordinates;
+  return joint.parameters.settings.alpha *
+         joint.label_graph.MultiplyLaplacian(start).topRows(joint.slots());
+}
+
+absl::Status AddAnchorRows(AnchoredSetting* setting) {
+  const JointSetting& joint = setting->joint;
+  PM_ASSIGN_OR_RETURN(const AffinityOperator::Product w,
+                      joint.anchors->affinity().MultiplyWithDegrees(setting->coordinates));
+  const auto count = static_cast<double>(w.product.rows());
+  setting->anchor_rows.resize(w.product.rows(), w.product.cols());
+  for (Eigen::Index j = 0; j < w.product.rows(); ++j) {
+    const int64_t slot = joint.slot_of_anchor[static_cast<size_t>(j)];
+    // Without itself an anchor has one neighbour less than a target: both sums are taken up to P.
+    const RowVector sum = setting->pull.row(slot) * (count - 1) / count + w.product.row(j);
+    setting->anchor_rows.row(j) = .5 * sum / w.degrees[j];
+  }
+  if (setting->anchor_rows.allFinite()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the anchors' rows overflow: alpha is extreme, or kernel_bandwidth too small");
+}
+
+void AddBalls(AnchoredSetting* setting) {
+  const std::vector<int64_t>& slot_of_anchor = setting->joint.slot_of_anchor;
+  const int64_t slots = setting->joint.slots();
+  setting->centres = Matrix::Zero(slots, setting->coordinates.cols());
+  Vector count = Vector::Zero(slots);
+  for (size_t j = 0; j < slot_of_anchor.size(); ++j) {
+    setting->centres.row(slot_of_anchor[j]) +=
+        setting->anchor_rows.row(static_cast<Eigen::Index>(j));
+    ++count[slot_of_anchor[j]];
+  }
+  for (Eigen::Index a = 0; a < slots; ++a) setting->centres.row(a) /= count[a];
+  setting->radii = Vector::Zero(slots);
+  for (size_t j = 0; j < slot_of_anchor.size(); ++j) {
+    const int64_t a = slot_of_anchor[j];
+    const RowVector from_centre =
+        setting->anchor_rows.row(static_cast<Eigen::Index>(j)) - setting->centres.row(a);
+    setting->radii[a] = std::max(setting->radii[a], from_centre.norm());
+  }
+  const AnchoredBounds& bounds = setting->bounds;
+  setting->radii = setting->radii.cwiseMin(bounds.range).cwiseMax(bounds.rounding);
+}
+
+// Of a row that is drawn into its ball and scaled, in units of the row. The row itself: what
+// anchored_bounds.h says, which is at least six roundings of its length; so the same again covers
+// the row's part of the one rounding of its difference from the centre. Within the ball a length, a
+// quotient and products follow.
+double RoundingOf(const AnchoredSetting& setting, Eigen::Index slot) {
+  const auto k = static_cast<double>(setting.centres.cols());
+  return 2 * setting.bounds.rounding[slot] +
+         kUnitRoundoff * (2 * setting.centres.row(slot).norm() + (k + 12) * setting.radii[slot]);
+}
+
+absl::Status CheckMechanism(const PrivacyCost& cost, const MechanismTraits& traits) {
+  if (traits.published || traits.protects == Protects::kInput) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mechanism must be one of gaussian, laplace, bounded-gaussian, lap-output, "
+                     "gauss-output in the anchored scheme, but is ",
+                     traits.name));
+  }
+  return CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 1);
+}
+
+// Into its slot's ball, from the centre.
+RowVector IntoBall(const AnchoredSetting& setting, Eigen::Index slot, const RowVector& row) {
+  const RowVector from_centre = row - setting.centres.row(slot);
+  const double length = from_centre.norm();
+  const double radius = setting.radii[slot];
+  return length > radius ? RowVector(from_centre * (radius / length)) : from_centre;
+}
+
+// The logarithm of how likely `row` leads to `noisy`, up to a term that is the same for all rows.
+double LogLikelihood(const RowVector& row, const RowVector& noisy, Law law,
+                     const AnchoredNoise& noise) {
+  const double stddev = noise.mechanism->noise_stddev();
+  if (law == Law::kLaplace) return -(noisy - row).cwiseAbs().sum() * M_SQRT2 / stddev;
+  double logarithm = -(noisy - row).squaredNorm() / (2 * stddev * stddev);
+  if (law == Law::kBoundedGaussian) {
+    // How much of the law around a value lies in the box.
+    const double unit = M_SQRT2 * stddev;
+    for (const double value : row) {
+      logarithm -= std::log(std::erf((noise.largest - value) / unit) +
+                            std::erf((noise.largest + value) / unit));
+    }
+  }
+  return logarithm;
+}
+
+Guarantee GuaranteeOf(const PrivacyCost& cost, const MechanismTraits& traits,
+                      Guarantee of_mechanism) {
+  Guarantee guarantee = std::move(of_mechanism);
+  guarantee.neighbours = NeighboursOfRelease(traits, cost.radius);
+  guarantee.source =
+      absl::StrCat("PRIVACY.md section 5, anchored_bounds.h (",
+                   traits.protects == Protects::kValue ? "sensitivity" : "Lipschitz constant",
+                   "); ", guarantee.source, " (noise)");
+  return guarantee;
+}
+
+}  // namespace
+
+absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
+  AnchoredSetting setting{.joint = std::move(joint)};
+  PM_ASSIGN_OR_RETURN(setting.coordinates, EmbedAnchors(setting.joint));
+  setting.pull = PullOfLabels(setting.joint, setting.coordinates);
+  const absl::StatusOr<AnchoredBounds> bounds = BoundAnchoredRows(
+      {.coordinates = setting.coordinates,
+       .anchors = setting.joint.anchors->points(),
+       .pull = setting.pull,
+       .kernel_denominator = setting.joint.parameters.settings.KernelDenominator()});
+  // All of it follows from the collection's parameters.
+  if (!bounds.ok()) return absl::FailedPreconditionError(bounds.status().message());
+  setting.bounds = *bounds;
+  PM_RETURN_IF_ERROR(AddAnchorRows(&setting));
+  AddBalls(&setting);
+  return setting;
+}
+
+absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
+                                              const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  PM_RETURN_IF_ERROR(CheckMechanism(cost, traits));
+  PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
+  const bool hides_class = traits.protects == Protects::kValue;
+  const double radius = hides_class ? kDiameter : cost.radius;
+
+  AnchoredNoise noise;
+  noise.scale.resize(setting.radii.size());
+  for (Eigen::Index a = 0; a < noise.scale.size(); ++a) {
+    const double exact =
+        std::min({setting.bounds.speed[a] * radius, setting.bounds.range[a], 2 * setting.radii[a]});
+    noise.scale[a] = RoundUp(exact + 2 * RoundingOf(setting, a));
+  }
+  const auto k = static_cast<double>(setting.centres.cols());
+  const double of_one_row = traits.law == Law::kLaplace ? std::sqrt(k) : 1;
+  const double rows = !hides_class ? 1 : traits.law == Law::kLaplace ? 2 : std::sqrt(2);
+  noise.sensitivity = RoundUp(rows * of_one_row);
+
+  MechanismParameters made{.kind = cost.mechanism, .epsilon = cost.epsilon, .delta = cost.delta};
+  noise.largest = RoundUp((setting.radii.array() / noise.scale.array()).maxCoeff());
+  if (hides_class) {
+    made.sensitivity = noise.sensitivity;
+    if (traits.law == Law::kBoundedGaussian) made.box = {{-noise.largest}, {noise.largest}};
+  } else {
+    made.ball = {.radius = cost.radius, .p = 2};
+    made.lipschitz = RoundUp(noise.sensitivity / cost.radius);
+  }
+  PM_ASSIGN_OR_RETURN(noise.mechanism, MakeMechanism(made, {.values = setting.centres.size(),
+                                                            .largest_value = noise.largest}));
+  noise.guarantee = GuaranteeOf(cost, traits, noise.mechanism->guarantee());
+  return noise;
+}
+
+Matrix ScaledSlotRows(const AnchoredSetting& setting, const AnchoredNoise& noise,
+                      const std::vector<int64_t>& dummies, const PlacedTarget& target) {
+  const JointSetting& joint = setting.joint;
+  const Matrix& anchors = joint.anchors->points();
+  const Matrix& pool = joint.pool.has_value() ? *joint.pool : anchors;
+  Matrix inputs(joint.slots(), anchors.cols());
+  for (Eigen::Index c = 0; c < inputs.rows(); ++c) inputs.row(c) = pool.row(dummies[c]);
+  inputs.row(target.slot) = target.row;
+
+  Matrix affinity(inputs.rows(), anchors.rows());
+  AffinityBetween(inputs, inputs.rowwise().squaredNorm(), anchors, joint.anchors->squared_norms(),
+                  joint.parameters.settings.KernelDenominator(), &affinity);
+  const Matrix sums = setting.pull + affinity * setting.coordinates;
+  const Vector degrees = affinity.rowwise().sum();
+  Matrix rows(sums.rows(), sums.cols());
+  for (Eigen::Index c = 0; c < rows.rows(); ++c) {
+    rows.row(c) = IntoBall(setting, c, .5 * sums.row(c) / degrees[c]) / noise.scale[c];
+  }
+  return rows;
+}
+
+FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise, Law law,
+                                const FloatMatrix& noisy_slots) {
+  const int64_t slots = setting.joint.slots();
+  const std::vector<int64_t>& slot_of_anchor = setting.joint.slot_of_anchor;
+  Vector likelihood(setting.coordinates.rows());  // its logarithm
+  Vector best = Vector::Constant(slots, -std::numeric_limits<double>::infinity());
+  for (Eigen::Index j = 0; j < likelihood.size(); ++j) {
+    const int64_t a = slot_of_anchor[static_cast<size_t>(j)];
+    const RowVector row = IntoBall(setting, a, setting.anchor_rows.row(j)) / noise.scale[a];
+    likelihood[j] = LogLikelihood(row, noisy_slots.row(a).cast<double>(), law, noise);
+    best[a] = std::max(best[a], likelihood[j]);
+  }
+  Matrix sums = Matrix::Zero(slots, setting.coordinates.cols());
+  Vector weights = Vector::Zero(slots);
+  for (Eigen::Index j = 0; j < likelihood.size(); ++j) {
+    const int64_t a = slot_of_anchor[static_cast<size_t>(j)];
+    const double weight = std::exp(likelihood[j] - best[a]);
+    sums.row(a) += weight * setting.coordinates.row(j);
+    weights[a] += weight;
+  }
+  FloatMatrix rows(slots + setting.coordinates.rows(), setting.coordinates.cols());
+  rows.topRows(slots) = (weights.cwiseInverse().asDiagonal() * sums).cast<float>();
+  rows.bottomRows(setting.coordinates.rows()) = setting.coordinates.cast<float>();
+  return rows;
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,165 @@
+#include "privatemail/cell_answer.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/numerics/neighbors.h"
+#include "common/cells/item_code.h"
+#include "common/wire/item_text.h"
+
+namespace privatemail::client {
+namespace {
+
+using Response = std::vector<v1::RetrieveCellsResponse>;
+
+// An id (store/types.h of the server: 512 at most), a label and what protobuf puts around them.
+constexpr int64_t kItemBytes = 512 + 64;
+constexpr int64_t kPayloadBytes = int64_t{1} << 30;  // in all: there is no limit for one
+
+absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
+                        const v1::RetrieveCellsResponse& message) {
+  const int items = message.ids_size();
+  const int payloads = with_payloads ? items : 0;
+  if (message.labels_size() != items || message.payloads_size() != payloads) {
+    return absl::DataLossError(
+        absl::StrCat("it must have ", items, " labels and ", payloads, " payloads for its ", items,
+                     " items, but has ", message.labels_size(), " and ", message.payloads_size()));
+  }
+  for (const std::string& id : message.ids()) {
+    if (!IsUtf8(id)) return absl::DataLossError("an id is not UTF-8");
+  }
+  for (const int32_t label : message.labels()) {
+    PM_RETURN_IF_ERROR(parameters.SlotOf(label).status());
+  }
+  for (const std::string& payload : message.payloads()) PM_RETURN_IF_ERROR(CheckPayload(payload));
+  if (!parameters.SendsCoordinates() || message.embedding_version() != 0) return absl::OkStatus();
+  return absl::DataLossError("embedding_version must be given with coordinates, but is not");
+}
+
+absl::Status CheckOneEmbedding(const Response& response) {
+  for (const v1::RetrieveCellsResponse& message : response) {
+    const uint64_t version = response.front().embedding_version();
+    if (message.embedding_version() == version) continue;
+    return absl::DataLossError(
+        absl::StrCat("answer: embedding_version must be the same in all messages, but is ", version,
+                     " and ", message.embedding_version()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDifferent(const Response& response) {
+  size_t items = 0;
+  for (const v1::RetrieveCellsResponse& message : response) {
+    items += static_cast<size_t>(message.ids_size());
+  }
+  absl::flat_hash_set<std::string_view> ids(items);
+  for (const v1::RetrieveCellsResponse& message : response) {
+    for (const std::string& id : message.ids()) {
+      if (!ids.insert(id).second) return absl::DataLossError("answer: an item came twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& parameters,
+                                                   const v1::RetrieveCellsRequest& request,
+                                                   const Response& response) {
+  CellAnswerLimit limit(parameters, request);
+  std::vector<FloatMatrix> rows;
+  for (size_t i = 0; i < response.size(); ++i) {
+    PM_RETURN_IF_ERROR(limit.Add(response[i]));
+    absl::StatusOr<FloatMatrix> some =
+        DecodeItems(parameters, request.with_payloads(), response[i]);
+    if (!some.ok()) {
+      return absl::DataLossError(
+          absl::StrCat("answer, message ", i, ": ", some.status().message()));
+    }
+    rows.push_back(*std::move(some));
+  }
+  PM_RETURN_IF_ERROR(CheckDifferent(response));
+  if (parameters.SendsCoordinates()) PM_RETURN_IF_ERROR(CheckOneEmbedding(response));
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
+                                        const v1::RetrieveCellsResponse& message) {
+  PM_RETURN_IF_ERROR(CheckItems(parameters, with_payloads, message));
+  PM_ASSIGN_OR_RETURN(FloatMatrix rows, DecodeItemCodes(parameters, message.codes()));
+  if (rows.rows() == message.ids_size()) return rows;
+  return absl::DataLossError(absl::StrCat("it must have a code for each of its ",
+                                          message.ids_size(), " items, but has ", rows.rows()));
+}
+
+int64_t MostItems(const v1::RetrieveCellsRequest& request) {
+  const int64_t cells = std::max(request.cells_size(), 1);
+  return (request.items() + cells - 1) / cells * cells;
+}
+
+CellAnswerLimit::CellAnswerLimit(const PublicParameters& parameters,
+                                 const v1::RetrieveCellsRequest& request)
+    : items_left_(MostItems(request)),
+      bytes_left_(items_left_ * (kItemBytes + ItemCodeBytes(parameters)) +
+                  (request.with_payloads() ? kPayloadBytes : 0) + kItemBytes) {}
+
+absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
+  items_left_ -= message.ids_size();
+  if (items_left_ < 0) {
+    return absl::DataLossError(
+        absl::StrCat("answer: ", -items_left_, " items more than were asked for came"));
+  }
+  bytes_left_ -= static_cast<int64_t>(message.ByteSizeLong());
+  if (bytes_left_ < 0) {
+    return absl::DataLossError(
+        absl::StrCat("answer: ", -bytes_left_, " bytes more than its items can take came"));
+  }
+  if (message.ids_size() > 0 || empty_messages_left_-- > 0) return absl::OkStatus();
+  return absl::DataLossError("answer: a second message without any item came");
+}
+
+absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target) {
+  if (embedding_version == target.embedding_version) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
+      target.embedding_version,
+      ": the collection was built in between; fetch the anchors and ask for the same cells again, "
+      "which costs nothing"));
+}
+
+absl::StatusOr<CellQueryResult> ReadCellAnswer(
+    const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
+    const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response) {
+  PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
+                      DecodeAll(parameters, request, response));
+  if (parameters.SendsCoordinates() && !response.empty()) {
+    PM_RETURN_IF_ERROR(CheckComparable(response.front().embedding_version(), target));
+  }
+  CellQueryResult result;
+  NearestSoFar nearest(target.k, nullptr);
+  RowVector decoded;
+  std::vector<std::pair<size_t, int>> places;  // message, and item in it, of each candidate
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (Eigen::Index item = 0; item < rows[i].rows(); ++item) {
+      decoded = rows[i].row(item).cast<double>();
+      nearest.Offer({std::ssize(places),
+                     SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
+      places.emplace_back(i, static_cast<int>(item));
+    }
+    result.items_version = response[i].items_version();
+  }
+  result.candidates = std::ssize(places);
+  for (const Neighbor& one : nearest.Sorted()) {
+    const auto& [i, item] = places[static_cast<size_t>(one.row)];
+    const v1::RetrieveCellsResponse& message = response[i];
+    result.matches.push_back({message.ids(item), message.labels(item), one.squared_distance,
+                              request.with_payloads() ? message.payloads(item) : ""});
+  }
+  return result;
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,60 @@
+#include "privatemail/cell_scheme.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/schemes/cells/cell_steps.h"
+#include "client/schemes/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/numerics/neighbors.h"
+#include "common/embedding/smlq.h"
+
+namespace privatemail::client {
+
+absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors,
+                                              const std::optional<FloatMatrix>& own_anchors) {
+  if (parameters.cell_partitions.empty()) {
+    return absl::FailedPreconditionError(
+        "the collection has no cells: its operator has made it without --cells");
+  }
+  PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, anchors, own_anchors));
+  std::vector<Matrix> centroids;
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    centroids.push_back(CellCentroids(partition, unit_anchors));
+  }
+  return CellScheme(std::move(parameters), std::move(centroids));
+}
+
+absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVectorXf& features,
+                                                              int64_t partition,
+                                                              int64_t count) const {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", partition, 0, std::ssize(centroids_) - 1));
+  const Matrix& centroids = centroids_[static_cast<size_t>(partition)];
+  PM_RETURN_IF_ERROR(CheckColumns("query", centroids.cols(), features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("count", count, 1, centroids.rows()));
+  const std::vector<Neighbor> nearest = NearestRows(unit, centroids, count).front();
+  std::vector<int64_t> cells;
+  cells.reserve(nearest.size());
+  for (const Neighbor& one : nearest) cells.push_back(one.row);
+  return cells;
+}
+
+absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& features,
+                                                const CellCost& cost, Ledger& ledger,
+                                                BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareDraw(*this, features, cost));
+  const Guarantee& guarantee = draw.mechanism.guarantee();
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, guarantee).status());
+  absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);
+  if (!chosen.ok()) {
+    return absl::Status(chosen.status().code(),
+                        absl::StrCat(chosen.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,27 @@
+// The steps of a cells release, apart, so that attacks can look between them. Not installed: a
+// caller of these could ask for cells without a charge.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_STEPS_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_STEPS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "privatemail/cell_scheme.h"
+
+namespace privatemail::client {
+
+// A choice that is still to be drawn: the cells that leave are mechanism.Choose(best, bits).
+struct CellDraw {
+  CellMechanism mechanism;    // public
+  std::vector<int64_t> best;  // the target's `focus` nearest cells. Private
+};
+
+// Errors: those of CellScheme::Release for features and cost.
+absl::StatusOr<CellDraw> PrepareDraw(const CellScheme& scheme, const Eigen::RowVectorXf& features,
+                                     const CellCost& cost);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_STEPS_H_

@@ -1,0 +1,106 @@
+#include "privatemail/received_items.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/numerics/neighbors.h"
+#include "common/cells/item_code.h"
+
+namespace privatemail::client {
+
+int64_t ReceivedItems::Item::bytes() const {
+  return static_cast<int64_t>(id.size() + code.size() + (payload ? payload->size() : 0));
+}
+
+ReceivedItems::ReceivedItems(PublicParameters parameters, int64_t max_bytes)
+    : parameters_(std::move(parameters)), max_bytes_(max_bytes) {}
+
+absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
+  const bool with_payloads = message.payloads_size() > 0;
+  PM_RETURN_IF_ERROR(DecodeItems(parameters_, with_payloads, message).status());
+  if (parameters_.SendsCoordinates()) {
+    if (message.embedding_version() < embedding_version_) return absl::OkStatus();
+    if (message.embedding_version() > embedding_version_) ForgetAll();
+    embedding_version_ = message.embedding_version();
+  }
+  const auto code_bytes = static_cast<size_t>(ItemCodeBytes(parameters_));
+  for (int i = 0; i < message.ids_size(); ++i) {
+    Item item{.id = message.ids(i),
+              .label = message.labels(i),
+              .code = message.codes().substr(static_cast<size_t>(i) * code_bytes, code_bytes),
+              .payload = std::nullopt,
+              .version = message.items_version()};
+    if (with_payloads) item.payload = message.payloads(i);
+    Take(std::move(item));
+  }
+  return absl::OkStatus();
+}
+
+void ReceivedItems::Take(Item item) {
+  if (const auto known = by_id_.find(item.id); known != by_id_.end()) {
+    const bool same = known->second->version == item.version && known->second->code == item.code;
+    if (same && !item.payload) item.payload = std::move(known->second->payload);
+    Forget(known->second);
+  }
+  bytes_ += item.bytes();
+  items_.push_back(std::move(item));
+  by_id_[items_.back().id] = std::prev(items_.end());
+  while (bytes_ > max_bytes_) Forget(items_.begin());
+}
+
+void ReceivedItems::Forget(Items::iterator item) {
+  bytes_ -= item->bytes();
+  by_id_.erase(item->id);
+  items_.erase(item);
+}
+
+void ReceivedItems::ForgetAll() {
+  items_.clear();
+  by_id_.clear();
+  bytes_ = 0;
+}
+
+absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target) const {
+  if (!items_.empty()) PM_RETURN_IF_ERROR(CheckComparable(embedding_version_, target));
+  CellQueryResult result;
+  result.candidates = items();
+  NearestSoFar nearest(target.k, nullptr);
+  std::vector<const Item*> candidates;
+  for (const Item& item : items_) {
+    // Finite and whole, as Add has seen.
+    const RowVector decoded = DecodeItemCodes(parameters_, item.code).value().row(0).cast<double>();
+    nearest.Offer({std::ssize(candidates),
+                   SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
+    candidates.push_back(&item);
+    result.items_version = item.version;
+  }
+  for (const Neighbor& one : nearest.Sorted()) {
+    const Item& item = *candidates[static_cast<size_t>(one.row)];
+    result.matches.push_back(
+        {item.id, item.label, one.squared_distance, item.payload.value_or("")});
+  }
+  return result;
+}
+
+std::vector<v1::RetrieveCellsResponse> ReceivedItems::ToMessages() const {
+  std::vector<v1::RetrieveCellsResponse> messages;
+  const Item* former = nullptr;
+  for (const Item& item : items_) {
+    const bool goes_on = former != nullptr && former->version == item.version &&
+                         former->payload.has_value() == item.payload.has_value();
+    if (!goes_on) {
+      messages.emplace_back().set_items_version(item.version);
+      messages.back().set_embedding_version(embedding_version_);
+    }
+    v1::RetrieveCellsResponse& message = messages.back();
+    message.add_ids(item.id);
+    message.add_labels(item.label);
+    message.mutable_codes()->append(item.code);
+    if (item.payload) message.add_payloads(*item.payload);
+    former = &item;
+  }
+  return messages;
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,128 @@
+#include "privatemail/joint_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/schemes/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/smlq.h"
+#include "common/wire/codec.h"
+#include "common/wire/payload_filter.h"
+
+namespace privatemail::client {
+namespace {
+
+// Of an alignment that CheckAnswer let pass.
+Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
+  return Similarity{proto.scale(), Eigen::Map<const Matrix>(proto.rotation().data(), dim, dim),
+                    Eigen::Map<const RowVector>(proto.translation().data(), dim)};
+}
+
+}  // namespace
+
+absl::StatusOr<RetrievalClient> RetrievalClient::Create(
+    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
+    const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(JointScheme scheme,
+                      JointScheme::Create(std::move(parameters), joined, dummies));
+  return RetrievalClient(ServedCollection::From(collection), std::move(scheme));
+}
+
+absl::Status SlotClient::CheckExtractor(absl::string_view identity) const {
+  return privatemail::CheckExtractor(parameters(), identity);
+}
+
+ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collection) {
+  ServedCollection served{.name = collection.name(),
+                          .embedding_version = collection.embedding_version()};
+  // A daemon from before there was the field says nothing.
+  if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
+  return served;
+}
+
+absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, served.max_k));
+  if (!options.filter) return absl::OkStatus();
+  return PayloadFilter::FromProto("filter", *options.filter).status();
+}
+
+v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
+                                       const PublicParameters& parameters,
+                                       const QueryOptions& options) {
+  v1::RetrieveRequest request;
+  request.set_collection(served.name);
+  request.set_embedding_version(served.embedding_version);
+  request.set_fingerprint(Fingerprint(parameters));
+  request.set_k(static_cast<uint32_t>(options.k));
+  request.set_with_payloads(options.with_payloads);
+  request.set_with_alignment(options.with_alignment);
+  if (options.filter) *request.mutable_filter() = *options.filter;
+  return request;
+}
+
+absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
+                                                const JointScheme& scheme,
+                                                const FloatMatrix& release,
+                                                const QueryOptions& options) {
+  const EmbeddingSettings& settings = scheme.parameters().settings;
+  v1::RetrieveRequest request = RequestWithoutRows(served, scheme.parameters(), options);
+  if (options.post_processing == PostProcessing::kServer) {
+    request.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
+    ToProto(release, request.mutable_release());
+    return request;
+  }
+  PM_ASSIGN_OR_RETURN(const Matrix coordinates,
+                      PostProcess(release.cast<double>(), scheme.label_graph(), settings));
+  ToProto(coordinates, request.mutable_release());
+  return request;
+}
+
+absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
+                                                       const QueryOptions& options, Ledger& ledger,
+                                                       BitSource& bits) const {
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
+  PM_ASSIGN_OR_RETURN(const JointRelease release,
+                      scheme().Release(target, options.cost, ledger, bits));
+  PreparedQuery prepared;
+  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served(), scheme(), release.rows, options));
+  prepared.state.slot = *parameters().SlotOf(target.label);
+  prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
+  prepared.state.guarantee = release.guarantee;
+  prepared.state.sensitivity = release.sensitivity;
+  prepared.state.noise_stddev = release.noise_stddev;
+  return prepared;
+}
+
+absl::StatusOr<Matrix> RetrievalClient::Coordinates(const v1::RetrieveRequest& request) const {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
+  if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
+  return PostProcess(sent.cast<double>(), scheme().label_graph(), parameters().settings);
+}
+
+absl::StatusOr<QueryResult> SlotClient::Finish(const QueryState& state,
+                                               const v1::RetrieveResponse& response) const {
+  return ReadAnswer(parameters(), state.slot, state.asked, response);
+}
+
+absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
+                                       const Asked& asked, const v1::RetrieveResponse& response) {
+  PM_RETURN_IF_ERROR(CheckAnswer(parameters, asked, response));
+  QueryResult result;
+  result.alignment = SimilarityFrom(response.alignment(), parameters.settings.embedding_dim);
+  for (const v1::Match& match : response.slots(static_cast<int>(slot)).matches()) {
+    result.matches.push_back(
+        {match.id(), match.label(), match.squared_distance(), match.payload()});
+  }
+  result.truncated = response.truncated();
+  result.relative_residual = response.alignment().relative_residual();
+  result.embedding_version = response.embedding_version();
+  result.changes_since_embedding = response.changes_since_embedding();
+  return result;
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,106 @@
+#include "privatemail/joint_scheme.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/schemes/anchor_classes.h"
+#include "client/schemes/joint/joint_steps.h"
+#include "client/schemes/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client {
+
+absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
+                                              const std::optional<Anchors>& dummies,
+                                              std::shared_ptr<const FixedRows> fixed) {
+  PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
+  PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
+  PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  PM_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> of_slot,
+                      RowsBySlot("anchors", parameters, anchors.labels));
+  std::optional<Matrix> pool;
+  if (dummies.has_value()) {
+    PM_RETURN_IF_ERROR(CheckColumns("dummies", parameters.feature_dim, dummies->features.cols()));
+    if (static_cast<Eigen::Index>(dummies->labels.size()) != dummies->features.rows()) {
+      return absl::InvalidArgumentError(absl::StrCat("dummies must have one label a row, but have ",
+                                                     dummies->features.rows(), " rows and ",
+                                                     dummies->labels.size(), " labels"));
+    }
+    PM_RETURN_IF_ERROR(CheckLabels("dummies", parameters, dummies->labels));
+    PM_ASSIGN_OR_RETURN(pool, UnitRows("dummies", dummies->features));
+    PM_ASSIGN_OR_RETURN(of_slot, RowsBySlot("dummies", parameters, dummies->labels));
+  }
+  std::vector<int64_t> slot_of_anchor;
+  for (const int32_t label : anchors.labels) slot_of_anchor.push_back(*parameters.SlotOf(label));
+  std::vector<int32_t> labels = parameters.slot_labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  LabelGraph label_graph(labels, parameters.settings.label_graph,
+                         parameters.settings.KernelDenominator());
+  Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
+  if (fixed == nullptr) {
+    fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
+                                              parameters.settings.KernelDenominator());
+  }
+  return JointSetting{std::move(parameters),    std::move(fixed),       std::move(pool),
+                      std::move(of_slot),       std::move(label_graph), std::move(class_means),
+                      std::move(slot_of_anchor)};
+}
+
+absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
+                                                const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(JointSetting setting,
+                      MakeJointSetting(std::move(parameters), anchors, dummies));
+  return JointScheme(std::make_shared<const JointSetting>(std::move(setting)));
+}
+
+const PublicParameters& JointScheme::parameters() const { return setting_->parameters; }
+
+const LabelGraph& JointScheme::label_graph() const { return setting_->label_graph; }
+
+absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
+                                     const Eigen::RowVectorXf& features) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  const int64_t slot = NearestSlot(setting.class_means, unit.row(0));
+  return setting.parameters.slot_labels[static_cast<size_t>(slot)];
+}
+
+absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
+  const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
+  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
+  return PlacedTarget{.slot = *slot, .row = unit.row(0)};
+}
+
+absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
+  return NearestClass(*setting_, features);
+}
+
+RadiusMeaning JointScheme::MeaningOf(double radius) const {
+  return MeaningOfRadius(setting_->anchors->points(), setting_->slot_of_anchor, radius);
+}
+
+absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
+                                                  Ledger& ledger, BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, Place(*setting_, target));
+  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
+  absl::StatusOr<std::vector<FloatMatrix>> released =
+      ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);
+  if (!released.ok()) {
+    return absl::Status(released.status().code(),
+                        absl::StrCat(released.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  return JointRelease{.rows = std::move(released->back()),
+                      .guarantee = part.guarantee,
+                      .sensitivity = part.noise.sensitivity,
+                      .noise_stddev = part.noise.mechanism->noise_stddev()};
+}
+
+}  // namespace privatemail::client

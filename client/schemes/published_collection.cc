@@ -1,0 +1,158 @@
+#include "client/schemes/published_collection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/wire/codec.h"
+
+namespace privatemail::client {
+namespace {
+
+absl::StatusOr<Matrix> CoordinatesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("coordinates", chunk.coordinates()));
+  if (rows.rows() != chunk.features().rows() || rows.cols() != columns) {
+    return absl::DataLossError(absl::StrCat("coordinates must be ", chunk.features().rows(), " x ",
+                                            columns, ", one row an anchor, but are ", rows.rows(),
+                                            " x ", rows.cols()));
+  }
+  return Matrix(rows.cast<double>());
+}
+
+absl::Status CheckVersion(uint64_t version, uint64_t of_the_others) {
+  if (version == 0) {
+    return absl::DataLossError("embedding_version must be given with coordinates, but is not");
+  }
+  if (version == of_the_others) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("embedding_version must be the same in all chunks, but is ", of_the_others,
+                   " and ", version));
+}
+
+// The caller gave no argument that could be wrong: it is what the server sent.
+absl::Status InAnswer(absl::string_view where, const absl::Status& status) {
+  return absl::DataLossError(absl::StrCat(where, ": ", status.message()));
+}
+
+absl::Status InChunk(size_t i, const absl::Status& status) {
+  return InAnswer(absl::StrCat("anchors, chunk ", i), status);
+}
+
+absl::StatusOr<FloatMatrix> FeaturesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+  PM_ASSIGN_OR_RETURN(FloatMatrix rows, FromProto("features", chunk.features()));
+  PM_RETURN_IF_ERROR(CheckColumns("features", columns, rows.cols()));
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection) {
+  if (collection.embedding_version() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
+                                                      " is not built yet: run `privatemail build ",
+                                                      collection.name(), "`"));
+  }
+  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
+  if (!parameters.ok()) {
+    return InAnswer(absl::StrCat("public parameters of collection ", collection.name()),
+                    parameters.status());
+  }
+  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
+  return parameters;
+}
+
+absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
+                                    int64_t columns) {
+  std::vector<FloatMatrix> parts;
+  Anchors anchors;
+  int64_t rows = 0;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    absl::StatusOr<FloatMatrix> part = FeaturesOf(chunks[i], columns);
+    if (!part.ok()) return InChunk(i, part.status());
+    rows += part->rows();
+    parts.push_back(*std::move(part));
+    anchors.labels.insert(anchors.labels.end(), chunks[i].labels().begin(),
+                          chunks[i].labels().end());
+  }
+  anchors.features.resize(rows, columns);
+  int64_t row = 0;
+  for (const FloatMatrix& part : parts) {
+    anchors.features.middleRows(row, part.rows()) = part;
+    row += part.rows();
+  }
+  return anchors;
+}
+
+absl::StatusOr<AnchorCoordinates> JoinCoordinates(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
+  const auto has_none = [](const v1::GetAnchorsResponse& chunk) {
+    return !chunk.has_coordinates() && chunk.embedding_version() == 0;
+  };
+  if (std::all_of(chunks.begin(), chunks.end(), has_none)) {
+    return absl::UnavailableError(
+        "the anchors came without coordinates: what answers for the collection's cells is being "
+        "made; fetch them again later");
+  }
+  AnchorCoordinates joined{
+      .rows = Matrix(parameters.anchor_count, parameters.settings.embedding_dim),
+      .embedding_version = chunks.front().embedding_version()};
+  Eigen::Index row = 0;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const absl::StatusOr<Matrix> part = CoordinatesOf(chunks[i], joined.rows.cols());
+    if (!part.ok()) return InChunk(i, part.status());
+    const absl::Status same = CheckVersion(chunks[i].embedding_version(), joined.embedding_version);
+    if (!same.ok()) return InChunk(i, same);
+    if (part->rows() > joined.rows.rows() - row) break;
+    joined.rows.middleRows(row, part->rows()) = *part;
+    row += part->rows();
+  }
+  if (row == joined.rows.rows()) return joined;
+  return absl::DataLossError(absl::StrCat("coordinates must be ", joined.rows.rows(),
+                                          " rows, one an anchor, but there are others"));
+}
+
+absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors) {
+  PM_RETURN_IF_ERROR(CheckColumns("anchors", parameters.feature_dim, anchors.features.cols()));
+  const auto rows = static_cast<int64_t>(anchors.features.rows());
+  if (rows != parameters.anchor_count || static_cast<int64_t>(anchors.labels.size()) != rows) {
+    return absl::InvalidArgumentError(absl::StrCat("anchors must be ", parameters.anchor_count,
+                                                   " rows with a label each, but are ", rows,
+                                                   " rows and ", anchors.labels.size(), " labels"));
+  }
+  if (DigestOf(anchors) != parameters.anchor_digest) {
+    return absl::DataLossError(absl::StrCat("anchors have the digest ", ToHex(DigestOf(anchors)),
+                                            ", but the collection published ",
+                                            ToHex(parameters.anchor_digest)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given) {
+  if (!given || parameters.SendsCoordinates()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "own_anchors must not be given unless the collection's cell_code is none: items come as "
+      "codes "
+      "of its own features");
+}
+
+absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
+                                      const std::optional<FloatMatrix>& own) {
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsOfUse(parameters, own.has_value()));
+  if (!own.has_value()) return UnitRows("anchors", anchors.features);
+  if (own->rows() != anchors.features.rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("own_anchors must be ", anchors.features.rows(),
+                                                   " rows, one an anchor, but are ", own->rows()));
+  }
+  return UnitRows("own_anchors", *own);
+}
+
+absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity) {
+  if (identity == parameters.extractor) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "extractor: the collection's features come from ", parameters.extractor,
+      ", but the query's from ", identity, "; features of different extractors do not compare"));
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,173 @@
+#include "client/schemes/release_noise.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/composition.h"
+#include "client/privacy/sensitivity/iteration_rounding.h"
+#include "client/privacy/sensitivity/known_anchors_sensitivity.h"
+#include "client/privacy/sensitivity/lipschitz.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/rounding.h"
+#include "client/schemes/release_neighbours.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client {
+namespace {
+
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+
+constexpr int kChangedRows = 2;  // the target may be replaced by one of another class
+
+// What is added to a sensitivity because neighbours are computed with rounding, each on its own.
+absl::StatusOr<double> RoundingOf(const PublicParameters& parameters, const IterationInputs& inputs,
+                                  Law law) {
+  PM_ASSIGN_OR_RETURN(const double l2, IterationRoundingError(inputs, parameters.feature_dim));
+  const double to_l1 = std::sqrt(static_cast<double>(inputs.start.size()));
+  return 2 * l2 * (law == Law::kLaplace ? to_l1 : 1);
+}
+
+absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, const Matrix& anchors,
+                                         const IterationInputs& inputs, Law law) {
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      law == Law::kLaplace
+                          ? KnownAnchorsL1Sensitivity(inputs, anchors, kChangedRows)
+                          : KnownAnchorsSensitivity(inputs, anchors, kChangedRows));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
+  return bound + rounding;
+}
+
+// The bounded Gaussian's printed part is its calibration; the papers' bounds are of other laws.
+bool SensitivityIsPrinted(const MechanismTraits& traits) {
+  return traits.protects == Protects::kValue && traits.published &&
+         traits.law != Law::kBoundedGaussian;
+}
+
+absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const Matrix& anchors,
+                                     const IterationInputs& inputs, const MechanismTraits& traits) {
+  if (!SensitivityIsPrinted(traits)) {
+    return ProvenSensitivity(parameters, anchors, inputs, traits.law);
+  }
+  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters.settings, inputs)
+                                     : SecondPapersSensitivity(parameters.settings, inputs);
+}
+
+// The release's constant, with the rounding's share for a ball of this radius.
+absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
+                                   const IterationInputs& inputs, Law law, double radius) {
+  PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(inputs));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
+  return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
+}
+
+// What one iteration gets of the cost of all.
+struct Share {
+  double epsilon = 0;
+  double delta = 0;
+  double delta_of_all = 0;    // 0 where the theorem needs none
+  double widening = 1;        // of the noise
+  absl::string_view theorem;  // by which all of them keep the cost
+};
+
+absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& traits) {
+  const bool on_input = traits.protects == Protects::kInput;
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("private_iterations", cost.private_iterations, 1, on_input ? 1 : 100));
+  const bool single = cost.private_iterations == 1;
+  if (single || traits.TakesDelta()) {
+    return Share{.epsilon = cost.epsilon,
+                 .delta = cost.delta,
+                 .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
+                 .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
+                 .theorem = single ? "" : kGaussianComposition};
+  }
+  PM_ASSIGN_OR_RETURN(const EpsilonShare each,
+                      EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
+                                           cost.private_iterations));
+  return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
+}
+
+std::string Neighbours(const MechanismTraits& traits, double radius) {
+  return SensitivityIsPrinted(traits) ? "as published: a row added"
+                                      : NeighboursOfRelease(traits, radius);
+}
+
+// Where the proof is of how far the values under the noise can move; empty where none is needed, or
+// none is given.
+absl::string_view ProofOfDistance(const MechanismTraits& traits) {
+  if (SensitivityIsPrinted(traits)) return "";
+  switch (traits.protects) {
+    case Protects::kValue:
+      return "PRIVACY.md section 4, known_anchors_sensitivity.h (sensitivity); ";
+    case Protects::kOutput:
+      return "PRIVACY.md section 6, lipschitz.h (Lipschitz constant); ";
+    case Protects::kInput:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
+                                       const IterationInputs& inputs, const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
+  PM_ASSIGN_OR_RETURN(const Share share, ShareOf(cost, traits));
+  PM_ASSIGN_OR_RETURN(const double largest_value, LargestIterateValue(inputs));
+  ReleaseShape shape{.values = inputs.start.size(), .largest_value = largest_value};
+  MechanismParameters noise{.kind = cost.mechanism, .epsilon = share.epsilon, .delta = share.delta};
+  IterationNoise result;
+  result.delta = share.delta_of_all;
+  result.composition = share.theorem;
+  switch (traits.protects) {
+    case Protects::kValue: {
+      PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, anchors, inputs, traits));
+      noise.sensitivity = share.widening * result.sensitivity;
+      if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
+      break;
+    }
+    case Protects::kOutput: {
+      PM_ASSIGN_OR_RETURN(const double lipschitz,
+                          LipschitzOf(parameters, inputs, traits.law, cost.radius));
+      result.sensitivity = cost.radius * lipschitz;
+      noise.ball = {.radius = cost.radius, .p = 2};
+      noise.lipschitz = share.widening * lipschitz;
+      break;
+    }
+    case Protects::kInput:
+      result.sensitivity = cost.radius;
+      // Scaling to length 1 rounds each of two neighbours' rows.
+      noise.ball = {.radius = cost.radius +
+                              2 * (static_cast<double>(parameters.feature_dim) + 4) * kUnitRoundoff,
+                    .p = 2};
+      shape = {.values = parameters.feature_dim, .largest_value = 1};
+      break;
+  }
+  PM_ASSIGN_OR_RETURN(result.mechanism, MakeMechanism(noise, shape));
+  return result;
+}
+
+Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  Guarantee guarantee = noise.mechanism->guarantee();
+  guarantee.epsilon = cost.epsilon;
+  guarantee.delta = noise.delta;
+  guarantee.neighbours = Neighbours(traits, cost.radius);
+  if (guarantee.radius.has_value()) guarantee.radius = cost.radius;
+  if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
+    guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
+  }
+  if (!noise.composition.empty()) {
+    guarantee.source = absl::StrCat(noise.composition, " over ", cost.private_iterations,
+                                    " iterations of: ", guarantee.source);
+  }
+  return guarantee;
+}
+
+}  // namespace privatemail::client

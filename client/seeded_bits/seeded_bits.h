@@ -1,0 +1,32 @@
+// Reproducible bits for evaluation and tests: whoever knows the seed knows the noise, so a release
+// made of them hides nothing. A room of its own, which no program that opens a network channel
+// links; a test reads the link graph.
+#ifndef PRIVATEMAIL_CLIENT_SEEDED_BITS_SEEDED_BITS_H_
+#define PRIVATEMAIL_CLIENT_SEEDED_BITS_SEEDED_BITS_H_
+
+#include <cstdint>
+#include <random>
+
+#include "absl/strings/string_view.h"
+#include "privatemail/bit_source.h"
+
+namespace privatemail::client {
+
+// The same seed gives the same bytes on every machine. Not thread-safe.
+class SeededBits final : public BitSource {
+ public:
+  explicit SeededBits(uint64_t seed) : generator_(seed) {}
+
+  absl::Status Fill(absl::Span<uint8_t> bytes) override;
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+// A seed for one part of an experiment: parts of other names or numbers have streams that have
+// nothing to do with it (the finalizer of SplitMix64, Steele, Lea, Flood 2014).
+uint64_t SeedOf(absl::string_view part, uint64_t seed, uint64_t number = 0);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEEDED_BITS_SEEDED_BITS_H_

@@ -1,0 +1,79 @@
+#include "client/transport/channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include "absl/strings/match.h"
+#include "client/transport/credentials.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/host_port.h"
+#include "common/rpc/status.h"
+
+namespace privatemail::client {
+namespace {
+
+// Waits between the tries are drawn between 0 and these: 0.7 s together on average. A call's
+// deadline is that of all its tries. CANCELLED, since nobody cancels these calls here: with it
+// gRPC 1.51 ends what reaches a daemon in the moment in which it begins to stop.
+constexpr char kServiceConfig[] = R"json({
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "methodConfig": [{
+    "name": [
+      {"service": "privatemail.v1.RetrievalService"},
+      {"service": "privatemail.v1.CollectionsService", "method": "ListCollections"},
+      {"service": "privatemail.v1.CollectionsService", "method": "GetItems"},
+      {"service": "privatemail.v1.CollectionsService", "method": "ScrollItems"},
+      {"service": "privatemail.v1.CollectionsService", "method": "CountItems"},
+      {"service": "privatemail.v1.KeysService", "method": "ListKeys"},
+      {"service": "grpc.health.v1.Health", "method": "Check"}
+    ],
+    "retryPolicy": {
+      "maxAttempts": 4,
+      "initialBackoff": "0.2s",
+      "maxBackoff": "1s",
+      "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"]
+    }
+  }]
+})json";
+
+// How soon an address that could not be reached is tried again.
+constexpr int kFirstReconnectMilliseconds = 100;
+constexpr int kMostReconnectMilliseconds = 1000;
+
+// How often a server that says nothing while a call waits is asked whether it is there, and how
+// long it has to answer.
+constexpr int kAskEveryMilliseconds = 30'000;
+constexpr int kAnswerMilliseconds = 20'000;
+
+// By a resolver of its own name; the rest is for gRPC to judge.
+bool IsTarget(const std::string& server) {
+  return absl::StartsWith(server, "dns:") || absl::StartsWith(server, "ipv4:") ||
+         absl::StartsWith(server, "ipv6:");
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options) {
+  if (!IsTarget(options.server)) {
+    PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
+  }
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                      MakeChannelCredentials(options));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  // A request is kept until it is answered, whatever its size, so that it can be sent again.
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMilliseconds);
+  // Uploads and builds have no deadline: a server that is frozen, or gone without a word, is
+  // noticed all the same.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  return grpc::CreateCustomChannel(options.server, credentials, arguments);
+}
+
+}  // namespace privatemail::client

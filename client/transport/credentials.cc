@@ -1,0 +1,191 @@
+#include "client/transport/credentials.h"
+
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/err.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/rpc/pem.h"
+
+namespace privatemail::client {
+namespace {
+
+using grpc::experimental::TlsCustomVerificationCheckRequest;
+
+// Of the first certificate; empty when it is none.
+std::string CertificateFingerprint(const std::string& pem) {
+  const absl::StatusOr<std::vector<Certificate>> all = ParseCertificates("certificate", pem);
+  return all.ok() ? FingerprintOf(*all->front()).value_or("") : "";
+}
+
+// Accepts one certificate, whoever signed it and whatever name it carries. TLS itself proves that
+// the server holds its key.
+class PinnedCertificate final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  explicit PinnedCertificate(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
+
+  bool Verify(TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)> /*done*/, grpc::Status* sync_status) override {
+    const grpc::string_ref pem = request->peer_cert();
+    const std::string actual = CertificateFingerprint(std::string(pem.data(), pem.size()));
+    *sync_status =
+        actual == fingerprint_
+            ? grpc::Status::OK
+            : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                           absl::StrCat(kFingerprintMismatch, actual, kTrustNames, fingerprint_));
+    return true;  // decided at once
+  }
+
+  void Cancel(TlsCustomVerificationCheckRequest* /*request*/) override {}
+
+ private:
+  std::string fingerprint_;
+};
+
+// What the client shows of itself; both empty: nothing.
+struct OwnCertificate {
+  std::string certificate_pem;
+  std::string key_pem;
+};
+
+// What is wrong with a file that was named is the caller's mistake.
+absl::Status Mistaken(const absl::Status& status) {
+  return status.ok() ? status : absl::InvalidArgumentError(status.message());
+}
+
+// A file that nobody but its owner may read.
+absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile(flag, path);
+  struct stat properties = {};
+  PM_RETURN_IF_ERROR(Mistaken(content.status()));
+  if (::stat(path.c_str(), &properties) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", flag, " ", path));
+  }
+  if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "%s %s must be accessible to its owner alone (mode 0600), but has mode %04o", flag, path,
+        properties.st_mode & 07777U));
+  }
+  return content;
+}
+
+absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
+  const std::string hex = absl::AsciiStrToLower(absl::StrReplaceAll(text, {{":", ""}}));
+  if (hex.size() != 64 || !std::all_of(hex.begin(), hex.end(), absl::ascii_isxdigit)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--trust must be a SHA-256 fingerprint of 64 hex digits, but is \"", text, "\""));
+  }
+  return hex;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& fingerprint,
+                                                            const OwnCertificate& own) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  if (!own.key_pem.empty()) {
+    options.set_certificate_provider(
+        std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+            std::vector<grpc::experimental::IdentityKeyCertPair>{
+                {own.key_pem, own.certificate_pem}}));
+    options.watch_identity_key_cert_pairs();
+  }
+  options.set_verify_server_certs(false);  // the chain does not matter, the certificate does
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<PinnedCertificate>(fingerprint));
+  return grpc::experimental::TlsCredentials(options);
+}
+
+// A key is visible ASCII, so that it fits into a header, and stands on a line of its own.
+absl::StatusOr<std::string> ReadKey(const std::string& path) {
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
+  const std::string key(absl::StripAsciiWhitespace(text));
+  if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--key-file ", path, " must hold one key on one line, but ",
+                     key.empty() ? "is empty" : "holds blanks or control characters"));
+  }
+  return key;
+}
+
+absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
+  const absl::StatusOr<std::string> pem = ReadFile(flag, path);
+  PM_RETURN_IF_ERROR(Mistaken(pem.status()));
+  PM_RETURN_IF_ERROR(Mistaken(ParseCertificates(absl::StrCat(flag, " ", path), *pem).status()));
+  return pem;
+}
+
+// gRPC would only say that the connection failed.
+absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
+  const std::string flag = absl::StrCat("--cert-key ", options.certificate_key_file);
+  const absl::StatusOr<PrivateKey> key = ParsePrivateKey(flag, own.key_pem);
+  PM_RETURN_IF_ERROR(Mistaken(key.status()));
+  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                      ParseCertificates("--cert", own.certificate_pem));
+  const bool belongs = X509_check_private_key(chain.front().get(), key->get()) == 1;
+  ERR_clear_error();
+  if (belongs) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is not the key of --cert ", options.certificate_file));
+}
+
+absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {
+  OwnCertificate own;
+  if (options.certificate_file.empty()) return own;
+  PM_ASSIGN_OR_RETURN(own.certificate_pem, ReadCertificates("--cert", options.certificate_file));
+  PM_ASSIGN_OR_RETURN(own.key_pem, ReadSecret("--cert-key", options.certificate_key_file));
+  PM_RETURN_IF_ERROR(CheckPair(options, own));
+  return own;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
+    const ConnectionOptions& options) {
+  PM_ASSIGN_OR_RETURN(const OwnCertificate own, ReadOwnCertificate(options));
+  if (!options.trust_fingerprint.empty()) {
+    PM_ASSIGN_OR_RETURN(const std::string fingerprint, ParseFingerprint(options.trust_fingerprint));
+    return PinnedCredentials(fingerprint, own);
+  }
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_cert_chain = own.certificate_pem;
+  ssl.pem_private_key = own.key_pem;
+  if (!options.ca_file.empty()) {
+    PM_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadCertificates("--ca", options.ca_file));
+  }
+  return grpc::SslCredentials(ssl);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
+    const ConnectionOptions& options) {
+  if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
+    return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+  }
+  if (options.certificate_file.empty() != options.certificate_key_file.empty()) {
+    return absl::InvalidArgumentError("give --cert and --cert-key together");
+  }
+  if (options.insecure && !options.certificate_file.empty()) {
+    return absl::InvalidArgumentError("--cert needs TLS: leave --insecure away");
+  }
+  if (options.insecure && !options.key_file.empty()) {
+    return absl::InvalidArgumentError("--key-file needs TLS: --insecure would show the key");
+  }
+  if (options.insecure) return grpc::InsecureChannelCredentials();
+  PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));
+  if (options.key_file.empty()) return tls;
+  PM_ASSIGN_OR_RETURN(const std::string key, ReadKey(options.key_file));
+  return grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(key));
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,48 @@
+#include "common/base/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace privatemail {
+namespace {
+
+evp_md_ctx_st* NewState() {
+  evp_md_ctx_st* state = EVP_MD_CTX_new();
+  if (state == nullptr) throw std::bad_alloc();
+  return state;
+}
+
+// SHA-256 fails only where OpenSSL was built without it.
+void Require(int outcome) {
+  if (outcome != 1) std::abort();
+}
+
+}  // namespace
+
+void Sha256::Free::operator()(evp_md_ctx_st* state) const { EVP_MD_CTX_free(state); }
+
+Sha256::Sha256() : state_(NewState()) {
+  Require(EVP_DigestInit_ex(state_.get(), EVP_sha256(), nullptr));
+}
+
+void Sha256::Add(absl::string_view bytes) {
+  Require(EVP_DigestUpdate(state_.get(), bytes.data(), bytes.size()));
+}
+
+std::string Sha256::Digest() const {
+  const std::unique_ptr<evp_md_ctx_st, Free> copy(NewState());
+  Require(EVP_MD_CTX_copy_ex(copy.get(), state_.get()));
+  std::string digest(32, '\0');
+  Require(EVP_DigestFinal_ex(copy.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr));
+  return digest;
+}
+
+std::string Sha256::Of(absl::string_view bytes) {
+  Sha256 sum;
+  sum.Add(bytes);
+  return sum.Digest();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,34 @@
+// SHA-256 of bytes that come in pieces.
+#ifndef PRIVATEMAIL_COMMON_BASE_SHA256_H_
+#define PRIVATEMAIL_COMMON_BASE_SHA256_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+struct evp_md_ctx_st;
+
+namespace privatemail {
+
+// Not thread-safe.
+class Sha256 {
+ public:
+  Sha256();
+
+  void Add(absl::string_view bytes);
+  // 32 bytes, over all that was added so far. More may be added.
+  std::string Digest() const;
+
+  static std::string Of(absl::string_view bytes);
+
+ private:
+  struct Free {
+    void operator()(evp_md_ctx_st* state) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> state_;
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_SHA256_H_

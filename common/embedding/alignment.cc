@@ -1,0 +1,129 @@
+#include "common/embedding/alignment.h"
+
+#include <Eigen/LU>
+#include <Eigen/QR>
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// Spread of a centred cloud below this share of its largest, or of the coordinates that were
+// centred, is rounding: the direction is not there.
+constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
+
+// The singular values of the triangle are the cloud's, and it is small.
+bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordinate) {
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
+  const Eigen::Index k = centred.cols();
+  const Eigen::MatrixXd triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
+  const Eigen::VectorXd spread = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
+  const double scale = std::max(spread[0], largest_coordinate);
+  return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
+}
+
+absl::Status CheckClouds(const MatrixView& source, const MatrixView& target) {
+  const Eigen::Index n = source.rows();
+  const Eigen::Index k = source.cols();
+  if (target.rows() != n || target.cols() != k) {
+    return absl::InvalidArgumentError(absl::StrCat("alignment needs clouds of one shape, but got ",
+                                                   n, " x ", k, " and ", target.rows(), " x ",
+                                                   target.cols()));
+  }
+  if (!source.allFinite() || !target.allFinite()) {
+    return absl::InvalidArgumentError(
+        "alignment needs finite coordinates, but got NaN or infinity");
+  }
+  if (n < k + 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "alignment in ", k, " dimensions needs at least ", k + 1, " anchors, but got ", n));
+  }
+  return absl::OkStatus();
+}
+
+// A power of two near the largest of them: in that unit values of any magnitude keep every digit,
+// and no square underflows.
+double UnitOf(const Eigen::MatrixXd& values) {
+  const double largest = values.cwiseAbs().maxCoeff();
+  return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, std::ilogb(largest)) : 1;
+}
+
+double NormOf(const Eigen::MatrixXd& values) {
+  const double unit = UnitOf(values);
+  return (values / unit).norm() * unit;
+}
+
+// A cloud around its mean. By columns: it has few, and each is gone through at once.
+struct CentredCloud {
+  RowVector mean;
+  double unit = 1;
+  Eigen::MatrixXd points;  // centred, in units
+  bool spans = false;
+
+  explicit CentredCloud(const MatrixView& cloud) : points(cloud) {
+    const double uncentred = UnitOf(points);  // in which no sum overflows
+    points /= uncentred;
+    const double largest = points.cwiseAbs().maxCoeff();
+    mean = points.colwise().mean();
+    points.rowwise() -= mean;
+    const double spread = UnitOf(points);
+    points /= spread;
+    spans = SpansEveryDimension(points, largest / spread);
+    mean *= uncentred;
+    unit = uncentred * spread;
+  }
+};
+
+Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool with_scale) {
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(source.points.transpose() * target.points,
+                                              Eigen::ComputeFullU | Eigen::ComputeFullV);
+  Eigen::VectorXd sign = Eigen::VectorXd::Ones(source.points.cols());
+  if (svd.matrixU().determinant() * svd.matrixV().determinant() < 0) sign[sign.size() - 1] = -1;
+  Similarity map;
+  map.rotation = svd.matrixU() * sign.asDiagonal() * svd.matrixV().transpose();
+  if (const double squares = source.points.squaredNorm(); with_scale && squares > 0) {
+    map.scale = svd.singularValues().dot(sign) / squares * (target.unit / source.unit);
+  }
+  map.translation = target.mean - map.scale * source.mean * map.rotation;
+  return map;
+}
+
+}  // namespace
+
+Matrix Similarity::Apply(const MatrixView& points) const {
+  // Few columns: the product coefficient by coefficient, without a general one's preparations.
+  return (scale * points).lazyProduct(rotation).rowwise() + translation;
+}
+
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
+                                         bool with_scale) {
+  PM_RETURN_IF_ERROR(CheckClouds(source, target));
+  const CentredCloud from(source);
+  const CentredCloud to(target);
+  Similarity map = BestFit(from, to, with_scale);
+  if (!from.spans || !to.spans) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("alignment refused: the ", from.spans ? "target" : "source",
+                     " anchors span fewer than ", source.cols(),
+                     " dimensions (collinear or in one place), so no rotation is determined; "
+                     "relative residual of the best fit: ",
+                     RelativeResidual(map, source, target)));
+  }
+  if (!std::isfinite(map.scale) || !(map.scale != 0) || !map.translation.allFinite()) {
+    return absl::FailedPreconditionError(
+        "alignment refused: the clouds differ in size by more than a number can hold");
+  }
+  return map;
+}
+
+double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target) {
+  const RowVector mean = target.colwise().mean();
+  return NormOf(map.Apply(source) - target) / NormOf(target.rowwise() - mean);
+}
+
+}  // namespace privatemail

@@ -1,0 +1,152 @@
+#include "common/embedding/plan_affinity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/embedding/factored_affinity.h"
+#include "common/embedding/low_dimensional_affinity.h"
+#include "common/embedding/tiled_affinity.h"
+
+namespace privatemail {
+namespace {
+
+// Some ten milliseconds of multiplications.
+constexpr double kNextToNothing = 1e8;
+
+constexpr Eigen::Index kMostLowDimensions = 3;
+
+// Multiplications of one product, a pair's kernel counted as 16 of them. One column more are the
+// degrees.
+double TiledCost(const AffinityTask& task) {
+  const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
+  return n * n / 2 * (d + 16 + 2 * static_cast<double>(task.columns + 1));
+}
+
+double FactoredCost(const AffinityTask& task, int degree) {
+  const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
+  return 2 * n * (d + 16 + (degree == 2 ? d * d : 0)) * static_cast<double>(task.columns + 1);
+}
+
+// The features are made once.
+double LowDimensionalCost(const AffinityTask& task, double features) {
+  const auto n = static_cast<double>(task.rows);
+  return n * features * (1.0 / task.products + 2 * static_cast<double>(task.columns + 1));
+}
+
+AffinityPlan Tiled(absl::string_view reason) {
+  AffinityPlan plan;
+  plan.why = absl::StrCat("tiled: ", reason);
+  return plan;
+}
+
+double SeriesBytes(Eigen::Index rows, double features) {
+  return static_cast<double>(sizeof(double)) * static_cast<double>(rows) * features;
+}
+
+AffinityPlan PlanLowDimensional(const AffinityTask& task) {
+  const double range = 2 / task.kernel_denominator * task.most_squared_length;
+  // The other half is left for rounding, which the series' length hardly changes.
+  const std::optional<int> degree = TaylorDegree(range, task.tolerance / 2);
+  if (!degree.has_value()) {
+    return Tiled(absl::StrCat("the exponent ranges over +-", range, ", too far for a series"));
+  }
+  const double features = LowDimensionalAffinity::Features(task.cols, *degree);
+  if (SeriesBytes(task.rows, features) > static_cast<double>(kMostSeriesBytes)) {
+    return Tiled(absl::StrCat(features, " features a row would take more than ", kMostSeriesBytes,
+                              " bytes"));
+  }
+  if (LowDimensionalCost(task, features) >= TiledCost(task)) {
+    return Tiled(
+        absl::StrCat("for ", task.rows, " rows it costs less than ", features, " features a row"));
+  }
+  const double error =
+      TaylorError(*degree, range) + LowDimensionalRounding(task.rows, task.cols, *degree, range);
+  if (!(error <= task.tolerance)) {
+    return Tiled(absl::StrCat("a series rounds to ", error, ", ", task.tolerance, " allowed"));
+  }
+  AffinityPlan plan;
+  plan.kind = AffinityPlan::Kind::kLowDimensional;
+  plan.taylor_degree = *degree;
+  plan.relative_error = error;
+  plan.why = absl::StrCat("low-dimensional, degree ", *degree, ": proven relative error ", error,
+                          ", ", task.tolerance, " allowed");
+  return plan;
+}
+
+}  // namespace
+
+int64_t MostAffinityBytes(Eigen::Index rows, Eigen::Index cols) {
+  const int64_t kept = rows <= TiledAffinity::kMostRowsKept
+                           ? static_cast<int64_t>(sizeof(double)) * rows * rows / 2
+                           : 0;
+  if (cols > kMostLowDimensions) return kept;
+  const double features = LowDimensionalAffinity::Features(cols, kMostTaylorDegree);
+  const double series =
+      std::min(SeriesBytes(rows, features), static_cast<double>(kMostSeriesBytes));
+  return std::max(kept, static_cast<int64_t>(series));
+}
+
+AffinityPlan PlanAffinity(const AffinityTask& task) {
+  if (!(task.tolerance > 0)) return Tiled("exact affinities are asked for");
+  if (task.in_memory && task.cols <= kMostLowDimensions) return PlanLowDimensional(task);
+  if (TiledCost(task) <= kNextToNothing) {
+    return Tiled(absl::StrCat("for ", task.rows, " rows exact affinities cost next to nothing"));
+  }
+  const double rate = 2 / task.kernel_denominator;
+  const double range = rate * task.most_squared_length;
+  // Also when it is not a number.
+  if (!(range <= kMostExpRange)) {
+    return Tiled(absl::StrCat("the exponent ranges over +-", range,
+                              ", too far for a polynomial of degree 2"));
+  }
+  const double rounding = FactoredRounding(task.rows, task.cols, range);
+  double error = 0;
+  for (int degree = 0; degree <= 2; ++degree) {
+    const ExpPolynomial polynomial = FitExp(degree, rate, task.most_squared_length);
+    error = polynomial.relative_error + rounding;
+    if (!(error <= task.tolerance)) continue;
+    if (FactoredCost(task, degree) >= TiledCost(task)) {
+      return Tiled(absl::StrCat("for ", task.rows, " rows it costs less than degree ", degree));
+    }
+    AffinityPlan plan;
+    plan.kind = AffinityPlan::Kind::kFactored;
+    plan.polynomial = polynomial;
+    plan.relative_error = error;
+    plan.why = absl::StrCat("factored, degree ", degree, ": proven relative error ", error, ", ",
+                            task.tolerance, " allowed");
+    return plan;
+  }
+  return Tiled(
+      absl::StrCat("degree 2 has a relative error of ", error, ", ", task.tolerance, " allowed"));
+}
+
+std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
+                                               double kernel_denominator, int products) {
+  switch (plan.kind) {
+    case AffinityPlan::Kind::kTiled:
+      return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator, products);
+    case AffinityPlan::Kind::kLowDimensional:
+      return std::make_unique<LowDimensionalAffinity>(points, kernel_denominator,
+                                                      plan.taylor_degree);
+    case AffinityPlan::Kind::kFactored:
+      break;
+  }
+  return MakeAffinity(plan, std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator);
+}
+
+std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
+                                               std::shared_ptr<const PointSource> points,
+                                               double kernel_denominator,
+                                               std::shared_ptr<const RowShare> share) {
+  if (plan.kind == AffinityPlan::Kind::kFactored) {
+    return std::make_unique<FactoredAffinity>(std::move(points), kernel_denominator,
+                                              plan.polynomial, std::move(share));
+  }
+  return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator);
+}
+
+}  // namespace privatemail

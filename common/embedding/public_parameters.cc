@@ -1,0 +1,297 @@
+#include "common/embedding/public_parameters.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/wire/embedding_settings_proto.h"
+
+namespace privatemail {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "digests and files are little-endian; a big-endian port swaps bytes here");
+
+std::string Sha256(absl::string_view bytes) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+void AppendString(absl::string_view name, absl::string_view value, std::string* text) {
+  absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
+}
+
+void AppendCodebook(const ProductCodebook& codebook, std::string* text) {
+  const FloatMatrix& centroids = codebook.centroids;
+  absl::StrAppend(text, "cell_codebook ", centroids.rows(), " ", centroids.cols(), "\n");
+  AppendString("centroids",
+               {reinterpret_cast<const char*>(centroids.data()),
+                static_cast<size_t>(centroids.size()) * sizeof(float)},
+               text);
+  absl::StrAppendFormat(text, "relative_squared_error %a\n", codebook.relative_squared_error);
+}
+
+std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
+  std::vector<int32_t> distinct = labels;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  return distinct;
+}
+
+// With fewer the two sides' coordinates cannot be brought together.
+absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
+  if (anchors > settings.embedding_dim) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("anchors must be at least embedding_dim + 1 = ", settings.embedding_dim + 1,
+                   ", but are ", anchors));
+}
+
+absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
+  if (!names.empty() && names.size() != classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("class_names must hold no name or one for each of the ", classes,
+                     " classes, but holds ", names.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t most) {
+  if (text.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
+}
+
+// A query may name its class.
+absl::Status CheckDistinct(const std::vector<std::string>& names) {
+  std::map<absl::string_view, size_t> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto [first, fresh] = seen.emplace(names[i], i);
+    if (fresh) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("class_names must differ, but class_names[", first->second,
+                     "] and class_names[", i, "] are the same: \"", Printable(names[i]), "\""));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::string>& class_names) {
+  PM_RETURN_IF_ERROR(CheckLength("extractor", extractor, kMaxExtractorBytes));
+  for (size_t i = 0; i < class_names.size(); ++i) {
+    PM_RETURN_IF_ERROR(
+        CheckLength(absl::StrCat("class_names[", i, "]"), class_names[i], kMaxClassNameBytes));
+  }
+  return CheckDistinct(class_names);
+}
+
+absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_codebook) {
+  const bool wanted = code.has_value() && IsProductCode(*code);
+  if (wanted == has_codebook) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      wanted ? "cell_codebook must be given where cell_code is a pq code, but is not"
+             : "cell_codebook must not be given where cell_code is no pq code");
+}
+
+absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
+  if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("slot_labels must hold at most ", kMaxSlots,
+                                                 " classes, but hold ", labels.size()));
+}
+
+}  // namespace
+
+absl::Status CheckCellCode(bool has_cells, bool has_code) {
+  if (has_cells == has_code) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      has_code ? "cell_code must not be given where there are no cells"
+               : "cell_code must be given where there are cells, but is not");
+}
+
+std::string PublicParameters::ClassName(int64_t slot) const {
+  return class_names.empty() ? absl::StrCat(slot_labels[slot]) : class_names[slot];
+}
+
+absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
+  const auto at = std::lower_bound(slot_labels.begin(), slot_labels.end(), label);
+  if (at == slot_labels.end() || *at != label) {
+    return absl::NotFoundError(absl::StrCat("label must be one of the collection's ",
+                                            slot_labels.size(), " classes (", slot_labels.front(),
+                                            " to ", slot_labels.back(), "), but is ", label));
+  }
+  return at - slot_labels.begin();
+}
+
+std::string DigestOf(const Anchors& anchors) {
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(anchors.features.size()) * sizeof(float) +
+                anchors.labels.size() * sizeof(int32_t));
+  for (Eigen::Index i = 0; i < anchors.features.rows(); ++i) {
+    bytes.append(reinterpret_cast<const char*>(anchors.features.row(i).data()),
+                 static_cast<size_t>(anchors.features.cols()) * sizeof(float));
+    bytes.append(reinterpret_cast<const char*>(&anchors.labels[static_cast<size_t>(i)]),
+                 sizeof(int32_t));
+  }
+  return Sha256(bytes);
+}
+
+absl::StatusOr<PublicParameters> MakePublicParameters(
+    std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
+    std::vector<std::string> class_names, std::string extractor,
+    std::vector<CellPartition> cell_partitions, std::optional<CellCode> cell_code,
+    std::optional<ProductCodebook> cell_codebook) {
+  PM_RETURN_IF_ERROR(Validate(settings));
+  const auto rows = static_cast<int64_t>(anchors.features.rows());
+  if (static_cast<int64_t>(anchors.labels.size()) != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("anchor_labels must hold one label for each of the ", rows,
+                     " anchors, but holds ", anchors.labels.size()));
+  }
+  PM_RETURN_IF_ERROR(CheckAnchorCount(rows, settings));
+  PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
+  if (extractor.empty()) {
+    return absl::InvalidArgumentError(
+        "extractor must name how features are made (\"vectors\" for your own), but is empty");
+  }
+  PublicParameters parameters;
+  parameters.slot_labels = DistinctLabels(anchors.labels);
+  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
+  if (parameters.slot_labels.size() < 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
+  }
+  PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
+  PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
+  PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
+  PM_RETURN_IF_ERROR(CheckCellCode(!cell_partitions.empty(), cell_code.has_value()));
+  PM_RETURN_IF_ERROR(CheckHasCodebook(cell_code, cell_codebook.has_value()));
+  if (cell_codebook) {
+    PM_RETURN_IF_ERROR(Validate(*cell_codebook, *cell_code, anchors.features.cols()));
+  }
+  parameters.collection_uuid = std::move(collection_uuid);
+  parameters.settings = settings;
+  parameters.feature_dim = anchors.features.cols();
+  parameters.extractor = std::move(extractor);
+  parameters.class_names = std::move(class_names);
+  parameters.anchor_count = rows;
+  parameters.anchor_digest = DigestOf(anchors);
+  parameters.cell_partitions = std::move(cell_partitions);
+  parameters.cell_code = cell_code;
+  parameters.cell_codebook = std::move(cell_codebook);
+  return parameters;
+}
+
+std::string Fingerprint(const PublicParameters& p) {
+  std::string text = "privatemail public parameters 1\n";
+  AppendString("collection_uuid", p.collection_uuid, &text);
+  const EmbeddingSettings& s = p.settings;
+  absl::StrAppendFormat(&text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
+                        s.kernel_bandwidth, s.alpha, static_cast<int>(ToProto(s.kernel)),
+                        static_cast<int>(ToProto(s.label_graph)));
+  absl::StrAppendFormat(&text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
+                        s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
+  absl::StrAppend(&text, "feature_dim ", p.feature_dim, "\n");
+  AppendString("extractor", p.extractor, &text);
+  absl::StrAppend(&text, "slot_labels ", p.slot_labels.size(), "\n");
+  for (const int32_t label : p.slot_labels) absl::StrAppend(&text, label, "\n");
+  absl::StrAppend(&text, "class_names ", p.class_names.size(), "\n");
+  for (const std::string& name : p.class_names) AppendString("name", name, &text);
+  absl::StrAppend(&text, "anchor_count ", p.anchor_count, "\n");
+  AppendString("anchor_digest", p.anchor_digest, &text);
+  for (const CellPartition& partition : p.cell_partitions) {
+    absl::StrAppend(&text, "cell_partition ", partition.cells, "\n");
+    for (const int32_t cell : partition.cell_of_anchor) absl::StrAppend(&text, cell, "\n");
+  }
+  if (p.cell_code) absl::StrAppend(&text, "cell_code ", ToProto(*p.cell_code), "\n");
+  if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
+  return Sha256(text);
+}
+
+std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
+
+void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
+  proto->set_collection_uuid(parameters.collection_uuid);
+  ToProto(parameters.settings, proto->mutable_settings());
+  proto->set_feature_dim(static_cast<uint32_t>(parameters.feature_dim));
+  proto->set_extractor(parameters.extractor);
+  proto->mutable_slot_labels()->Assign(parameters.slot_labels.begin(),
+                                       parameters.slot_labels.end());
+  proto->mutable_class_names()->Assign(parameters.class_names.begin(),
+                                       parameters.class_names.end());
+  proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
+  proto->set_anchor_digest(parameters.anchor_digest);
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    ToProto(partition, proto->add_cell_partitions());
+  }
+  if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
+  if (parameters.cell_codebook) ToProto(*parameters.cell_codebook, proto->mutable_cell_codebook());
+}
+
+absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
+  PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
+  return parameters;
+}
+
+absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
+  PublicParameters parameters;
+  parameters.collection_uuid = proto.collection_uuid();
+  PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), 1, int64_t{1} << 20));
+  parameters.feature_dim = proto.feature_dim();
+  parameters.extractor = proto.extractor();
+  parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
+  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
+  if (parameters.slot_labels.size() < 2 ||
+      DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
+    return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
+  }
+  parameters.class_names.assign(proto.class_names().begin(), proto.class_names().end());
+  PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
+  PM_RETURN_IF_ERROR(CheckAnchorCount(proto.anchor_count(), parameters.settings));
+  parameters.anchor_count = proto.anchor_count();
+  parameters.anchor_digest = proto.anchor_digest();
+  for (const v1::CellPartition& partition : proto.cell_partitions()) {
+    parameters.cell_partitions.push_back(FromProto(partition));
+  }
+  PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
+  const bool has_code = proto.cell_code() != v1::CELL_CODE_UNSPECIFIED;
+  PM_RETURN_IF_ERROR(CheckCellCode(!parameters.cell_partitions.empty(), has_code));
+  if (has_code) {
+    PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
+  }
+  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, proto.has_cell_codebook()));
+  if (proto.has_cell_codebook()) {
+    PM_ASSIGN_OR_RETURN(
+        parameters.cell_codebook,
+        FromProto(proto.cell_codebook(), *parameters.cell_code, parameters.feature_dim));
+  }
+  return parameters;
+}
+
+absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
+  if (ours == theirs) return absl::OkStatus();
+  // A peer may send any length, and a message would repeat it.
+  if (!theirs.empty() && theirs.size() != SHA256_DIGEST_LENGTH) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("fingerprint mismatch: expected ", SHA256_DIGEST_LENGTH, " bytes, got ",
+                     theirs.size(), "; fetch the collection again"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("fingerprint mismatch: the collection's public parameters are ", ToHex(ours),
+                   ", the request was prepared for ", theirs.empty() ? "none" : ToHex(theirs),
+                   "; fetch the collection again"));
+}
+
+}  // namespace privatemail

@@ -1,0 +1,125 @@
+#include "common/embedding/smlq.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/plan_affinity.h"
+
+namespace privatemail {
+
+namespace {
+
+// Relative, of an affinity: below what a release in single precision is worth by far.
+constexpr double kPostProcessingTolerance = 1e-10;
+
+// x becomes the update of x, given the product W x, which is used up.
+absl::Status Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph,
+                    double alpha, Matrix* x) {
+  // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
+  // x and (alpha L_Y x + W x) / degrees.
+  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, *x, &product));
+  for (Eigen::Index i = 0; i < x->rows(); ++i) {
+    if (degrees[i] > 0) x->row(i) = 0.5 * (product.row(i) / degrees[i] + x->row(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Scale(int step, int steps, bool normalise, const RowShare& share, Matrix* x) {
+  PM_ASSIGN_OR_RETURN(const double norm, share.Norm(*x));
+  if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the embedding has norm ", norm, " after step ", step, " of ", steps,
+                     ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
+  }
+  if (normalise) *x *= std::sqrt(static_cast<double>(share.groups().rows())) / norm;
+  return absl::OkStatus();
+}
+
+// What watches the product of step `step`.
+ProductObserver Within(int step, int steps, const StepObserver& observer) {
+  if (!observer) return nullptr;
+  return OncePerSecond([=](double share) { return observer(step - 1 + share, steps); });
+}
+
+}  // namespace
+
+absl::Status Validate(const EmbeddingSettings& settings) {
+  PM_RETURN_IF_ERROR(CheckBetween("kernel_bandwidth", settings.kernel_bandwidth, 1e-3, 1e5));
+  PM_RETURN_IF_ERROR(CheckBetween("alpha", settings.alpha, 0, 1e9));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", settings.embedding_dim, 1, 1024));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", settings.steps, 1, 10000));
+  return CheckBetween("start_stddev", settings.start_stddev, 1e-30, 1e10);
+}
+
+absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
+                                  const LabelGraph& label_graph, double alpha) {
+  PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x));
+  Matrix updated = x;
+  PM_RETURN_IF_ERROR(Update(std::move(w.product), w.degrees, label_graph, alpha, &updated));
+  return updated;
+}
+
+absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature_graph,
+                                   const LabelGraph& label_graph, double alpha, int steps,
+                                   bool normalise, const StepObserver& observer, Vector* degrees) {
+  Matrix x = std::move(start);
+  Vector own_degrees;
+  if (degrees == nullptr) degrees = &own_degrees;
+  for (int step = 1; step <= steps; ++step) {
+    Matrix product;
+    if (step == 1) {
+      PM_ASSIGN_OR_RETURN(AffinityOperator::Product first,
+                          feature_graph.MultiplyWithDegrees(x, Within(step, steps, observer)));
+      *degrees = std::move(first.degrees);
+      product = std::move(first.product);
+    } else {
+      PM_ASSIGN_OR_RETURN(product,
+                          feature_graph.Multiply(x, *degrees, Within(step, steps, observer)));
+    }
+    PM_RETURN_IF_ERROR(Update(std::move(product), *degrees, label_graph, alpha, &x));
+    PM_RETURN_IF_ERROR(Scale(step, steps, normalise, *label_graph.share(), &x));
+    if (observer) PM_RETURN_IF_ERROR(observer(step, steps));
+  }
+  return x;
+}
+
+absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
+                                   const EmbeddingSettings& settings,
+                                   const StepObserver& observer) {
+  // Distances do not change, and around the origin products are smallest.
+  Matrix centred = release.rowwise() - release.colwise().mean();
+  const double denominator = settings.KernelDenominator();
+  const AffinityPlan plan =
+      PlanAffinity({.rows = centred.rows(),
+                    .cols = centred.cols(),
+                    .kernel_denominator = denominator,
+                    .columns = release.cols(),
+                    .products = settings.steps,
+                    .in_memory = true,
+                    .most_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
+                    .tolerance = kPostProcessingTolerance});
+  const auto feature_graph = MakeAffinity(plan, std::move(centred), denominator, settings.steps);
+  return SmlqIterate(release, *feature_graph, label_graph, settings.alpha, settings.steps,
+                     settings.normalise, observer);
+}
+
+absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
+                                     const Vector& degrees, const LabelGraph& label_graph,
+                                     double alpha, const ProductObserver& observer) {
+  // L_X z - alpha L_Y z = Diag(degrees) z - (W z + alpha L_Y z).
+  PM_ASSIGN_OR_RETURN(Matrix pulled, feature_graph.Multiply(z, degrees, observer));
+  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, z, &pulled));
+  PM_ASSIGN_OR_RETURN(
+      const Vector objective,
+      label_graph.share()->Sum(1, [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
+        for (Eigen::Index i = first; i < first + count; ++i) {
+          (*sum)[0] += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
+        }
+      }));
+  return objective[0];
+}
+
+}  // namespace privatemail

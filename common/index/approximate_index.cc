@@ -1,0 +1,121 @@
+#include "common/index/approximate_index.h"
+
+#include <algorithm>
+#include <random>
+
+#include "common/base/parallel.h"
+
+namespace privatemail {
+namespace {
+
+using Results = std::vector<std::vector<Neighbor>>;
+
+constexpr int kOfEachKind = ApproximateIndex::kQueries / 2;
+
+// Uniform enough, and the same with every standard library.
+int64_t Below(int64_t end, std::mt19937_64* bits) {
+  return static_cast<int64_t>((*bits)() % static_cast<uint64_t>(end));
+}
+
+bool IsSet(const std::atomic<bool>* stopped) { return stopped != nullptr && *stopped; }
+
+// Without those that come after it was stopped.
+Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
+                       const std::atomic<bool>* stopped) {
+  Results nearest(static_cast<size_t>(queries.rows()));
+  ParallelFor(static_cast<int>(queries.rows()), [&](int q) {
+    if (IsSet(stopped)) return;
+    nearest[static_cast<size_t>(q)] =
+        exact.Search(queries.row(q), ApproximateIndex::kCount).front();
+  });
+  return nearest;
+}
+
+// 1, 2, 3, 4, 6, 8, 12, ...
+int64_t MoreThan(int64_t probed) {
+  if (probed < 2) return probed + 1;
+  const bool power_of_two = (probed & (probed - 1)) == 0;
+  return power_of_two ? probed + probed / 2 : probed / 3 * 4;
+}
+
+}  // namespace
+
+std::unique_ptr<const ApproximateIndex> ApproximateIndex::Make(const ExactIndex& exact,
+                                                               double recall,
+                                                               const std::atomic<bool>* stopped) {
+  if (!ScreenedPoints::CanHold(exact.points())) return nullptr;
+  auto index = std::unique_ptr<ApproximateIndex>(new ApproximateIndex(exact, stopped));
+  if (IsSet(stopped) || !index->ChooseProbed(recall, stopped)) return nullptr;
+  return index;
+}
+
+bool ApproximateIndex::ChooseProbed(double recall, const std::atomic<bool>* stopped) {
+  const Matrix displaced = Displaced(), midpoints = Midpoints();
+  const Results of_displaced = ExactlyNearest(exact_, displaced, stopped);
+  const Results of_midpoints = ExactlyNearest(exact_, midpoints, stopped);
+  for (int64_t probed = 1; probed <= lists_.size() / 4; probed = MoreThan(probed)) {
+    if (IsSet(stopped)) return false;
+    const double reached = std::min(RecallOf(displaced, of_displaced, probed),
+                                    RecallOf(midpoints, of_midpoints, probed));
+    if (!(reached >= recall)) continue;
+    quality_ = {lists_.size(), probed, reached};
+    return true;
+  }
+  return false;
+}
+
+double ApproximateIndex::RecallOf(const Matrix& queries, const Results& nearest,
+                                  int64_t probed) const {
+  int64_t found = 0, wanted = 0;
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    const std::vector<Neighbor>& expected = nearest[static_cast<size_t>(q)];
+    wanted += static_cast<int64_t>(expected.size());
+    for (const Neighbor& neighbor : lists_.Search(queries.row(q), kCount, nullptr, probed)) {
+      found += std::any_of(expected.begin(), expected.end(),
+                           [&](const Neighbor& one) { return one.row == neighbor.row; });
+    }
+  }
+  return static_cast<double>(found) / static_cast<double>(wanted);
+}
+
+Matrix ApproximateIndex::Displaced() const {
+  const Matrix& points = exact_.points();
+  std::mt19937_64 bits(1);
+  Matrix queries(kOfEachKind, points.cols());
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    const int64_t row = Below(points.rows(), &bits);
+    const std::vector<int64_t>& others = lists_.RowsAround(points.row(row));
+    const auto other = [&] {
+      return others.empty() ? row : others[static_cast<size_t>(Below(std::ssize(others), &bits))];
+    };
+    const int64_t one = other(), another = other();
+    queries.row(q) = points.row(row) + .5 * (points.row(one) - points.row(another));
+  }
+  return queries;
+}
+
+Matrix ApproximateIndex::Midpoints() const {
+  const Matrix& points = exact_.points();
+  std::mt19937_64 bits(2);
+  Matrix queries(kOfEachKind, points.cols());
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    const int64_t one = Below(points.rows(), &bits), another = Below(points.rows(), &bits);
+    queries.row(q) = .5 * points.row(one) + .5 * points.row(another);
+  }
+  return queries;
+}
+
+Results ApproximateIndex::Search(const Matrix& queries, int64_t count,
+                                 const std::vector<bool>* hidden) const {
+  const int64_t looked_at = quality_.probed * (exact_.size() / quality_.lists);
+  if (count > looked_at / kRowsPerResult) return exact_.Search(queries, count, hidden);
+  Results nearest;
+  for (Eigen::Index q = 0; q < queries.rows(); ++q) {
+    nearest.push_back(lists_.Search(queries.row(q), count, hidden, quality_.probed));
+    if (std::ssize(nearest.back()) == count) continue;
+    nearest.back() = exact_.Search(queries.row(q), count, hidden).front();
+  }
+  return nearest;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,97 @@
+#include "common/index/k_means.h"
+
+#include <faiss/Clustering.h>
+#include <faiss/IndexFlat.h>
+#include <faiss/utils/distances.h>
+
+#include <algorithm>
+#include <mutex>
+
+// Of the OpenMP standard. Its header belongs to a compiler, and FAISS was built with another one
+// where this is built with clang.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+// OpenBLAS's, null with another BLAS.
+void openblas_set_num_threads(int threads) __attribute__((weak));
+}
+
+namespace privatemail {
+namespace {
+
+constexpr Eigen::Index kPointsAtOnce = 1 << 14;
+
+// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
+// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
+// so they are not set free again.
+class OneThread {
+ public:
+  OneThread() : former_(omp_get_max_threads()) {
+    omp_set_num_threads(1);
+    static std::once_flag once;  // not while another thread multiplies
+    std::call_once(once, [] {
+      if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+    });
+  }
+  ~OneThread() { omp_set_num_threads(former_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int former_;
+};
+
+}  // namespace
+
+FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort) {
+  const OneThread one_thread;
+  faiss::ClusteringParameters parameters;
+  parameters.niter = effort.iterations;
+  parameters.min_points_per_centroid = 1;  // otherwise it prints a warning
+  parameters.max_points_per_centroid = effort.points_per_centroid;
+  faiss::Clustering clustering(static_cast<int>(points.cols()), static_cast<int>(count),
+                               parameters);
+  faiss::IndexFlatL2 assigner(points.cols());
+  clustering.train(points.rows(), points.data(), assigner);
+  return Eigen::Map<const FloatMatrix>(clustering.centroids.data(), count, points.cols());
+}
+
+std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatrix& centroids,
+                                      const std::atomic<bool>* stopped) {
+  const OneThread one_thread;
+  faiss::IndexFlatL2 assigner(points.cols());
+  assigner.add(centroids.rows(), centroids.data());
+  std::vector<int64_t> nearest(static_cast<size_t>(points.rows()));
+  for (Eigen::Index begin = 0; begin < points.rows(); begin += kPointsAtOnce) {
+    if (stopped != nullptr && *stopped) break;
+    assigner.assign(std::min(kPointsAtOnce, points.rows() - begin), points.row(begin).data(),
+                    nearest.data() + begin);
+  }
+  return nearest;
+}
+
+std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
+                                               const FloatMatrix& points, int64_t count,
+                                               const std::atomic<bool>& stopped) {
+  constexpr Eigen::Index kQueriesAtOnce = 64;
+  const OneThread one_thread;
+  const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
+  const auto dim = static_cast<size_t>(points.cols());
+  std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
+  std::vector<float> distances(kQueriesAtOnce * wanted);
+  std::vector<int64_t> rows(kQueriesAtOnce * wanted);
+  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesAtOnce) {
+    const Eigen::Index some = std::min(kQueriesAtOnce, queries.rows() - begin);
+    // What an IndexFlatL2 calls, which would hold a copy of all points.
+    faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
+                     static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
+    for (Eigen::Index query = 0; query < some; ++query) {
+      const auto first = rows.begin() + query * static_cast<Eigen::Index>(wanted);
+      nearest[static_cast<size_t>(begin + query)].assign(first,
+                                                         first + static_cast<Eigen::Index>(wanted));
+    }
+  }
+  return nearest;
+}
+
+}  // namespace privatemail

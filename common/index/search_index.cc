@@ -1,0 +1,68 @@
+#include "common/index/search_index.h"
+
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace privatemail {
+namespace {
+
+// Rounded down: what is reported was reached.
+std::string InThousandths(double share) {
+  return absl::StrFormat("%.3f", std::floor(1000 * share) / 1000);
+}
+
+std::string Describe(const ApproximateIndex::Quality& quality) {
+  return absl::StrCat("IVF of ", quality.lists, " lists, ", quality.probed, " probed, recall@",
+                      ApproximateIndex::kCount, " ", InThousandths(quality.recall), " on ",
+                      ApproximateIndex::kQueries, " queries");
+}
+
+}  // namespace
+
+SearchIndex::SearchIndex(Matrix points, const IndexOptions& options)
+    : exact_(std::make_unique<const ExactIndex>(std::move(points))), options_(options) {}
+
+bool SearchIndex::wants_approximate() const {
+  return options_.approximate && !exact_->has_tree() && size() >= kFewestApproximateRows;
+}
+
+void SearchIndex::MakeApproximate(const std::atomic<bool>* stopped) const {
+  if (!wants_approximate()) return;
+  made_ = std::make_unique<const Approximate>(TryApproximate(stopped));
+  approximate_ = made_.get();
+}
+
+SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* stopped) const {
+  try {
+    auto index = ApproximateIndex::Make(*exact_, options_.recall, stopped);
+    std::string description =
+        index != nullptr ? Describe(index->quality())
+                         : absl::StrCat(ExactDescription(), "; IVF would not reach recall@",
+                                        ApproximateIndex::kCount, " ", options_.recall);
+    return {std::move(index), std::move(description)};
+  } catch (const std::exception& error) {  // FAISS's, or out of memory
+    return {nullptr, absl::StrCat(ExactDescription(), "; IVF failed: ", error.what())};
+  }
+}
+
+std::string SearchIndex::ExactDescription() const {
+  return exact_->has_tree() ? "exact, R-tree" : "exact, scan";
+}
+
+std::string SearchIndex::description() const {
+  if (const Approximate* made = approximate_) return made->description;
+  return absl::StrCat(ExactDescription(), wants_approximate() ? "; IVF is being made" : "");
+}
+
+std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,
+                                                       const std::vector<bool>* hidden) const {
+  const Approximate* made = approximate_;
+  if (made != nullptr && made->index != nullptr) return made->index->Search(queries, count, hidden);
+  return exact_->Search(queries, count, hidden);
+}
+
+}  // namespace privatemail

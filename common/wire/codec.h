@@ -1,0 +1,37 @@
+// Matrices on the wire.
+#ifndef PRIVATEMAIL_COMMON_WIRE_CODEC_H_
+#define PRIVATEMAIL_COMMON_WIRE_CODEC_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail {
+
+// Largest matrix that is accepted from a peer, in values. Checked in 64 bits before anything is
+// allocated.
+inline constexpr int64_t kMaxMatrixValues = int64_t{1} << 28;
+
+// Most matches that may be asked for. Known to both sides, so that a client refuses a larger k
+// before it spends a budget on it.
+inline constexpr int64_t kMaxNeighbors = 10000;
+
+void ToProto(const FloatMatrix& matrix, v1::Matrix* proto);
+// Rounds to float.
+void ToProto(const Matrix& matrix, v1::Matrix* proto);
+
+// INVALID_ARGUMENT naming `field` when rows * cols is not the number of values ("release has 3 rows
+// of 2 columns but 5 values"), a dimension is zero, or a value is not finite; RESOURCE_EXHAUSTED
+// above kMaxMatrixValues.
+absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto);
+
+// The same without a copy: the message's own values, for as long as it is there and unchanged.
+using FloatView = Eigen::Map<const FloatMatrix>;
+absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& proto);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_WIRE_CODEC_H_

@@ -1,0 +1,81 @@
+#include "common/wire/item_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace privatemail {
+
+// The JSON library's strict writer is the UTF-8 check: it throws on anything else. Most texts are
+// ASCII, which is seen soon: thousands of ids come with an answer.
+bool IsUtf8(const std::string& text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isascii(c); })) {
+    return true;
+  }
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
+namespace {
+
+// Follows a text without keeping any of it: time grows with its length, and nothing else.
+class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool too_deep() const { return too_deep_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool start_object(std::size_t) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override { return Open(); }
+  bool end_array() override { return Close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Open() {
+    too_deep_ = ++depth_ > kMaxPayloadDepth;
+    return !too_deep_;
+  }
+  bool Close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  bool too_deep_ = false;
+};
+
+}  // namespace
+
+absl::Status CheckPayload(const std::string& payload) {
+  if (payload.empty()) return absl::OkStatus();
+  // The parser takes a NUL byte for the end of the text.
+  const bool has_nul = payload.find('\0') != std::string::npos;
+  DepthCheck check;
+  const bool is_json = nlohmann::json::sax_parse(payload, &check);
+  if (check.too_deep()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("payload must be nested at most ", kMaxPayloadDepth, " deep, but is deeper"));
+  }
+  if (has_nul || !is_json) {
+    return absl::InvalidArgumentError(absl::StrCat("payload must be empty or a JSON text, but its ",
+                                                   payload.size(), " bytes are not JSON"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

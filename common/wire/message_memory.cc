@@ -1,0 +1,80 @@
+#include "common/wire/message_memory.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+namespace privatemail {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// An entry of a list that has room to grow, an object of the library's with what manages its
+// memory, and a field of a message.
+constexpr int64_t kEntry = 32;
+constexpr int64_t kObject = 64;
+constexpr int64_t kField = 24;
+
+int64_t EmptyMessage(const Descriptor& type) { return kObject + kField * type.field_count(); }
+
+// Of a packed list: numbers of a varying width take eight bytes each and may come in one.
+int64_t PerByte(const FieldDescriptor& field) {
+  switch (field.type()) {
+    case FieldDescriptor::TYPE_DOUBLE:
+    case FieldDescriptor::TYPE_FLOAT:
+    case FieldDescriptor::TYPE_FIXED32:
+    case FieldDescriptor::TYPE_FIXED64:
+    case FieldDescriptor::TYPE_SFIXED32:
+    case FieldDescriptor::TYPE_SFIXED64:
+      return 1;
+    default:
+      return field.is_packable() ? 8 : 1;
+  }
+}
+
+bool AddFields(const Descriptor& type, CodedInputStream* in, int64_t* memory);
+
+// field: null for an unknown one, which is kept as it came.
+bool AddLengthDelimited(const FieldDescriptor* field, CodedInputStream* in, int64_t* memory) {
+  uint32_t length = 0;
+  if (!in->ReadVarint32(&length)) return false;
+  *memory += kEntry;
+  if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+    *memory += kObject + (field == nullptr ? 1 : PerByte(*field)) * int64_t{length};
+    return in->Skip(static_cast<int>(length));
+  }
+  *memory += EmptyMessage(*field->message_type());
+  const auto [limit, depth_left] =
+      in->IncrementRecursionDepthAndPushLimit(static_cast<int>(length));
+  return depth_left >= 0 && AddFields(*field->message_type(), in, memory) &&
+         in->DecrementRecursionDepthAndPopLimit(limit);
+}
+
+bool AddFields(const Descriptor& type, CodedInputStream* in, int64_t* memory) {
+  while (const uint32_t tag = in->ReadTag()) {
+    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      const int number = WireFormatLite::GetTagFieldNumber(tag);
+      if (!AddLengthDelimited(type.FindFieldByNumber(number), in, memory)) return false;
+      continue;
+    }
+    const int before = in->CurrentPosition();
+    if (!WireFormatLite::SkipField(in, tag)) return false;
+    // A group is kept field by field; no message has one.
+    *memory += kEntry * (1 + in->CurrentPosition() - before);
+  }
+  return in->ConsumedEntireMessage();
+}
+
+}  // namespace
+
+std::optional<int64_t> MessageMemory(const Descriptor& type,
+                                     google::protobuf::io::ZeroCopyInputStream* bytes) {
+  CodedInputStream in(bytes);
+  int64_t memory = EmptyMessage(type);
+  if (!AddFields(type, &in, &memory)) return std::nullopt;
+  return memory;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,93 @@
+#include "server/config/options.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr uint32_t kLoopbackNetwork = 127;  // 127.0.0.0/8, RFC 1122
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;  // RFC 6761 keeps the name for loopback
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNetwork;
+  in6_addr v6;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::Status CheckStore(const DaemonOptions& options) {
+  PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
+  if ((store == StoreKind::kPostgres) == !options.postgres_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--store postgres and --postgres-file must be given together, but only ",
+                   options.postgres_file.empty() ? "--store postgres" : "--postgres-file", " is"));
+}
+
+absl::Status CheckDataDirectoryIsGiven(const DaemonOptions& options) {
+  if (!options.data_directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a data directory must be given: --data-dir, or data_dir in the file of --config");
+}
+
+absl::Status CheckTls(const DaemonOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tls-cert and --tls-key must be given together, but only ",
+                     options.tls_key.empty() ? "--tls-cert" : "--tls-key", " is"));
+  }
+  if (options.insecure && (!options.tls_certificate.empty() || !options.client_ca.empty())) {
+    return absl::InvalidArgumentError(
+        "--insecure turns TLS off, so --tls-cert, --tls-key and --client-ca must not be given "
+        "beside it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& address) {
+  if (address.loopback) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--insecure serves plaintext, which anyone on the way could read and change, so --listen "
+      "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
+      options.listen, "'"));
+}
+
+}  // namespace
+
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
+  ListenAddress address;
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
+  address.loopback = IsLoopback(address.host);
+  return address;
+}
+
+absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text) {
+  if (text == "sqlite") return StoreKind::kSqlite;
+  if (text == "postgres") return StoreKind::kPostgres;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--store must be sqlite or postgres, but is '", text, "'"));
+}
+
+std::string AuditLogPath(const DaemonOptions& options) {
+  if (options.audit_log == "off") return "";
+  if (!options.audit_log.empty()) return options.audit_log;
+  return absl::StrCat(options.data_directory, "/audit.jsonl");
+}
+
+Problems Contradictions(const DaemonOptions& options) {
+  Problems problems;
+  problems.Add(CheckDataDirectoryIsGiven(options));
+  problems.Add(CheckStore(options));
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
+  problems.Add(address.status());
+  problems.Add(CheckTls(options));
+  if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
+  return problems;
+}
+
+absl::Status Validate(const DaemonOptions& options) { return Contradictions(options).status(); }
+
+}  // namespace privatemail::server

@@ -1,0 +1,176 @@
+#include "client/evaluation/data.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "client/evaluation/image_sets.h"
+#include "common/features/feature_extractor.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::client {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Data, AreUnitRowsWithLabels) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(
+      const LabelledRows data,
+      ReadLabelledVectors(folder.Write("v.csv", "3,4\n0,2\n"), folder.Write("l.txt", "7\n9\n")));
+  EXPECT_DOUBLE_EQ(data.features(0, 0), .6);
+  EXPECT_DOUBLE_EQ(data.features(0, 1), .8);
+  EXPECT_DOUBLE_EQ(data.features(1, 1), 1);
+  EXPECT_THAT(data.labels, ElementsAre(7, 9));
+}
+
+TEST(Data, NeedALabelForEveryRow) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(
+      ReadLabelledVectors(folder.Write("v.csv", "3,4\n0,2\n"), folder.Write("l.txt", "7\n")),
+      FailsWith(absl::StatusCode::kInvalidArgument, "expected 2, got 1"));
+  EXPECT_THAT(
+      ReadLabelledVectors(folder.Write("v.csv", "3,4\n0,0\n"), folder.Write("l.txt", "7\n1\n")),
+      FailsWith(absl::StatusCode::kInvalidArgument, "vectors row 1"));
+}
+
+TEST(Data, ADigestTellsLabelsAndValuesApart) {
+  const LabelledRows data{Matrix::Identity(2, 2), {1, 2}};
+  LabelledRows other = data;
+  EXPECT_EQ(DigestOf(data), DigestOf(other));
+  other.labels[0] = 2;
+  EXPECT_NE(DigestOf(data), DigestOf(other));
+  other = data;
+  other.features(0, 1) = .5;
+  EXPECT_NE(DigestOf(data), DigestOf(other));
+}
+
+TEST(ImageSets, CubIsFoundFromAboveAndFromWithin) {
+  const TemporaryFolder folder;
+  folder.Write("CUB_200_2011/images/002.Laysan_Albatross/b.jpg", "");
+  folder.Write("CUB_200_2011/images/001.Black_footed_Albatross/a.jpg", "");
+  folder.Write("CUB_200_2011/images.txt", "1 001.Black_footed_Albatross/a.jpg\n");
+  for (const std::string& path : {folder.path(), folder / "CUB_200_2011"}) {
+    ASSERT_OK_AND_ASSIGN(const ImageFolder images, ListCub200(path));
+    EXPECT_THAT(images.class_names,
+                ElementsAre("001.Black_footed_Albatross", "002.Laysan_Albatross"));
+    EXPECT_EQ(images.images[1].label, 1);
+  }
+}
+
+TEST(ImageSets, CarsInTrainAndTestAreTakenTogether) {
+  const TemporaryFolder folder;
+  for (const char* part : {"train", "test"}) {
+    for (const char* name : {"Audi", "BMW"}) {
+      folder.Write(std::string("car_data/") + part + "/" + name + "/" + part + ".jpg", "");
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const ImageFolder images, ListCars196(folder.path()));
+  EXPECT_THAT(images.class_names, ElementsAre("Audi", "BMW"));
+  ASSERT_EQ(images.images.size(), 4u);
+  EXPECT_EQ(images.images[0].id, "test/Audi/test.jpg");
+  EXPECT_EQ(images.images[3].id, "train/BMW/train.jpg");
+  EXPECT_EQ(images.images[3].label, 1);
+  folder.Write("car_data/test/Volvo/1.jpg", "");
+  EXPECT_THAT(ListCars196(folder.path()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "the same classes"));
+}
+
+TEST(ImageSets, CarsThatAreNotSortedAreRefused) {
+  const TemporaryFolder folder;
+  folder.Write("cars_train/00001.jpg", "");
+  folder.Write("cars_test/00001.jpg", "");
+  EXPECT_THAT(ListCars196(folder.path()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "sort the images by class"));
+}
+
+std::string CifarImage(char coarse, char fine, char red) {
+  std::string image = {coarse, fine};
+  image += std::string(1024, red) + std::string(1024, 0) + std::string(1024, 0);
+  return image;
+}
+
+TEST(ImageSets, CifarHasItsFineLabels) {
+  const TemporaryFolder folder;
+  folder.Write("cifar-100-binary/test.bin",
+               CifarImage(1, 20, '\xff') + CifarImage(2, 3, '\x80') + CifarImage(1, 20, '\xff'));
+  ASSERT_OK_AND_ASSIGN(const ImageFolder images, UnpackCifar100(folder.path(), folder / "scratch"));
+  EXPECT_THAT(images.class_names, ElementsAre("03", "20"));
+  ASSERT_OK_AND_ASSIGN(const LabelledRows data, DescribeImages(
+                                                    images, [] { return MakeBuiltInExtractor(); },
+                                                    folder / "kept", nullptr));
+  EXPECT_THAT(data.labels, ElementsAre(0, 1, 1));
+  EXPECT_EQ(data.features.row(1), data.features.row(2));
+  EXPECT_NE(data.features.row(0), data.features.row(1));
+}
+
+// Features of 2 values that depend on the image's bytes and on how it calls itself.
+class SizeExtractor final : public FeatureExtractor {
+ public:
+  SizeExtractor(std::string identity, std::atomic<int>* described)
+      : identity_(std::move(identity)), described_(described) {}
+
+  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& path) override {
+    ++*described_;
+    if (std::filesystem::file_size(path) == 0) return absl::InvalidArgumentError("empty");
+    return Eigen::RowVectorXf{{static_cast<float>(std::filesystem::file_size(path)), 1}};
+  }
+  int dim() const override { return 2; }
+  const std::string& identity() const override { return identity_; }
+
+ private:
+  std::string identity_;
+  std::atomic<int>* described_;
+};
+
+TEST(ImageSets, DescriptionsAreKeptForTheSameImagesAndExtractor) {
+  const TemporaryFolder folder;
+  folder.Write("images/a/1.png", "12");
+  const std::string second = folder.Write("images/b/2.png", "123");
+  std::atomic<int> described = 0;
+  const auto describe = [&](const char* identity) {
+    described = 0;
+    const auto rows = DescribeImages(
+        *ListImageFolder(folder / "images"),
+        [&] { return std::make_unique<SizeExtractor>(identity, &described); }, folder / "kept",
+        nullptr);
+    EXPECT_THAT(rows, IsOk());
+    return rows.value_or(LabelledRows());
+  };
+  const LabelledRows first = describe("one");
+  EXPECT_EQ(described, 2);
+  EXPECT_THAT(first.labels, ElementsAre(0, 1));
+  const LabelledRows again = describe("one");
+  EXPECT_EQ(described, 0);
+  EXPECT_EQ(DigestOf(again), DigestOf(first));
+  describe("other");
+  EXPECT_EQ(described, 2);
+  folder.Write("images/b/2.png", "321");  // as long as before
+  describe("one");
+  EXPECT_EQ(described, 2);
+  for (const auto& file : std::filesystem::directory_iterator(folder / "kept")) {
+    std::filesystem::resize_file(file.path(), 100);
+  }
+  EXPECT_EQ(DigestOf(describe("one")), DigestOf(first));
+  EXPECT_EQ(described, 2);
+  std::ofstream{second};
+  EXPECT_THAT(DescribeImages(
+                  *ListImageFolder(folder / "images"),
+                  [&] { return std::make_unique<SizeExtractor>("one", &described); },
+                  folder / "kept", nullptr),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "1 images could not be described, the first being b/2.png: empty"));
+}
+
+TEST(ImageSets, ADamagedCifarIsRefused) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(UnpackCifar100(folder.Write("short.bin", "abc"), folder / "scratch"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "got 3 bytes"));
+  EXPECT_THAT(UnpackCifar100(folder.Write("label.bin", CifarImage(1, 100, 0)), folder / "scratch"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "fine label 100"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

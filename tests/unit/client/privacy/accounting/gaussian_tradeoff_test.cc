@@ -1,0 +1,93 @@
+#include "client/privacy/accounting/gaussian_tradeoff.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/testing/matchers.h"
+#include "tests/unit/client/privacy/hundred_digits.h"
+
+namespace privatemail::client {
+namespace {
+
+TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
+  for (const double mu : {1e-6, 1e-5, .00099, .00101, .1, 1.0, 5.0, 30.0}) {
+    for (const double in_mus : {0.0, .01, 1.0, 3.0, 10.0, 30.0, 36.9}) {
+      const double epsilon = mu * mu / 2 + mu * in_mus;
+      ASSERT_OK_AND_ASSIGN(const double delta, GaussianDelta(mu, epsilon));
+      EXPECT_GE(Real(delta), DeltaOf(epsilon, mu)) << mu << " " << epsilon;
+      EXPECT_LE(Real(delta), DeltaOf(epsilon, mu) * (1 + 1e-8)) << mu << " " << epsilon;
+    }
+  }
+}
+
+TEST(GaussianDelta, IsNeverBelowWhereDoublesAreSubnormal) {
+  const double step = std::numeric_limits<double>::denorm_min();
+  for (double epsilon = 38.1; epsilon < 39.2; epsilon += .00237) {
+    ASSERT_OK_AND_ASSIGN(const double delta, GaussianDelta(1, epsilon));
+    EXPECT_GE(Real(delta), DeltaOf(epsilon, 1)) << epsilon;
+    EXPECT_LE(Real(delta), DeltaOf(epsilon, 1) * (1 + 1e-8) + Real(step)) << epsilon;
+  }
+}
+
+TEST(GaussianEpsilon, IsTheSmallestThatLeavesDelta) {
+  for (const double mu : {1e-6, 1e-4, .00099, .00101, .01, .3, 1.0, 8.0, 40.0}) {
+    for (const double delta : {1e-300, 1e-30, 1e-5, .3}) {
+      ASSERT_OK_AND_ASSIGN(const double epsilon, GaussianEpsilon(mu, delta));
+      EXPECT_LE(DeltaOf(epsilon, mu), Real(delta)) << mu << " " << delta;
+      if (epsilon > 0) {
+        EXPECT_GT(DeltaOf(epsilon * (1 - 1e-8), mu), Real(delta)) << mu << " " << delta;
+      }
+    }
+  }
+}
+
+TEST(GaussianEpsilon, IsZeroWhereTheTotalVariationIsBelowDelta) {
+  EXPECT_EQ(*GaussianEpsilon(.1, .3), 0);
+  EXPECT_GT(*GaussianEpsilon(.1, .03), 0);
+}
+
+TEST(GaussianTradeoff, NothingOverflows) {
+  EXPECT_EQ(*GaussianDelta(1e6, 1), 1);
+  EXPECT_GT(*GaussianDelta(1, 1e9), 0);
+  EXPECT_LT(*GaussianDelta(1, 1e9), 1e-300);
+  EXPECT_NEAR(*GaussianEpsilon(1e6, 1e-5) / 5e11, 1, 1e-4);
+}
+
+TEST(GaussianMuOfPureDp, PassesTheKinkInAHundredDigits) {
+  for (const double epsilon : {1e-9, 1e-4, .5, .999, 1.0, 1.001, 5.0, 50.0, 1e3, 1e4}) {
+    ASSERT_OK_AND_ASSIGN(const double mu, GaussianMuOfPureDp(epsilon));
+    const Real kink = 1 / (1 + exp(Real(epsilon)));
+    EXPECT_LE(Phi(Real(mu) / -2), kink) << epsilon;
+    EXPECT_GT(Phi(Real(mu) * (1 - 1e-11) / -2), kink) << epsilon;
+  }
+}
+
+// The claim itself, not the kink alone: no test of an epsilon-DP pair beats the Gaussian pair.
+TEST(GaussianMuOfPureDp, KeepsTheGaussianCurveBelowThatOfPureDp) {
+  for (const double epsilon : {.01, .7, 3.0, 20.0}) {
+    const Real half = Real(*GaussianMuOfPureDp(epsilon));
+    // Quantiles z of the first error; G(a) = Phi(z - mu) where a = Phi(-z).
+    for (double z = -8; z <= 12; z += .05) {
+      const Real first = Phi(-Real(z));
+      const Real pure =
+          (std::max)(Real(1 - exp(Real(epsilon)) * first), Real(exp(Real(-epsilon)) * (1 - first)));
+      EXPECT_LE(Phi(Real(z) - half), pure) << epsilon << " at " << z;
+    }
+  }
+}
+
+TEST(GaussianTradeoff, BadParametersAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const double nan = std::nan("");
+  EXPECT_THAT(GaussianDelta(nan, 1), FailsWith(kInvalid, "gaussian_mu"));
+  EXPECT_THAT(GaussianDelta(1, nan), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(GaussianDelta(1, -1), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(GaussianEpsilon(0, .1), FailsWith(kInvalid, "gaussian_mu"));
+  EXPECT_THAT(GaussianEpsilon(1, nan), FailsWith(kInvalid, "delta"));
+  EXPECT_THAT(GaussianEpsilon(1, 1), FailsWith(kInvalid, "delta"));
+  EXPECT_THAT(GaussianMuOfPureDp(nan), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(GaussianMuOfPureDp(0), FailsWith(kInvalid, "epsilon"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,286 @@
+// The power goes at every instant of a ledger's life, and what was not synced is lost, kept or
+// half of both. Whatever a caller was told is charged must be there, or the ledger must refuse; and
+// its witness must be there in any case.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "privatemail/ledger.h"
+#include "privatemail/ledger_witness.h"
+#include "tests/testing/simulated_disk.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
+constexpr int kAffordable = 6;  // charges that a grant pays for
+constexpr int kCharges = 4;     // of a first life
+const Guarantee kCharge = {
+    .epsilon = 1, .delta = 1e-6, .neighbours = "test", .proven = true, .source = "test"};
+
+// Reports the grant and each charge after it returned.
+void SpendSome(Life& life, const std::string& path) {
+  const auto ledger = Ledger::Open(path);
+  if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) return;
+  life.reported = 1;
+  for (int i = 0; i < kCharges && (*ledger)->Charge(kUuid, kCharge).ok(); ++i) ++life.reported;
+}
+
+// Says what is there and spends all that is left; status_code is that of the last answer.
+void SpendTheRest(Life& life, const std::string& path) {
+  const auto ledger = Ledger::Open(path);
+  life.status_code = static_cast<int>(ledger.status().code());
+  if (!ledger.ok()) return;
+  const auto entry = (*ledger)->Show(kUuid);
+  life.status_code = static_cast<int>(entry.status().code());
+  if (!entry.ok()) return;
+  life.shown = (entry->granted.has_value() ? 1 : 0) + entry->releases;
+  while (true) {
+    const auto charged = (*ledger)->Charge(kUuid, kCharge);
+    life.status_code = static_cast<int>(charged.status().code());
+    if (!charged.ok()) return;
+    ++life.later;
+  }
+}
+
+bool Refused(const Life& life) {
+  return life.status_code == static_cast<int>(absl::StatusCode::kDataLoss);
+}
+
+// How many changes the witness counts that a life left behind, whatever its stamp.
+int64_t WitnessedBy(const std::string& ledger) {
+  const auto record = LedgerWitness(ledger + ".witness").Read();
+  return record.ok() ? record->generation : 0;
+}
+
+// What a second life says that must not be, after a first that was cut and left a witness that
+// counts `witnessed` changes; empty: nothing.
+std::string FaultOf(const Life& first, int64_t witnessed, const Life& second) {
+  // Else the ledger of before, put back, would pass for the present one and refund a charge.
+  if (witnessed < first.reported) {
+    return absl::StrCat(first.reported, " reported, ", witnessed, " witnessed");
+  }
+  if (Refused(second)) return "";
+  if (second.shown < first.reported) {
+    return absl::StrCat(first.reported, " reported, ", second.shown, " there");
+  }
+  if (second.shown > first.reported + 1) return "more there than was ever begun";
+  const int64_t charges = std::max<int64_t>(first.reported - 1, 0);
+  if (charges + second.later > kAffordable) return "more spent than granted";
+  // It goes on: with the rest of the budget, or with the grant that did not get through.
+  const auto last = static_cast<absl::StatusCode>(second.status_code);
+  if (second.shown == 0 ? last != absl::StatusCode::kFailedPrecondition
+                        : last != absl::StatusCode::kResourceExhausted) {
+    return absl::StrCat("stops with ", absl::StatusCodeToString(last));
+  }
+  return "";
+}
+
+struct Tally {
+  int64_t cuts = 0;
+  int64_t refusals = 0;
+  int64_t faults = 0;
+  std::string first_fault = {};
+
+  void Add(const PowerCut& cut, const Life& first, int64_t witnessed, const Life& second) {
+    ++cuts;
+    refusals += Refused(second);
+    const std::string fault = FaultOf(first, witnessed, second);
+    if (!fault.empty() && faults++ == 0) {
+      first_fault = absl::StrCat("seed ", cut.seed, " before call ", cut.before_call, ": ", fault);
+    }
+  }
+};
+
+// Cuts before every call of the first life, and after its last.
+Tally CutEverywhere(PowerCut cut) {
+  Tally tally;
+  for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    Stamps stamps;
+    const Life first =
+        LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) { SpendSome(life, path); });
+    const int64_t witnessed = WitnessedBy(path);
+    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](Life& life) { SpendTheRest(life, path); });
+    tally.Add(cut, first, witnessed, second);
+    if (first.calls < cut.before_call) {
+      EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
+      return tally;
+    }
+  }
+}
+
+void Record(const std::string& what, const Tally& tally) {
+  testing::Test::RecordProperty(what + "_cuts", std::to_string(tally.cuts));
+  testing::Test::RecordProperty(what + "_refusals", std::to_string(tally.refusals));
+  std::printf("%s: %lld cuts, %lld refusals, %lld faults\n", what.c_str(),
+              static_cast<long long>(tally.cuts), static_cast<long long>(tally.refusals),
+              static_cast<long long>(tally.faults));
+}
+
+TEST(LedgerPowerLoss, AProcessThatEndsAtAnyInstantCostsNothingAndLeavesALedgerThatGoesOn) {
+  const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
+  Record("kept", tally);
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+  EXPECT_EQ(tally.refusals, 0);
+  EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
+}
+
+TEST(LedgerPowerLoss, LosingAllThatWasNotSyncedRefundsNothingAndLeavesALedgerThatGoesOn) {
+  const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
+  Record("lost", tally);
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+  EXPECT_EQ(tally.refusals, 0);
+}
+
+// A disk may write the stamp of a witness and not yet its record: then nobody can tell the power
+// cut from a restored copy, and the ledger refuses (ledger.h).
+TEST(LedgerPowerLoss, LosingAnyHalfOfWhatWasNotSyncedRefundsNothing) {
+  Tally all;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
+    EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+    all.cuts += tally.cuts;
+    all.refusals += tally.refusals;
+    all.faults += tally.faults;
+  }
+  Record("half", all);
+  EXPECT_LT(all.refusals, all.cuts / 25);
+}
+
+// Cuts everywhere in one charge that follows the others a while later, longer than a stamp may
+// differ from the clock at the write.
+Tally CutALaterCharge(Unsynced unsynced) {
+  const TemporaryFolder spent;
+  Stamps stamps_of_spent;
+  LiveUntilPowerCut(spent.path(), {}, stamps_of_spent,
+                    [&](Life& life) { SpendSome(life, spent / "ledger"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  Tally tally;
+  for (PowerCut cut = {.before_call = 1, .unsynced = unsynced};; ++cut.before_call) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    std::filesystem::copy(spent.path(), folder.path());
+    Stamps stamps = stamps_of_spent;
+    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) {
+      life.reported = 1 + kCharges;
+      const auto ledger = Ledger::Open(path);
+      if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
+    });
+    const int64_t witnessed = WitnessedBy(path);
+    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](Life& life) { SpendTheRest(life, path); });
+    tally.Add(cut, first, witnessed, second);
+    if (first.calls < cut.before_call) {
+      EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
+      return tally;
+    }
+  }
+}
+
+// A record that reached the disk before its stamp bears the stamp of the change before, and yet is
+// no copy: one that is put back is stamped then.
+TEST(LedgerPowerLoss, ARecordThatReachedTheDiskBeforeItsStampIsTrusted) {
+  const Tally tally = CutALaterCharge(Unsynced::kAllButStamps);
+  Record("all_but_stamps", tally);
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+  EXPECT_EQ(tally.refusals, 0);
+}
+
+// An old record with a new stamp is what a restored copy looks like: one instant of a change.
+TEST(LedgerPowerLoss, AStampThatReachedTheDiskBeforeItsRecordIsTheOnlyRefusal) {
+  const Tally tally = CutALaterCharge(Unsynced::kStampsOnly);
+  Record("stamps_only", tally);
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+  EXPECT_EQ(tally.refusals, 1);
+}
+
+void PutBack(const std::filesystem::path& copy, const std::string& folder) {
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".witness") std::filesystem::remove(file);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(copy)) {
+    if (file.path().extension() == ".witness") continue;
+    std::filesystem::copy(file, folder);
+  }
+}
+
+// The ledger of before is put back over one whose process ended, another charge is made and
+// released, and what the process left is put back in turn.
+TEST(LedgerPowerLoss, NoCopyOfAChangeThatWasCutShortRefundsTheOneMadeInItsStead) {
+  const TemporaryFolder before;
+  Stamps stamps_of_before;
+  LiveUntilPowerCut(before.path(), {}, stamps_of_before,
+                    [&](Life& life) { SpendSome(life, before / "ledger"); });
+  int64_t released_in_its_stead = 0;
+  for (PowerCut cut = {.before_call = 1, .unsynced = Unsynced::kKept};; ++cut.before_call) {
+    const TemporaryFolder folder;
+    const TemporaryFolder left_by_the_cut;
+    const std::string path = folder / "ledger";
+    std::filesystem::copy(before.path(), folder.path());
+    Stamps stamps = stamps_of_before;
+    const auto charge = [&](Life& life) {
+      const auto ledger = Ledger::Open(path);
+      if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) life.reported = 1;
+    };
+    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, charge);
+    std::filesystem::copy(folder.path(), left_by_the_cut.path());
+    PutBack(before.path(), folder.path());
+    const Life second = LiveUntilPowerCut(folder.path(), {}, stamps, charge);
+    PutBack(left_by_the_cut.path(), folder.path());
+    const Life third =
+        LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life& life) { SpendTheRest(life, path); });
+    released_in_its_stead += second.reported;
+    EXPECT_FALSE(first.reported == 1 && second.reported == 1) << cut.before_call;
+    EXPECT_TRUE(second.reported == 0 || Refused(third)) << cut.before_call;
+    if (first.calls < cut.before_call) break;
+  }
+  EXPECT_GT(released_in_its_stead, 10);
+}
+
+// Lives that follow one another, each cut somewhere, recoveries included.
+TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
+  std::mt19937_64 bits(5);
+  int64_t exhausted = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    Stamps stamps;
+    LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life&) {
+      const auto ledger = Ledger::Open(path);
+      if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) _exit(1);
+    });
+    int64_t reported = 0;
+    for (int lives = 0; lives < 40; ++lives) {
+      const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 60),
+                            .unsynced = static_cast<Unsynced>(bits() % 5),
+                            .seed = bits()};
+      const Life life = LiveUntilPowerCut(folder.path(), cut, stamps,
+                                          [&](Life& own) { SpendTheRest(own, path); });
+      reported += life.later;
+      ASSERT_LE(reported, kAffordable);
+      const bool ended = life.status_code == static_cast<int>(absl::StatusCode::kResourceExhausted);
+      exhausted += ended;
+      if (ended || Refused(life)) break;
+    }
+  }
+  EXPECT_GT(exhausted, 30);
+}
+
+// The test of the test: a disk that forgets what it was told to keep does lose charges.
+TEST(LedgerPowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+  EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
+}
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,258 @@
+#include "privatemail/ledger.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+#include "tests/unit/client/privacy/accounting/ledger_fixture.h"
+
+namespace privatemail::client {
+namespace {
+
+TEST(Ledger, RefusesUntilABudgetIsSet) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "privatemail budget set"));
+}
+
+TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 1e-6)), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)),
+              FailsWith(absl::StatusCode::kResourceExhausted,
+                        "spent epsilon 0.75 delta 1e-06, asked epsilon 0.5 delta 1e-06, left "
+                        "epsilon 0.25 delta 9e-06"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 2e-5)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "delta"));
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_EQ(entry.spent().epsilon, .75);
+  EXPECT_EQ(entry.releases, 1);
+}
+
+TEST(Ledger, ThreeTenthsFitIntoThreeTenthsAndNoMore) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {.3, 3e-6}), IsOk());
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(1e-9, 0)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "left epsilon 0 "));
+}
+
+TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
+  const TemporaryFolder folder;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+    ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+    ASSERT_THAT(ledger->Charge(kUuid, Costs(.4, 1e-6)), IsOk());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_EQ(entry.spent().epsilon, .4);
+  EXPECT_EQ(entry.left().epsilon, .6);
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry other, ledger->Show("another"));
+  EXPECT_FALSE(other.granted.has_value());
+}
+
+TEST(Ledger, ALowerGrantNeverRefunds) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.8, 1e-6)), IsOk());
+  ASSERT_THAT(ledger->Grant(kUuid, {.5, 1e-5}), IsOk());
+  EXPECT_EQ(ledger->Show(kUuid)->left().epsilon, 0);
+  EXPECT_EQ(ledger->Show(kUuid)->spent().epsilon, .8);
+}
+
+TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  const double nan = std::nan("");
+  EXPECT_THAT(ledger->Grant(kUuid, {nan, .1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  EXPECT_THAT(ledger->Grant(kUuid, {1, 1}), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_THAT(ledger->Grant(kUuid, {1, -.1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_THAT(ledger->Grant(kUuid, {1, nan}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  for (const double delta : {0., 1., nan}) {
+    EXPECT_THAT(ledger->Grant(kUuid, {1, delta}, Accounting::kGaussian),
+                FailsWith(absl::StatusCode::kInvalidArgument, "delta must lie strictly"));
+  }
+  ASSERT_THAT(ledger->Grant(kUuid, {1, .1}), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(nan, .01)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(-1, .01)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, nan)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 0);
+}
+
+TEST(Ledger, AFileThatIsNoLedgerIsRefusedByName) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "ledger")
+      << "this is a diary, not a ledger; it is long enough to have a header of its own....";
+  EXPECT_THAT(Ledger::Open(folder / "ledger"),
+              FailsWith(absl::StatusCode::kDataLoss, folder / "ledger"));
+  EXPECT_THAT(Ledger::Open(folder / "missing/ledger"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "missing/ledger"));
+}
+
+// Four processes and four threads each race for a budget of 20 charges.
+TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    ASSERT_THAT(ledger->Grant(kUuid, {2, 1e-4}), IsOk());
+  }
+  std::vector<pid_t> children;
+  for (int child = 0; child < 4; ++child) {
+    const pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      const auto ledger = Ledger::Open(path);
+      if (!ledger.ok()) _exit(1);
+      std::vector<std::thread> threads;
+      for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+          for (int i = 0; i < 3; ++i) (void)(*ledger)->Charge(kUuid, Costs(.1, 1e-6));
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      _exit(0);
+    }
+    children.push_back(pid);
+  }
+  for (const pid_t pid : children) {
+    int state = 0;
+    ASSERT_EQ(waitpid(pid, &state, 0), pid);
+    EXPECT_EQ(state, 0);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 20);
+}
+
+// A child reports each charge after it returned and is killed at some instant: all it reported are
+// there, and at most one more.
+TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path));
+  ASSERT_THAT(ledger->Grant(kUuid, {1e6, .9}), IsOk());
+  int64_t before = 0;
+  for (int round = 0; round < 8; ++round) {
+    int report[2];
+    ASSERT_EQ(pipe(report), 0);
+    const pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      const auto own = Ledger::Open(path);
+      while (own.ok() && (*own)->Charge(kUuid, Costs(.1, 1e-9)).ok()) {
+        if (write(report[1], "x", 1) != 1) break;
+      }
+      _exit(1);
+    }
+    close(report[1]);
+    usleep(15'000 + 7'000 * round);
+    ASSERT_EQ(kill(pid, SIGKILL), 0);
+    int64_t reported = 0;
+    char byte = 0;
+    while (read(report[0], &byte, 1) == 1) ++reported;
+    close(report[0]);
+    ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+    ASSERT_OK_AND_ASSIGN(ledger, Ledger::Open(path));
+    const int64_t now = ledger->Show(kUuid)->releases;
+    EXPECT_GE(now - before, reported);
+    EXPECT_LE(now - before, reported + 1);
+    before = now;
+  }
+  EXPECT_GT(before, 0);
+}
+
+Guarantee Gaussian(double epsilon, double delta, double mu) {
+  Guarantee guarantee = Costs(epsilon, delta);
+  guarantee.gaussian_mu = mu;
+  return guarantee;
+}
+
+// 40 releases of mu .1 have mu .1 sqrt(40) together: at delta 1e-5 epsilon 2.594383 (by scipy),
+// where sums say 40 * .341; a 41st makes it 2.6308.
+TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
+  const Guarantee one = Gaussian(.341, 1e-5, .1);
+  for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_NEAR(*entry.gaussian_mu, .1 * std::sqrt(40), 1e-12);
+  EXPECT_NEAR(entry.spent().epsilon, 2.5943833805, 1e-4);
+  EXPECT_EQ(entry.spent().delta, 1e-5);
+  EXPECT_NEAR(entry.SpentBy(Accounting::kBasic).epsilon, 13.64, 1e-9);
+  EXPECT_THAT(
+      ledger->Charge(kUuid, one),
+      FailsWith(absl::StatusCode::kResourceExhausted,
+                "by Gaussian accounting what was spent and what is asked are epsilon 2.630"));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
+}
+
+// As any other grant but for delta, of which there is nothing.
+TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.05, 1e-300)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 0.05 delta 1e-300"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.2, 0)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 0.9 delta 0"));
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
+  EXPECT_EQ(entry.releases, 3);
+  EXPECT_NEAR(entry.left().epsilon, .1, 1e-12);
+  EXPECT_EQ(entry.left().delta, 0);
+  EXPECT_TRUE(entry.Affords({.1, 0}));
+  EXPECT_FALSE(entry.Affords({.1, 1e-300}));
+  EXPECT_EQ(entry.SpentBy(Accounting::kGaussian).epsilon, std::numeric_limits<double>::infinity());
+}
+
+TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 0)), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 1e-6)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "delta 0"));
+  Guarantee printed = Gaussian(1, 1e-6, .1);
+  printed.proven = false;
+  EXPECT_THAT(ledger->Charge(kUuid, printed),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "proven"));
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
+}
+
+TEST(Ledger, HistoryHoldsEveryGrantAndChargeOldestFirst) {
+  const TemporaryFolder folder;
+  SpendTenths(folder / "ledger", 2);
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<LedgerChange> changes, ledger->History(kUuid));
+  ASSERT_EQ(changes.size(), 3);
+  EXPECT_EQ(changes[0].kind, LedgerChange::Kind::kGrant);
+  EXPECT_EQ(changes[0].epsilon, 1);
+  EXPECT_EQ(changes[2].kind, LedgerChange::Kind::kCharge);
+  EXPECT_EQ(changes[2].epsilon, .1);
+  EXPECT_TRUE(changes[2].proven);
+  EXPECT_TRUE(ledger->History("another")->empty());
+}
+
+}  // namespace
+}  // namespace privatemail::client

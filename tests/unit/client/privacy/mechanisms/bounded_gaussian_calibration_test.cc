@@ -1,0 +1,292 @@
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::client {
+namespace {
+
+using Real = boost::multiprecision::cpp_bin_float_50;
+
+// The mechanism's density along one side, from its definition, in fifty digits.
+Real LnMass(double w, const Real& v, double s) {
+  const Real root = s * sqrt(Real(2));
+  return log((boost::math::erf(Real((w - v) / root)) - boost::math::erf(Real(-v / root))) / 2);
+}
+Real LnDensity(double z, const Real& v, double w, double s) {
+  return -pow(Real((z - v) / s), 2) / 2 - LnMass(w, v, s);
+}
+
+// Where values may lie, how they move and what comes out, all from a generator of moves.
+struct RandomBox {
+  std::vector<double> widths;
+  double sensitivity;
+  double stddev;
+};
+
+RandomBox Draw(std::mt19937& bits, int largest_dimension) {
+  std::uniform_real_distribution<double> log_scale(-3, 3);
+  const int m = std::uniform_int_distribution<int>(1, largest_dimension)(bits);
+  RandomBox box;
+  double diagonal = 0;
+  for (int i = 0; i < m; ++i) {
+    box.widths.push_back(std::exp(log_scale(bits) / 2));
+    diagonal = std::hypot(diagonal, box.widths.back());
+  }
+  box.sensitivity = diagonal * std::exp(log_scale(bits) - 1);
+  box.stddev = diagonal * std::exp(log_scale(bits));
+  return box;
+}
+
+// Two values in the box at most the sensitivity apart, and an output: uniform, or pushed to where
+// the loss is large (ends of the box), so that the search means something.
+TEST(BoundedGaussianEpsilon, IsNeverExceededByAnyPairOfValuesAndAnyOutput) {
+  std::mt19937 bits(20240607);
+  std::uniform_real_distribution<double> uniform;
+  for (int trial = 0; trial < 120; ++trial) {
+    const RandomBox box = Draw(bits, 5);
+    ASSERT_OK_AND_ASSIGN(const double bound,
+                         BoundedGaussianEpsilon(box.widths, box.sensitivity, box.stddev));
+    for (int pair = 0; pair < 12; ++pair) {
+      std::vector<double> move(box.widths.size());
+      double length = 0;
+      for (double& c : move) length = std::hypot(length, c = uniform(bits) - (pair < 6 ? 0 : .5));
+      Real loss = 0;
+      for (size_t i = 0; i < move.size(); ++i) {
+        const double w = box.widths[i];
+        // A few units in the last place inside the ball: the move is computed with rounding, too.
+        const double c = std::clamp(move[i] / length * box.sensitivity * (1 - 1e-15), -w, w);
+        const double room = w - std::abs(c);
+        const double start = (c < 0 ? -c : 0) + (pair % 3 == 0 ? 0 : uniform(bits) * room);
+        const double output = pair % 2 == 0 ? (c > 0 ? w : 0) : uniform(bits) * w;
+        loss += LnDensity(output, Real(start) + c, w, box.stddev) -
+                LnDensity(output, start, w, box.stddev);
+      }
+      EXPECT_LE(loss, Real(bound));
+    }
+  }
+}
+
+// Brute force in two dimensions: every direction of a fan, then finer ones about the worst. Fans
+// are scanned in long double, the worst direction judged in fifty digits.
+TEST(BoundedGaussianEpsilon, IsReachedByBruteForceInTwoDimensions) {
+  std::mt19937 bits(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    RandomBox box = Draw(bits, 1);
+    box.widths.push_back(Draw(bits, 1).widths[0]);
+    const double bound = *BoundedGaussianEpsilon(box.widths, box.sensitivity, box.stddev);
+    const auto loss = [&](double angle, auto ln_mass) {
+      decltype(ln_mass(1., 1.)) sum = 0;
+      for (int i = 0; i < 2; ++i) {
+        const double w = box.widths[static_cast<size_t>(i)];
+        const double c =
+            std::clamp(box.sensitivity * (i == 0 ? std::cos(angle) : std::sin(angle)), 0., w);
+        const decltype(sum) s = box.stddev;
+        sum +=
+            (decltype(sum)(w) * w - (decltype(sum)(w) - c) * (decltype(sum)(w) - c)) / (2 * s * s);
+        sum += ln_mass(w, 0) - ln_mass(w, c);
+      }
+      return sum;
+    };
+    double worst_angle = std::acos(-1) / 4;
+    double half_fan = worst_angle;
+    for (int refinement = 0; refinement < 3; ++refinement, half_fan /= 400) {
+      const double centre = worst_angle;
+      long double worst = 0;
+      for (int step = -800; step <= 800; ++step) {
+        const double angle = centre + half_fan * step / 800;
+        const long double here = loss(angle, [&](double w, double v) {
+          const long double root = box.stddev * std::sqrt(2.L);
+          return std::log(std::erf((w - static_cast<long double>(v)) / root) + std::erf(v / root));
+        });
+        if (here > worst) {
+          worst = here;
+          worst_angle = angle;
+        }
+      }
+    }
+    const Real judged =
+        loss(worst_angle, [&](double w, double v) { return LnMass(w, v, box.stddev); });
+    EXPECT_LE(judged, Real(bound) * (1 + 1e-14));
+    EXPECT_GE(judged, Real(bound) * (1 - 1e-6)) << "not tight";
+  }
+}
+
+// One side of a box whose loss is by symmetry m times that of a side moved by D / sqrt(m).
+TEST(BoundedGaussianEpsilon, SplitsEvenlyOverACube) {
+  for (const int m : {1, 3, 50, 4096}) {
+    const std::vector<double> cube(static_cast<size_t>(m), 2.0);
+    const double c = .7 / std::sqrt(m);
+    const double expected =
+        static_cast<double>(m * (LnDensity(2, c, 2, 1.5) - LnDensity(2, 0, 2, 1.5)));
+    EXPECT_NEAR(*BoundedGaussianEpsilon(cube, .7, 1.5) / expected, 1, 1e-9) << m;
+  }
+}
+
+TEST(CalibrateBoundedGaussian, IsTightOverRandomBoxesInFiftyDigits) {
+  std::mt19937 bits(11);
+  std::uniform_real_distribution<double> log_epsilon(std::log(1e-6), std::log(1e3));
+  for (int trial = 0; trial < 400; ++trial) {
+    const double w = Draw(bits, 1).widths[0];
+    const double sensitivity = Draw(bits, 1).sensitivity;
+    const double epsilon = std::exp(log_epsilon(bits));
+    ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
+                         CalibrateBoundedGaussian({w}, sensitivity, epsilon));
+    const double c = std::min(sensitivity, w);
+    const auto loss = [&](double s) -> Real {
+      return LnDensity(w, c, w, s) - LnDensity(w, 0, w, s);
+    };
+    EXPECT_LE(loss(noise.stddev), Real(epsilon)) << w << " " << sensitivity << " " << epsilon;
+    EXPECT_GT(loss(noise.stddev * (1 - 1e-6)), Real(epsilon));
+    EXPECT_TRUE(noise.guarantee.proven);
+    EXPECT_EQ(noise.guarantee.epsilon, epsilon);
+    EXPECT_EQ(noise.guarantee.delta, 0);
+  }
+}
+
+TEST(CalibrateBoundedGaussian, OverManyDifferentSidesMeetsItsOwnEpsilonAndNoLess) {
+  std::mt19937 bits(12);
+  for (int trial = 0; trial < 20; ++trial) {
+    const RandomBox box = Draw(bits, 40);
+    const double epsilon = std::exp(trial - 10.);
+    const double s = CalibrateBoundedGaussian(box.widths, box.sensitivity, epsilon)->stddev;
+    EXPECT_LE(*BoundedGaussianEpsilon(box.widths, box.sensitivity, s), epsilon * (1 + 1e-14));
+    EXPECT_GT(*BoundedGaussianEpsilon(box.widths, box.sensitivity, s * (1 - 1e-6)), epsilon);
+    EXPECT_LE(s, CalibratePublishedBoundedGaussian(box.widths, box.sensitivity, epsilon)->stddev);
+  }
+}
+
+TEST(CalibratePublishedBoundedGaussian, SolvesTheoremSixInFiftyDigits) {
+  for (const double w : {1.0, 2.0, 10.0}) {
+    for (const double sensitivity : {.1, 1.5, 30.0}) {
+      for (const double epsilon : {.01, 1.0, 20.0}) {
+        const double s = CalibratePublishedBoundedGaussian({w}, sensitivity, epsilon)->stddev;
+        const double c = std::min(sensitivity, w / 2);
+        const auto excess = [&](double at) -> Real {
+          return (Real(w) + Real(sensitivity) / 2) * sensitivity / (Real(at) * at) -
+                 (epsilon - (LnMass(w, c, at) - LnMass(w, 0, at)));
+        };
+        EXPECT_LE(excess(s), 0) << w << " " << sensitivity << " " << epsilon;
+        EXPECT_GT(excess(s * (1 - 1e-6)), 0);
+      }
+    }
+  }
+}
+
+TEST(CalibrateBoundedGaussian, NeedsLessThanThePublishedTheorems) {
+  const CalibratedGaussian exact = *CalibrateBoundedGaussian({10, 8}, 4.4721, .5);
+  const CalibratedGaussian published = *CalibratePublishedBoundedGaussian({10, 8}, 4.4721, .5);
+  EXPECT_LT(exact.stddev, published.stddev);
+  EXPECT_FALSE(published.guarantee.proven);
+  EXPECT_NE(published.guarantee.source.find("as published"), std::string::npos);
+}
+
+// The discrete law itself: every pair of grid points that rounded values can reach, every output.
+double LargestDiscreteLoss(int points, double g, double reach, double s, int dimension) {
+  std::vector<std::vector<double>> ln_density(static_cast<size_t>(points));
+  for (int v = 0; v < points; ++v) {
+    double sum = 0;
+    for (int z = 0; z < points; ++z) sum += std::exp(-std::pow((z - v) * g / s, 2) / 2);
+    for (int z = 0; z < points; ++z) {
+      ln_density[static_cast<size_t>(v)].push_back(-std::pow((z - v) * g / s, 2) / 2 -
+                                                   std::log(sum));
+    }
+  }
+  // Worst loss of one coordinate for a move of c steps.
+  std::vector<double> worst(static_cast<size_t>(points), 0);
+  for (size_t v = 0; v < ln_density.size(); ++v) {
+    for (size_t u = 0; u < ln_density.size(); ++u) {
+      for (size_t z = 0; z < ln_density.size(); ++z) {
+        double& entry = worst[v > u ? v - u : u - v];
+        entry = std::max(entry, ln_density[v][z] - ln_density[u][z]);
+      }
+    }
+  }
+  double loss = 0;
+  for (int a = 0; a < points && a * g <= reach; ++a) {
+    loss = std::max(loss, worst[static_cast<size_t>(a)]);
+    for (int b = 0; dimension == 2 && b < points && std::hypot(a, b) * g <= reach; ++b) {
+      loss = std::max(loss, worst[static_cast<size_t>(a)] + worst[static_cast<size_t>(b)]);
+    }
+  }
+  return loss;
+}
+
+TEST(CalibrateBoundedGaussianOnGrid, CoversEveryPairOfRoundedValuesByEnumeration) {
+  double closest = 0;
+  for (const int dimension : {1, 2}) {
+    for (const int points : {3, 9, 33, 65}) {
+      for (const double epsilon : {.05, 1.0, 6.0}) {
+        for (const double share : {.05, .3, 2.0}) {
+          const double g = .25;
+          const double w = g * (points - 1);
+          const double sensitivity = share * w;
+          const std::vector<double> widths(static_cast<size_t>(dimension), w);
+          ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
+                               CalibrateBoundedGaussianOnGrid(widths, sensitivity, epsilon, g));
+          const double reach = sensitivity + g * std::sqrt(dimension) + 1e-12;
+          const double loss = LargestDiscreteLoss(points, g, reach, noise.stddev, dimension);
+          EXPECT_LE(loss, epsilon) << dimension << " " << points << " " << share;
+          closest = std::max(closest, loss / epsilon);
+        }
+      }
+    }
+  }
+  EXPECT_GT(closest, .97) << "the surplus would hide a real error";
+}
+
+TEST(CalibrateBoundedGaussianOnGrid, AFineGridCostsNothing) {
+  const double free = CalibrateBoundedGaussian({3, 4}, .5, 1)->stddev;
+  const double fine = CalibrateBoundedGaussianOnGrid({3, 4}, .5, 1, 0x1p-30)->stddev;
+  EXPECT_GT(fine, free);
+  EXPECT_LT(fine, free * (1 + 1e-7));
+}
+
+TEST(BoxWidths, AreNeverBelowTheDifference) {
+  EXPECT_EQ(*BoxWidths({0, 1}, {10, 9}), (std::vector<double>{10, 8}));
+  // 1 + 2^-53 needs one bit more than a double has.
+  EXPECT_GT((*BoxWidths({-0x1p-53}, {1}))[0], 1);
+}
+
+TEST(BoundedGaussian, BadParametersAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const double nan = std::nan("");
+  EXPECT_THAT(BoxWidths({0}, {1, 2}), FailsWith(kInvalid, "as many"));
+  EXPECT_THAT(BoxWidths({0, 1}, {1, 1}), FailsWith(kInvalid, "side 1"));
+  EXPECT_THAT(BoxWidths({nan}, {1}), FailsWith(kInvalid, "side 0"));
+  EXPECT_THAT(BoxWidths({0}, {INFINITY}), FailsWith(kInvalid, "side 0"));
+  EXPECT_THAT(BoxWidths({}, {}), FailsWith(kInvalid, "number of sides"));
+  for (const auto calibrate : {CalibrateBoundedGaussian, CalibratePublishedBoundedGaussian}) {
+    EXPECT_THAT(calibrate({1, nan}, 1, 1), FailsWith(kInvalid, "width of side 1"));
+    EXPECT_THAT(calibrate({1}, nan, 1), FailsWith(kInvalid, "sensitivity"));
+    EXPECT_THAT(calibrate({1}, 1, nan), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate({1}, 1, 0), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate({1}, 1, 1e7), FailsWith(kInvalid, "epsilon"));
+  }
+  EXPECT_THAT(CalibrateBoundedGaussianOnGrid({1}, 1, 1, nan), FailsWith(kInvalid, "grid_step"));
+  EXPECT_THAT(BoundedGaussianEpsilon({1}, 1, nan), FailsWith(kInvalid, "stddev"));
+}
+
+TEST(BoundedGaussian, ExtremesAreAnsweredOrRefusedButNeverWrong) {
+  for (const double sensitivity : {1e-9, 1e-3, 1e6}) {
+    for (const double epsilon : {1e-9, 1e6}) {
+      const auto noise = CalibrateBoundedGaussian({1e-3, 1, 1e3}, sensitivity, epsilon);
+      if (!noise.ok()) {
+        EXPECT_EQ(noise.status().code(), absl::StatusCode::kFailedPrecondition);
+        continue;
+      }
+      const double loss = *BoundedGaussianEpsilon({1e-3, 1, 1e3}, sensitivity, noise->stddev);
+      EXPECT_LE(loss, epsilon * (1 + 1e-14));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::client

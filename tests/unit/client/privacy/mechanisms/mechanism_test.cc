@@ -1,0 +1,280 @@
+#include <cmath>
+#include <limits>
+
+#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+
+// What every kind needs, for values at most 1 apart in whatever norm it takes.
+MechanismParameters ParametersOf(const MechanismTraits& traits) {
+  MechanismParameters parameters{.kind = traits.kind, .epsilon = 1};
+  if (traits.TakesDelta()) parameters.delta = 1e-5;
+  if (traits.protects == Protects::kValue) parameters.sensitivity = 1;
+  if (traits.protects != Protects::kValue) parameters.ball.radius = 1;
+  if (traits.protects == Protects::kOutput) parameters.lipschitz = 1;
+  if (traits.law == Law::kBoundedGaussian) parameters.box = {{-1e3}, {1e3}};
+  return parameters;
+}
+
+std::unique_ptr<const Mechanism> Make(const MechanismTraits& traits, int64_t values,
+                                      double largest_value = 1e3) {
+  auto mechanism = MakeMechanism(ParametersOf(traits), {values, largest_value});
+  EXPECT_THAT(mechanism, IsOk()) << traits.name;
+  return mechanism.ok() ? *std::move(mechanism) : nullptr;
+}
+
+TEST(Mechanism, AddsNeverLessThanItsCalibrationSaysAndHardlyMore) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    for (const int64_t values : {1, 500}) {
+      ASSERT_OK_AND_ASSIGN(const Calibration noise, Calibrate(ParametersOf(traits), values));
+      const auto mechanism = Make(traits, values);
+      EXPECT_GE(mechanism->noise_stddev(), noise.stddev * (1 - 1e-15));
+      EXPECT_LE(mechanism->noise_stddev(), noise.stddev * (1 + 1e-5));
+      EXPECT_EQ(mechanism->guarantee().epsilon, 1);
+      EXPECT_EQ(mechanism->guarantee().delta, traits.TakesDelta() ? 1e-5 : 0);
+      EXPECT_EQ(mechanism->guarantee().proven, !traits.published);
+      EXPECT_EQ(mechanism->guarantee().radius.has_value(), traits.protects != Protects::kValue);
+    }
+  }
+}
+
+// mu is by how many widths of the noise neighbours differ: what a ledger adds up must not be less.
+TEST(Mechanism, AMuIsTheSensitivityInWidthsOfTheNoise) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    MechanismParameters parameters = ParametersOf(traits);
+    if (traits.protects == Protects::kValue) parameters.sensitivity = 3.7;
+    if (traits.protects == Protects::kOutput) parameters.lipschitz = 3.7;
+    const double distance = traits.protects == Protects::kInput ? 1 : 3.7;
+    for (const double epsilon : {1e-3, .5, 8.0}) {
+      parameters.epsilon = epsilon;
+      ASSERT_OK_AND_ASSIGN(const Calibration noise, Calibrate(parameters, 5));
+      const bool exact = traits.law == Law::kGaussian && !traits.published;
+      ASSERT_EQ(noise.guarantee.gaussian_mu.has_value(), exact);
+      if (!exact) continue;
+      const double of_sensitivity = *noise.guarantee.gaussian_mu * noise.stddev / distance;
+      EXPECT_NEAR(of_sensitivity, 1, 1e-14);
+      EXPECT_GE(of_sensitivity, 1);
+      ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism(parameters, {5, 1e3}));
+      EXPECT_EQ(mechanism->guarantee().gaussian_mu, noise.guarantee.gaussian_mu);
+    }
+  }
+}
+
+// The noise must not depend on the value: what is left after the value is taken away is the same.
+TEST(Mechanism, AddedNoiseIsBitIdenticalForOtherValuesUnderTheSameBits) {
+  Matrix values(3, 2);
+  values << 1, -2, 100, 409.5, -655.25, .5;
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.law == Law::kBoundedGaussian) continue;  // its noise leans away from the box's ends
+    SCOPED_TRACE(traits.name);
+    const auto mechanism = Make(traits, 6);
+    SeededBits one(5);
+    SeededBits two(5);
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix noise, mechanism->Release(Matrix::Zero(3, 2), one));
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix sum, mechanism->Release(values, two));
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_NEAR(sum.data()[i] - values.data()[i], noise.data()[i],
+                  1e-6 * (1 + std::abs(values.data()[i])));
+    }
+    uint8_t after_one = 0;
+    uint8_t after_two = 0;
+    ASSERT_THAT(one.Fill(absl::MakeSpan(&after_one, 1)), IsOk());
+    ASSERT_THAT(two.Fill(absl::MakeSpan(&after_two, 1)), IsOk());
+    EXPECT_EQ(after_one, after_two) << "another number of bits was drawn";
+  }
+}
+
+// A release in double is the same draw before the rounding to float: a point of the power-of-two
+// grid, whose step is 2^-30 of the width or more where 64 bits allow.
+TEST(Mechanism, ReleasesInDoubleThePointsOfTheGridThatItRoundsToFloat) {
+  const Matrix values = Matrix::Constant(50, 2, M_PI);
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const auto mechanism = Make(traits, values.size());
+    SeededBits one(6);
+    SeededBits two(6);
+    ASSERT_OK_AND_ASSIGN(const Matrix points, mechanism->ReleaseInDouble(values, one));
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix floats, mechanism->Release(values, two));
+    EXPECT_EQ(points.cast<float>(), floats);
+    EXPECT_NE(points, floats.cast<double>());
+    const double step = std::exp2(std::ilogb(mechanism->noise_stddev() / M_SQRT2) - 30);
+    for (const double point : points.reshaped()) EXPECT_EQ(std::fmod(point, step), 0);
+    EXPECT_THAT(mechanism->ReleaseInDouble(Matrix::Zero(1, 3), one),
+                FailsWith(absl::StatusCode::kInvalidArgument, "got 3"));
+  }
+}
+
+// Of 20,000 draws, those within the bound: a share of .9 or more, up to six deviations of a
+// binomial (false alarm below 1e-8), and for a law that is not truncated hardly more.
+TEST(Mechanism, TheNoiseBoundHoldsAsOftenAsItSays) {
+  constexpr int kDraws = 20'000;
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const auto mechanism = Make(traits, kDraws);
+    const double bound = mechanism->NoiseBound(.9);
+    for (const double value : {0.0, 999.0}) {
+      SeededBits bits(11);
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix released,
+                           mechanism->Release(Matrix::Constant(kDraws, 1, value), bits));
+      const double within =
+          ((released.cast<double>().array() - value).abs() <= bound).cast<double>().mean();
+      EXPECT_GT(within, .9 - .013);
+      EXPECT_LT(within, traits.law == Law::kBoundedGaussian ? 1 : .9 + .013);
+    }
+    EXPECT_TRUE(std::isnan(mechanism->NoiseBound(1)));
+    EXPECT_TRUE(std::isnan(mechanism->NoiseBound(0)));
+  }
+}
+
+TEST(Mechanism, ClipsWhatItMayNotRefuse) {
+  Matrix values(1, 3);
+  values << 1e300, -INFINITY, std::numeric_limits<double>::quiet_NaN();
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const auto mechanism = Make(traits, 3);
+    const double reach = mechanism->NoiseBound(1 - 1e-12);
+    SeededBits bits(1);
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix released, mechanism->Release(values, bits));
+    EXPECT_NEAR(released(0, 0), 1000, reach);
+    EXPECT_NEAR(released(0, 1), -1000, reach);
+    EXPECT_NEAR(std::abs(released(0, 2)), 1000, reach);
+  }
+}
+
+TEST(Mechanism, FailsWithItsBitsInsteadOfReleasingLess) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    FailingBits bits(1);
+    EXPECT_THAT(Make(traits, 4000)->Release(Matrix::Zero(2000, 2), bits),
+                FailsWith(absl::StatusCode::kUnavailable, "no bits"))
+        << traits.name;
+  }
+}
+
+TEST(Mechanism, RefusesAnotherSize) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SeededBits bits(1);
+    EXPECT_THAT(Make(traits, 4)->Release(Matrix::Zero(5, 1), bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "4 values, but got 5"))
+        << traits.name;
+  }
+}
+
+// Every field that a kind takes, as NaN: refused by name. Every field that it does not take, set:
+// refused, too.
+TEST(Mechanism, BadMissingAndUselessParametersAreNamed) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const auto refusal = [&](auto change) {
+      MechanismParameters parameters = ParametersOf(traits);
+      change(parameters);
+      const absl::Status calibrated = Calibrate(parameters, 2).status();
+      EXPECT_EQ(MakeMechanism(parameters, {2, 1e3}).status(), calibrated);
+      EXPECT_EQ(calibrated.code(), absl::StatusCode::kInvalidArgument);
+      return std::string(calibrated.message());
+    };
+    using ::testing::HasSubstr;
+    EXPECT_THAT(refusal([&](auto& p) { p.epsilon = nan; }),
+                HasSubstr("epsilon must be finite and positive, but is nan"));
+    EXPECT_THAT(refusal([&](auto& p) { p.epsilon = -1; }), HasSubstr("epsilon"));
+    EXPECT_THAT(refusal([&](auto& p) { p.delta = traits.TakesDelta() ? 1 : .1; }),
+                HasSubstr("delta"));
+    const bool of_value = traits.protects == Protects::kValue;
+    EXPECT_THAT(refusal([&](auto& p) { p.sensitivity = of_value ? 0 : 1; }),
+                HasSubstr("sensitivity"));
+    EXPECT_THAT(refusal([&](auto& p) { p.ball.radius = of_value ? 1 : nan; }), HasSubstr("radius"));
+    EXPECT_THAT(
+        refusal([&](auto& p) { p.lipschitz = traits.protects == Protects::kOutput ? nan : 1; }),
+        HasSubstr("Lipschitz"));
+    EXPECT_THAT(refusal([&](auto& p) {
+                  p.box = traits.law == Law::kBoundedGaussian ? Box{} : Box{{0}, {1}};
+                }),
+                HasSubstr("box"));
+  }
+  MechanismParameters bounded{.kind = MechanismKind::kBoundedGaussian, .epsilon = 1};
+  bounded.sensitivity = 1;
+  bounded.box = {{0, 0, 0}, {1, 1, 1}};
+  EXPECT_THAT(Calibrate(bounded, 2),
+              FailsWith(absl::StatusCode::kInvalidArgument, "one for each of the 2 values"));
+  EXPECT_THAT(MakeMechanism(ParametersOf(AllMechanisms()[0]), {0, 1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "number of values"));
+  EXPECT_THAT(MakeMechanism(ParametersOf(AllMechanisms()[0]), {1, INFINITY}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "largest_value"));
+}
+
+TEST(Mechanism, WhatFitsNoGridOrNoFloatIsRefusedBeforeAnythingIsDrawn) {
+  EXPECT_THAT(MakeGaussianMechanism(1e8, 1, {1 << 28, 1}, {}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "grid"));
+  EXPECT_THAT(MakeLaplaceMechanism(1, 1e-12, {1, 1e30}, {}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "grid"));
+  EXPECT_THAT(MakeGaussianMechanism(1, 1e37, {1, 1}, {}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "32-bit float"));
+}
+
+// The steps of floats there are as wide as the noise.
+TEST(Mechanism, ABoundOnTheNoiseHoldsWhereFloatsAreSubnormal) {
+  constexpr int64_t kValues = 10000;
+  for (const double sensitivity : {1e-44, 1e-46}) {
+    const MechanismParameters gaussian{
+        .kind = MechanismKind::kGaussian, .epsilon = 1, .delta = 1e-5, .sensitivity = sensitivity};
+    const MechanismParameters bounded{.kind = MechanismKind::kBoundedGaussian,
+                                      .epsilon = 10,
+                                      .sensitivity = sensitivity,
+                                      .box = {{-10 * sensitivity}, {10 * sensitivity}}};
+    for (const auto& [parameters, values] :
+         {std::pair(gaussian, kValues), std::pair(bounded, int64_t{1})}) {
+      ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism(parameters, {values, sensitivity}));
+      const double bound = mechanism->NoiseBound(.95);
+      SeededBits bits(7);
+      int64_t within = 0;
+      for (int64_t release = 0; release < kValues / values; ++release) {
+        const Matrix value = Matrix::Constant(values, 1, sensitivity);
+        ASSERT_OK_AND_ASSIGN(const FloatMatrix released, mechanism->Release(value, bits));
+        within += ((released.cast<double>() - value).array().abs() <= bound).count();
+      }
+      // Five deviations of the count below .95: a false alarm in 3 of 10^7 seeds.
+      EXPECT_GE(within, .95 * kValues - 5 * std::sqrt(.95 * .05 * kValues)) << sensitivity;
+    }
+  }
+}
+
+// A box with sides of its own for every value: each stays inside its side.
+TEST(Mechanism, ABoundedReleaseStaysInItsBox) {
+  MechanismParameters parameters{.kind = MechanismKind::kBoundedGaussian, .epsilon = .5};
+  parameters.sensitivity = 4.4721;
+  parameters.box = {{0, 1}, {10, 9}};
+  ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism(parameters, {2, 10}));
+  SeededBits bits(3);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix released,
+                         mechanism->Release(Matrix{{i % 12 - 1.0, 5.0}}, bits));
+    EXPECT_GE(released(0, 0), 0);
+    EXPECT_LE(released(0, 0), 10);
+    EXPECT_GE(released(0, 1), 1);
+    EXPECT_LE(released(0, 1), 9);
+  }
+  EXPECT_EQ(mechanism->guarantee().neighbours,
+            "any two inputs whose values, clipped to the box [0, 10] x [1, 9], differ by at most "
+            "4.4721 in L2");
+}
+
+TEST(Mechanism, NamesAreReadBackAndOthersListed) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    EXPECT_EQ(*MechanismFromName(traits.name), traits.kind);
+    EXPECT_EQ(&TraitsOf(traits.kind), &traits);
+  }
+  EXPECT_THAT(MechanismFromName("laplacian"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "published-gaussian"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,130 @@
+#include "client/privacy/sampling/exact_sampling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+TEST(ExactSampling, RefusesWhatDoesNotFit) {
+  SeededBits bits(1);
+  EXPECT_THAT(SampleDiscreteGaussian(1, 0, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "stddev"));
+  EXPECT_THAT(SampleDiscreteGaussian(1, kMaxDiscreteStddev + 1, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "stddev"));
+  EXPECT_THAT(SampleDiscreteGaussian(1, kMaxDiscreteStddev, bits), IsOk());
+  EXPECT_THAT(SampleDiscreteLaplace(1, 0, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "scale"));
+  EXPECT_THAT(SampleDiscreteLaplace(1, kMaxDiscreteScale + 1, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "scale"));
+  EXPECT_THAT(SampleDiscreteLaplace(1, kMaxDiscreteScale, bits), IsOk());
+  EXPECT_THAT(SampleTruncatedGaussian({{0, 5, 6}}, 1, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "6 in [0, 5]"));
+  EXPECT_THAT(SampleTruncatedGaussian({{0, int64_t{1} << 62, 1}}, kMaxDiscreteStddev, bits),
+              IsOk());
+  EXPECT_THAT(SampleTruncatedGaussian({{0, (int64_t{1} << 62) + 1, 1}}, 1, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "2^62"));
+  EXPECT_THAT(SampleUniform({3, 0}, bits), FailsWith(absl::StatusCode::kInvalidArgument, "bound"));
+  EXPECT_THAT(SampleExponentialMechanism({1, 2}, 0, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "scale"));
+  EXPECT_THAT(SampleExponentialMechanism({}, 1, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "losses"));
+}
+
+// False alarm below 2e-9 a share; a relative error of one per cent in the likeliest is caught.
+TEST(ExactSampling, TheExponentialMechanismChoosesByItsLosses) {
+  constexpr int kDraws = 400'000;
+  // Only differences count, however large the losses.
+  for (const uint64_t least : {uint64_t{0}, uint64_t{1} << 62}) {
+    const std::vector<uint64_t> losses = {least + 3, least, least + 1, least + 12, least + 1};
+    double total = 0;
+    for (const uint64_t loss : losses) total += std::exp(-static_cast<double>(loss - least) / 2);
+    SeededBits bits(least + 1);
+    std::vector<double> shares(losses.size(), 0);
+    for (int i = 0; i < kDraws; ++i) {
+      ASSERT_OK_AND_ASSIGN(const int64_t chosen, SampleExponentialMechanism(losses, 2, bits));
+      shares[static_cast<size_t>(chosen)] += 1. / kDraws;
+    }
+    for (size_t i = 0; i < losses.size(); ++i) {
+      const double expected = std::exp(-static_cast<double>(losses[i] - least) / 2) / total;
+      EXPECT_NEAR(shares[i], expected, 6 * std::sqrt(expected * (1 - expected) / kDraws));
+    }
+  }
+}
+
+// The words given, then seeded ones: a sampler reads more than it uses.
+class ScriptedBits final : public BitSource {
+ public:
+  explicit ScriptedBits(std::vector<uint64_t> words) : words_(std::move(words)) {}
+
+  absl::Status Fill(absl::Span<uint8_t> bytes) override {
+    const absl::Status filled = rest_.Fill(bytes);
+    const size_t scripted = std::min(bytes.size(), 8 * words_.size());
+    std::memcpy(bytes.data(), words_.data(), scripted);
+    words_.clear();
+    return filled;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+  SeededBits rest_{1};
+};
+
+// 2^64 / 3 begins with this digit, and so does what is left of it behind every digit.
+constexpr uint64_t kThird = 0x5555555555555555;
+constexpr uint64_t kLow = 0;
+constexpr uint64_t kHigh = ~uint64_t{0};
+// What a Laplace draw of scale 3 takes for a magnitude without whole scales, and for a plus.
+constexpr uint64_t kNoWholeScale[] = {kLow, kLow, kHigh};
+constexpr uint64_t kPlus = 0;
+
+// A uniform real of these digits below 1/3? Decided by a Laplace draw of scale 3 that starts from 1
+// and keeps it with probability exp(-1/3): at once where the real is not below 1/3; where it is,
+// the next event has probability 1/3 / 2, here it fails, and the draw starts anew, from 2.
+int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool below) {
+  std::vector<uint64_t> words = {1};
+  words.insert(words.end(), digits.begin(), digits.end());
+  if (below) words.insert(words.end(), {kHigh, 2, kHigh});
+  words.insert(words.end(), std::begin(kNoWholeScale), std::end(kNoWholeScale));
+  words.push_back(kPlus);
+  ScriptedBits bits(words);
+  return SampleDiscreteLaplace(1, 3, bits)->front();
+}
+
+// Where a word leaves open on which side of a probability a uniform real lies, the words that
+// follow decide, and no word is drawn where one decided.
+TEST(ExactSampling, DigitsThatLeaveAnEventOpenAreFollowedByMore) {
+  for (const size_t open_digits : {0, 1, 2, 5}) {
+    SCOPED_TRACE(open_digits);
+    std::vector<uint64_t> digits(open_digits, kThird);
+    for (const uint64_t last : {kThird + 1, kHigh}) {
+      digits.push_back(last);
+      EXPECT_EQ(DrawByComparisonWithAThird(digits, false), 1) << last;
+      digits.pop_back();
+    }
+    for (const uint64_t last : {kThird - 1, kLow}) {
+      digits.push_back(last);
+      EXPECT_EQ(DrawByComparisonWithAThird(digits, true), 2) << last;
+      digits.pop_back();
+    }
+  }
+}
+
+TEST(SecureBits, TwoFillsDiffer) {
+  SecureBits bits;
+  std::array<uint8_t, 32> one{};
+  std::array<uint8_t, 32> two{};
+  ASSERT_THAT(bits.Fill(absl::MakeSpan(one)), IsOk());
+  ASSERT_THAT(bits.Fill(absl::MakeSpan(two)), IsOk());
+  EXPECT_NE(one, two);
+}
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,102 @@
+#include "privatemail/anchored_client.h"
+
+#include "common/wire/codec.h"
+#include "tests/testing/published_things.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kClasses = PublishedThings::kClasses;
+constexpr int kAnchors = PublishedThings::kAnchors;
+constexpr int kDim = PublishedThings::kDim;
+
+using Published = PublishedThings;
+
+AnchoredClient MakeClient() {
+  const Published published(/*embedding_version=*/3);
+  return *AnchoredClient::Create(published.collection, published.chunks);
+}
+
+Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
+
+const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
+
+// Same bits, same release: the request is that release and public values, whoever asked.
+TEST(AnchoredWire, BytesAreTheSchemesRowsAndPublicValuesAlone) {
+  const FundedLedger funded;
+  const AnchoredClient client = MakeClient();
+  for (const int32_t label : {0, 3}) {
+    SeededBits bits(4);
+    SeededBits same_bits(4);
+    const Target target = TargetOf(label, 50 + label);
+    ASSERT_OK_AND_ASSIGN(const AnchoredRelease release,
+                         client.scheme().Release(target, kOptions.cost, *funded.ledger, same_bits));
+    ASSERT_OK_AND_ASSIGN(const PreparedQuery prepared,
+                         client.Prepare(target, kOptions, *funded.ledger, bits));
+    v1::RetrieveRequest expected;
+    expected.set_collection("things");
+    expected.set_embedding_version(3);
+    expected.set_fingerprint(Fingerprint(client.parameters()));
+    expected.set_k(3);
+    ToProto(release.rows, expected.mutable_release());
+    EXPECT_EQ(prepared.request.SerializeAsString(), expected.SerializeAsString());
+    EXPECT_EQ(prepared.state.slot, label);
+    EXPECT_EQ(prepared.state.guarantee, release.guarantee);
+    EXPECT_EQ(prepared.state.noise_stddev, release.noise_stddev);
+    ASSERT_OK_AND_ASSIGN(const Matrix coordinates, client.Coordinates(prepared.request));
+    EXPECT_EQ(coordinates, release.rows.cast<double>());
+  }
+}
+
+TEST(AnchoredClient, RefusesBeforeItCharges) {
+  const FundedLedger funded;
+  const AnchoredClient client = MakeClient();
+  SecureBits bits;
+  const auto prepare = [&](const QueryOptions& options) {
+    return client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits);
+  };
+  QueryOptions options = kOptions;
+  options.k = 0;
+  EXPECT_THAT(prepare(options), FailsWith(kInvalid, "k must be between 1 and"));
+  options = kOptions;
+  options.post_processing = PostProcessing::kServer;
+  EXPECT_THAT(prepare(options), FailsWith(kInvalid, "post-processing by the server is of no use"));
+  options = kOptions;
+  options.filter.emplace();
+  EXPECT_THAT(prepare(options), FailsWith(kInvalid, "filter"));
+  options = kOptions;
+  options.cost.private_iterations = 2;
+  EXPECT_THAT(prepare(options), FailsWith(kInvalid, "private_iterations"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+TEST(AnchoredClient, NeedsABuiltCollectionAndItsOwnAnchors) {
+  Published published;
+  published.collection.set_embedding_version(0);
+  EXPECT_THAT(AnchoredClient::Create(published.collection, published.chunks),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "not built yet"));
+  published = Published();
+  published.chunks[0].set_labels(0, 4);
+  EXPECT_THAT(AnchoredClient::Create(published.collection, published.chunks),
+              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+}
+
+// Both clients find the same class of a query and say the same of a radius.
+TEST(AnchoredClient, AgreesWithTheJointClientOnWhatIsPublic) {
+  const Published published;
+  const AnchoredClient anchored = MakeClient();
+  const RetrievalClient joint = *RetrievalClient::Create(published.collection, published.chunks);
+  for (unsigned seed = 10; seed < 20; ++seed) {
+    const Eigen::RowVectorXf features = NormalRows(1, kDim, seed);
+    EXPECT_EQ(*anchored.GuessLabel(features), *joint.GuessLabel(features));
+  }
+  EXPECT_EQ(anchored.MeaningOf(1).InWords(), joint.MeaningOf(1).InWords());
+  EXPECT_THAT(anchored.CheckExtractor("other"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "extractor"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,193 @@
+#include "privatemail/cell_client.h"
+
+#include <functional>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "common/wire/codec.h"
+#include "common/cells/scalar_code.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kAnchors = 40;
+constexpr int kDim = 8;
+
+struct Published {
+  v1::GetCollectionResponse collection;
+  std::vector<v1::GetAnchorsResponse> chunks = std::vector<v1::GetAnchorsResponse>(1);
+
+  Published() {
+    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
+    CellPartition partition{.cells = 10, .cell_of_anchor = {}};
+    for (int i = 0; i < kAnchors; ++i) {
+      anchors.labels.push_back(i % 5);
+      partition.cell_of_anchor.push_back(i % 10);
+    }
+    const PublicParameters parameters = *MakePublicParameters(
+        kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition}, CellCode::kFloat16);
+    ToProto(parameters, collection.mutable_parameters());
+    collection.set_fingerprint(Fingerprint(parameters));
+    collection.set_name("things");
+    collection.set_embedding_version(1);
+    ToProto(anchors.features, chunks[0].mutable_features());
+    chunks[0].mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  }
+};
+
+CellClient MakeClient() {
+  const Published published;
+  return *CellClient::Create(published.collection, published.chunks);
+}
+
+const CellQueryOptions kOptions{
+    .cost = {.partition = 0, .ask = 2, .focus = 1, .epsilon = 1}, .items = 6, .k = 3};
+
+// Items with the ids first, first + 1, ... around no place in particular.
+v1::RetrieveCellsResponse MessageOf(int first, int items, bool with_payloads = false) {
+  v1::RetrieveCellsResponse message;
+  for (int i = first; i < first + items; ++i) {
+    message.add_ids(absl::StrCat("item ", i));
+    message.add_labels(i % 5);
+    Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + i);
+    AppendScalarCode(CellCode::kFloat16, row / row.norm(), message.mutable_codes());
+    if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", i, "}"));
+  }
+  message.set_items_version(17);
+  return message;
+}
+
+PreparedCellQuery Prepare(const CellClient& client, const CellQueryOptions& options = kOptions) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  return *client.Prepare(NormalRows(1, kDim, 7), options, *funded.ledger, bits);
+}
+
+TEST(CellClient, SendsCellsAndPublicValuesAndNothingElse) {
+  const FundedLedger funded;
+  const CellClient client = MakeClient();
+  SeededBits bits(1);
+  SeededBits same_bits(1);
+  const Eigen::RowVectorXf query = NormalRows(1, kDim, 7);
+  ASSERT_OK_AND_ASSIGN(const CellRelease release,
+                       client.scheme().Release(query, kOptions.cost, *funded.ledger, same_bits));
+  ASSERT_OK_AND_ASSIGN(PreparedCellQuery prepared,
+                       client.Prepare(query, kOptions, *funded.ledger, bits));
+  v1::RetrieveCellsRequest expected;
+  expected.set_collection("things");
+  expected.set_fingerprint(Fingerprint(client.parameters()));
+  expected.mutable_cells()->Assign(release.cells.begin(), release.cells.end());
+  expected.set_epsilon(1);
+  expected.set_items(6);
+  EXPECT_EQ(prepared.request.SerializeAsString(), expected.SerializeAsString());
+
+  // k is told to nobody, and another target's request differs in its cells alone.
+  CellQueryOptions many = kOptions;
+  many.k = 6;
+  ASSERT_OK_AND_ASSIGN(PreparedCellQuery other,
+                       client.Prepare(NormalRows(1, kDim, 8), many, *funded.ledger, bits));
+  *other.request.mutable_cells() = expected.cells();
+  EXPECT_EQ(other.request.SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(CellClient, WhatIsRefusedCostsNothing) {
+  const FundedLedger funded;
+  const CellClient client = MakeClient();
+  SeededBits bits(1);
+  const std::pair<std::function<void(CellQueryOptions*)>, const char*> faults[] = {
+      {[](auto* o) { o->k = 0; }, "k must be between 1 and"},
+      {[](auto* o) { o->items = 1; }, "items must be between 2 and"},
+      {[](auto* o) { o->items = int64_t{1} << 32; }, "items must be between 2 and"},
+      {[](auto* o) { o->cost.partition = 1; }, "partition must be between 0 and 0, but is 1"},
+  };
+  for (const auto& [spoil, part] : faults) {
+    CellQueryOptions options = kOptions;
+    spoil(&options);
+    EXPECT_THAT(client.Prepare(NormalRows(1, kDim, 7), options, *funded.ledger, bits),
+                FailsWith(kInvalid, part));
+  }
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
+}
+
+// Ranked by hand: in double, over the float16 codes as they decode.
+TEST(CellClient, FindsTheNearestOfWhatCameBack) {
+  const CellClient client = MakeClient();
+  CellQueryOptions options = kOptions;
+  options.with_payloads = true;
+  const PreparedCellQuery query = Prepare(client, options);
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
+                       client.Finish(query, {MessageOf(0, 4, true), MessageOf(4, 2, true)}));
+  EXPECT_EQ(result.candidates, 6);
+  EXPECT_EQ(result.items_version, 17u);
+  const RowVector target = NormalRows(1, kDim, 7).row(0).cast<double>().normalized();
+  std::vector<std::pair<double, int>> expected;
+  for (int i = 0; i < 6; ++i) {
+    const Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + i).row(0).normalized();
+    expected.emplace_back((row.cast<double>() - target).squaredNorm(), i);
+  }
+  std::sort(expected.begin(), expected.end());
+  ASSERT_EQ(result.matches.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(result.matches[i].id, absl::StrCat("item ", expected[i].second));
+    EXPECT_EQ(result.matches[i].label, expected[i].second % 5);
+    EXPECT_EQ(result.matches[i].payload, absl::StrCat("{\"i\":", expected[i].second, "}"));
+    EXPECT_NEAR(result.matches[i].squared_distance, expected[i].first, 1e-2);
+  }
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, client.Finish(query, {MessageOf(0, 0)}));
+  EXPECT_TRUE(none.matches.empty());
+}
+
+using Answer = std::vector<v1::RetrieveCellsResponse>;
+
+struct Fault {
+  std::function<void(Answer*)> spoil;
+  const char* part;
+};
+
+const Fault kFaults[] = {
+    {[](Answer* a) { (*a)[1].add_labels(1); }, "message 1: it must have 2 labels and 0 payloads"},
+    {[](Answer* a) { (*a)[0].add_payloads("{}"); }, "but has 4 and 1"},
+    {[](Answer* a) { (*a)[0].set_labels(2, 77); }, "message 0: label must be one of"},
+    {[](Answer* a) { (*a)[0].mutable_codes()->pop_back(); }, "message 0: codes must be whole rows"},
+    {[](Answer* a) { (*a)[0].mutable_codes()->resize(3 * 2 * kDim); },
+     "it must have a code for each of its 4 items, but has 3"},
+    {[](Answer* a) { (*a)[1].mutable_codes()->replace(0, 2, std::string("\x00\x7e", 2)); },
+     "message 1: codes must decode to finite values"},
+    {[](Answer* a) { (*a)[1].set_ids(0, "item 2"); }, "answer: an item came twice"},
+    {[](Answer* a) { (*a)[1].set_ids(0, "\xff"); }, "an id is not UTF-8"},
+    {[](Answer* a) { a->push_back(MessageOf(6, 1)); }, "1 items more than were asked for came"},
+    {[](Answer* a) { (*a)[1].set_ids(0, std::string(1 << 16, 'x')); },
+     "bytes more than its items can take came"},
+    {[](Answer* a) { a->resize(4); }, "a second message without any item came"},
+};
+
+TEST(CellClient, AHostileAnswerIsRefusedWhateverTheTargetIs) {
+  const CellClient client = MakeClient();
+  PreparedCellQuery query = Prepare(client);
+  for (const Fault& fault : kFaults) {
+    Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
+    fault.spoil(&answer);
+    for (const unsigned seed : {7U, 8U, 9U}) {
+      query.state.target.place = NormalRows(1, kDim, seed).cast<double>();
+      EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
+    }
+  }
+}
+
+TEST(CellAnswer, MayHaveAsManyItemsForEveryCell) {
+  v1::RetrieveCellsRequest request;
+  for (const uint32_t cell : {1U, 4U, 6U}) request.add_cells(cell);
+  for (const auto& [items, most] : {std::pair{3U, 3}, {4U, 6}, {6U, 6}, {7U, 9}}) {
+    request.set_items(items);
+    EXPECT_EQ(MostItems(request), most);
+  }
+  request.set_items(0xFFFFFFFF);
+  EXPECT_EQ(MostItems(request), int64_t{0xFFFFFFFF});
+}
+
+}  // namespace
+}  // namespace privatemail::client

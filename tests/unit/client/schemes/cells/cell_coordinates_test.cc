@@ -1,0 +1,313 @@
+// Items that come back as coordinates of the server's embedding, and what is made of them.
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/received_items.h"
+#include "common/wire/codec.h"
+#include "common/cells/item_code.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kAborted = absl::StatusCode::kAborted;
+constexpr int kAnchors = 40;
+constexpr int kDim = 8;
+constexpr int kClasses = 5;
+
+struct Published {
+  v1::GetCollectionResponse collection;
+  std::vector<v1::GetAnchorsResponse> chunks = std::vector<v1::GetAnchorsResponse>(2);
+
+  explicit Published(uint64_t embedding_version = 3, CellCode code = CellCode::kNone) {
+    const Anchors anchors = LeaningAnchors(kClasses, kAnchors, kDim);
+    CellPartition partition{.cells = 10, .cell_of_anchor = {}};
+    for (int i = 0; i < kAnchors; ++i) partition.cell_of_anchor.push_back(i % 10);
+    const PublicParameters parameters = *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors,
+                                                              {}, "vectors", {partition}, code);
+    ToProto(parameters, collection.mutable_parameters());
+    collection.set_fingerprint(Fingerprint(parameters));
+    collection.set_name("things");
+    collection.set_embedding_version(embedding_version);
+    const FloatMatrix coordinates = NormalRows(kAnchors, 2, 40 + embedding_version);
+    int first = 0;
+    for (const int rows : {30, 10}) {
+      v1::GetAnchorsResponse& chunk = chunks[first == 0 ? 0 : 1];
+      ToProto(FloatMatrix(anchors.features.middleRows(first, rows)), chunk.mutable_features());
+      chunk.mutable_labels()->Assign(anchors.labels.begin() + first,
+                                     anchors.labels.begin() + first + rows);
+      ToProto(FloatMatrix(coordinates.middleRows(first, rows)), chunk.mutable_coordinates());
+      chunk.set_embedding_version(embedding_version);
+      first += rows;
+    }
+  }
+
+  absl::StatusOr<CellClient> Client() const { return CellClient::Create(collection, chunks); }
+};
+
+const CellQueryOptions kOptions{
+    .cost = {.partition = 0, .ask = 2, .focus = 1, .epsilon = 1}, .items = 6, .k = 3};
+
+Eigen::RowVectorXf Query(unsigned seed = 7) { return NormalRows(1, kDim, seed); }
+
+Eigen::RowVectorXf CoordinatesOf(int item) {
+  return NormalRows(1, 2, 100 + static_cast<unsigned>(item));
+}
+
+v1::RetrieveCellsResponse MessageOf(int first, int items, uint64_t embedding_version = 3) {
+  const PublicParameters parameters = *FromProto(Published().collection.parameters());
+  v1::RetrieveCellsResponse message;
+  for (int i = first; i < first + items; ++i) {
+    message.add_ids(absl::StrCat("item ", i));
+    message.add_labels(10 * (i % kClasses));
+    AppendItemCode(parameters, CoordinatesOf(i), message.mutable_codes());
+  }
+  message.set_items_version(17);
+  message.set_embedding_version(embedding_version);
+  return message;
+}
+
+using Answer = std::vector<v1::RetrieveCellsResponse>;
+Answer SixItems() { return {MessageOf(0, 4), MessageOf(4, 2)}; }
+
+PreparedCellQuery Prepare(const CellClient& client, std::optional<int32_t> label = std::nullopt) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  return *client.Prepare(Query(), kOptions, *funded.ledger, bits, label);
+}
+
+TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  for (const int32_t label : {0, 40}) {
+    const PreparedCellQuery query = Prepare(client, label);
+    EXPECT_EQ(query.state.target.label, label);
+    ASSERT_EQ(query.state.target.place.size(), 2);
+    std::vector<std::pair<double, int>> expected;
+    for (int i = 0; i < 6; ++i) {
+      expected.emplace_back(
+          (CoordinatesOf(i).cast<double>() - query.state.target.place).squaredNorm(), i);
+    }
+    std::sort(expected.begin(), expected.end());
+    ASSERT_OK_AND_ASSIGN(const CellQueryResult result, client.Finish(query, SixItems()));
+    EXPECT_EQ(result.candidates, 6);
+    ASSERT_EQ(result.matches.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(result.matches[i].id, absl::StrCat("item ", expected[i].second));
+      EXPECT_NEAR(result.matches[i].squared_distance, expected[i].first, 1e-6);
+    }
+  }
+  EXPECT_NE(Prepare(client, 0).state.target.place, Prepare(client, 40).state.target.place);
+  ASSERT_TRUE(client.targets().relative_residual().has_value());
+  EXPECT_GT(*client.targets().relative_residual(), .5) << "these server's anchors mean nothing";
+}
+
+TEST(CellCoordinates, OfATargetWithoutALabelAreThoseOfTheClassItLeansTo) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  for (int c = 0; c < kClasses; ++c) {
+    const Eigen::RowVectorXf leaning = Eigen::RowVectorXf::Unit(kDim, c);
+    ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Of(leaning, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget told, client.targets().Of(leaning, 3, 10 * c));
+    EXPECT_EQ(guessed.label, 10 * c);
+    EXPECT_EQ(guessed.place, told.place);
+  }
+}
+
+TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  EXPECT_EQ(Prepare(client).request.embedding_version(), 3u);
+  const std::string request = Prepare(client).request.SerializeAsString();
+  for (const int32_t label : {0, 10, 40}) {
+    EXPECT_EQ(Prepare(client, label).request.SerializeAsString(), request);
+  }
+}
+
+TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  EXPECT_THAT(client.Prepare(Query(), kOptions, *funded.ledger, bits, 7),
+              FailsWith(kInvalid, "label must be one of the collection's 5 classes"));
+  ASSERT_OK_AND_ASSIGN(const CellClient coded, Published(3, CellCode::kFloat16).Client());
+  EXPECT_THAT(coded.Prepare(Query(), kOptions, *funded.ledger, bits, 10),
+              FailsWith(kInvalid, "label must not be given unless the collection's cell_code is"));
+  EXPECT_EQ(coded.targets().relative_residual(), std::nullopt);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
+}
+
+// Of other width, and turned: what the client's model makes of the same anchors.
+TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
+  const Published published;
+  const FloatMatrix features = LeaningAnchors(kClasses, kAnchors, kDim).features;
+  FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
+  own.leftCols(kDim) = 5 * features.rowwise().reverse();
+  ASSERT_OK_AND_ASSIGN(const CellClient client,
+                       CellClient::Create(published.collection, published.chunks, own));
+  ASSERT_OK_AND_ASSIGN(const CellClient usual, published.Client());
+  for (const unsigned seed : {7U, 8U, 9U}) {
+    Eigen::RowVectorXf query = Eigen::RowVectorXf::Zero(kDim + 3);
+    query.head(kDim) = Query(seed).reverse();
+    EXPECT_EQ(client.scheme().NearestCells(query, 0, 3),
+              usual.scheme().NearestCells(Query(seed), 0, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Of(query, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Of(Query(seed), 3));
+    EXPECT_EQ(target.label, expected.label);
+    EXPECT_LT((target.place - expected.place).norm(), 1e-4 * expected.place.norm());
+  }
+  EXPECT_THAT(client.targets().Of(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
+  const FloatMatrix fewer = own.topRows(39);
+  EXPECT_THAT(CellClient::Create(published.collection, published.chunks, fewer),
+              FailsWith(kInvalid, "own_anchors must be 40 rows, one an anchor, but are 39"));
+  own.row(4).setZero();
+  EXPECT_THAT(CellClient::Create(published.collection, published.chunks, own),
+              FailsWith(kInvalid, "own_anchors row 4"));
+  const Published coded(3, CellCode::kFloat16);
+  EXPECT_THAT(
+      CellClient::Create(coded.collection, coded.chunks, features),
+      FailsWith(kInvalid, "own_anchors must not be given unless the collection's cell_code"));
+}
+
+struct AnchorFault {
+  std::function<void(std::vector<v1::GetAnchorsResponse>*)> spoil;
+  const char* part;
+};
+
+const AnchorFault kAnchorFaults[] = {
+    {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
+     "anchors, chunk 1: coordinates"},
+    {[](auto* c) { (*c)[0].mutable_coordinates()->set_values(0, INFINITY); },
+     "anchors, chunk 0: coordinates"},
+    {[](auto* c) { (*c)[0].mutable_coordinates()->mutable_values()->RemoveLast(); },
+     "anchors, chunk 0: coordinates has 30 rows of 2 columns but 59 values"},
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[1].mutable_coordinates()); },
+     "anchors, chunk 1: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[1].mutable_coordinates()); },
+     "coordinates must be 10 x 2, one row an anchor, but are 10 x 3"},
+    {[](auto* c) { (*c)[1].clear_coordinates(); }, "anchors, chunk 1: coordinates"},
+    {[](auto* c) { (*c)[1].set_embedding_version(4); },
+     "anchors, chunk 1: embedding_version must be the same in all chunks, but is 3 and 4"},
+    {[](auto* c) { (*c)[0].clear_embedding_version(); },
+     "anchors, chunk 0: embedding_version must be given with coordinates"},
+};
+
+TEST(CellCoordinates, OfAnchorsThatAreSpoiltAreRefusedByName) {
+  for (const AnchorFault& fault : kAnchorFaults) {
+    Published published;
+    fault.spoil(&published.chunks);
+    EXPECT_THAT(published.Client(), FailsWith(kDataLoss, fault.part));
+  }
+  Published other;
+  other.chunks[0].mutable_features()->set_values(5, 9);
+  EXPECT_THAT(other.Client(), FailsWith(kDataLoss, "anchors have the digest"));
+}
+
+TEST(CellCoordinates, ThatAreNotMadeYetAreToBeFetchedLater) {
+  Published published;
+  for (v1::GetAnchorsResponse& chunk : published.chunks) {
+    chunk.clear_coordinates();
+    chunk.clear_embedding_version();
+  }
+  EXPECT_THAT(published.Client(),
+              FailsWith(absl::StatusCode::kUnavailable, "the anchors came without coordinates"));
+}
+
+struct AnswerFault {
+  std::function<void(Answer*)> spoil;
+  const char* part;
+};
+
+const AnswerFault kAnswerFaults[] = {
+    {[](Answer* a) { (*a)[0].mutable_codes()->replace(4, 4, std::string("\x00\x00\xc0\x7f", 4)); },
+     "message 0: codes must decode to finite values"},
+    {[](Answer* a) { (*a)[1].mutable_codes()->replace(0, 4, std::string("\x00\x00\x80\x7f", 4)); },
+     "message 1: codes must decode to finite values"},
+    {[](Answer* a) { (*a)[1].mutable_codes()->pop_back(); },
+     "message 1: codes must be whole rows of 8 bytes, but are 15 bytes"},
+    {[](Answer* a) { (*a)[0].mutable_codes()->resize(3 * 8); },
+     "message 0: it must have a code for each of its 4 items, but has 3"},
+    {[](Answer* a) { (*a)[0].clear_codes(); }, "message 0: it must have a code for each of its 4"},
+    {[](Answer* a) { (*a)[1].clear_embedding_version(); },
+     "message 1: embedding_version must be given with coordinates, but is not"},
+    {[](Answer* a) { (*a)[1].set_embedding_version(4); },
+     "answer: embedding_version must be the same in all messages, but is 3 and 4"},
+};
+
+TEST(CellCoordinates, OfAHostileAnswerAreRefusedWhateverTheTargetIs) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
+  PreparedCellQuery query = Prepare(client);
+  for (const AnswerFault& fault : kAnswerFaults) {
+    Answer answer = SixItems();
+    fault.spoil(&answer);
+    for (const unsigned seed : {7U, 8U, 9U}) {
+      query.state.target.place = NormalRows(1, 2, seed).cast<double>();
+      EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
+    }
+  }
+}
+
+TEST(CellCoordinates, OfAnotherEmbeddingAreNotComparedAndTheSameCellsAnswerANewClient) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
+  const PreparedCellQuery query = Prepare(client, 10);
+  const Answer rebuilt = {MessageOf(0, 6, 4)};
+  EXPECT_THAT(
+      client.Finish(query, rebuilt),
+      FailsWith(kAborted, "embedding_version of the answer is 4, but that of the anchors 3"));
+  ASSERT_OK_AND_ASSIGN(const CellClient later, Published(4).Client());
+  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Of(Query(), 3, 10));
+  EXPECT_NE(target.place, query.state.target.place);
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
+                       ReadCellAnswer(later.parameters(), query.request, target, rebuilt));
+  EXPECT_EQ(result.matches.size(), 3u);
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, client.Finish(query, {MessageOf(0, 0)}));
+  EXPECT_THAT(none.matches, IsEmpty());
+}
+
+std::vector<std::string> IdsOf(const CellQueryResult& result) {
+  std::vector<std::string> ids;
+  for (const QueryMatch& match : result.matches) ids.push_back(match.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
+  ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
+  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Of(Query(), 9));
+  CellTarget of_4 = of_3;
+  of_4.embedding_version = 4;
+  ReceivedItems items(client.parameters());
+  EXPECT_EQ(items.embedding_version(), 0u);
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.Nearest(of_3));
+  EXPECT_THAT(none.matches, IsEmpty());
+  ASSERT_THAT(items.Add(MessageOf(0, 2, 3)), IsOk());
+  ASSERT_THAT(items.Add(MessageOf(2, 1, 3)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.Nearest(of_3));
+  EXPECT_THAT(IdsOf(three), ElementsAre("item 0", "item 1", "item 2"));
+  EXPECT_THAT(items.Nearest(of_4), FailsWith(kAborted, "embedding_version"));
+
+  ASSERT_THAT(items.Add(MessageOf(2, 2, 4)), IsOk());
+  EXPECT_EQ(items.embedding_version(), 4u);
+  EXPECT_THAT(items.Nearest(of_3), FailsWith(kAborted, "embedding_version"));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.Nearest(of_4));
+  EXPECT_THAT(IdsOf(two), ElementsAre("item 2", "item 3"));
+  ASSERT_THAT(items.Add(MessageOf(0, 1, 3)), IsOk()) << "from before";
+  EXPECT_EQ(items.items(), 2);
+  v1::RetrieveCellsResponse nameless = MessageOf(5, 1);
+  nameless.clear_embedding_version();
+  EXPECT_THAT(items.Add(nameless), FailsWith(kDataLoss, "embedding_version must be given"));
+
+  ReceivedItems again(client.parameters());
+  for (const v1::RetrieveCellsResponse& message : items.ToMessages()) {
+    ASSERT_THAT(again.Add(message), IsOk());
+  }
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.Nearest(of_4));
+  EXPECT_THAT(IdsOf(read), ElementsAre("item 2", "item 3"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

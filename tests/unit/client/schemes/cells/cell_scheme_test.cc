@@ -1,0 +1,165 @@
+#include "privatemail/cell_scheme.h"
+
+#include <cmath>
+#include <map>
+
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kAnchors = 40;
+constexpr int kDim = 6;
+
+Anchors SomeAnchors() {
+  Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
+  for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % 4);
+  return anchors;
+}
+
+CellPartition InTurn(int32_t cells) {
+  CellPartition partition{.cells = cells, .cell_of_anchor = {}};
+  for (int32_t i = 0; i < kAnchors; ++i) partition.cell_of_anchor.push_back(i % cells);
+  return partition;
+}
+
+PublicParameters ParametersWith(std::vector<CellPartition> partitions) {
+  const std::optional<CellCode> code =
+      partitions.empty() ? std::nullopt : std::make_optional(CellCode::kFloat16);
+  return *MakePublicParameters(kUuid, EmbeddingSettings{}, SomeAnchors(), {}, "vectors",
+                               std::move(partitions), code);
+}
+
+CellScheme SomeScheme() {
+  return *CellScheme::Create(ParametersWith({InTurn(8), InTurn(5)}), SomeAnchors());
+}
+
+double SpentIn(const FundedLedger& funded) { return funded.ledger->Show(kUuid)->spent().epsilon; }
+
+TEST(CellScheme, NeedsCellsAndTheAnchorsOfTheCollection) {
+  EXPECT_THAT(CellScheme::Create(ParametersWith({}), SomeAnchors()),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "the collection has no cells"));
+  Anchors others = SomeAnchors();
+  others.features(3, 2) += 1;
+  EXPECT_THAT(CellScheme::Create(ParametersWith({InTurn(8)}), others),
+              FailsWith(absl::StatusCode::kDataLoss, "anchors have the digest"));
+}
+
+// Distances written out, without the code that the scheme uses.
+TEST(CellScheme, CellsAreNearByTheDistanceOfTheirMeanAnchor) {
+  const CellScheme scheme = SomeScheme();
+  Matrix units = SomeAnchors().features.cast<double>();
+  for (Eigen::Index i = 0; i < kAnchors; ++i) units.row(i) /= units.row(i).norm();
+  for (unsigned seed = 20; seed < 30; ++seed) {
+    const Eigen::RowVectorXf query = NormalRows(1, kDim, seed);
+    const RowVector unit = query.cast<double>() / query.cast<double>().norm();
+    std::multimap<double, int64_t> by_distance;
+    for (int64_t cell = 0; cell < 5; ++cell) {
+      RowVector mean = RowVector::Zero(kDim);
+      for (int64_t i = cell; i < kAnchors; i += 5) mean += units.row(i) / (kAnchors / 5);
+      by_distance.emplace((mean - unit).norm(), cell);
+    }
+    std::vector<int64_t> expected;
+    for (const auto& [distance, cell] : by_distance) expected.push_back(cell);
+    EXPECT_EQ(*scheme.NearestCells(query, 1, 5), expected);
+    // Length says nothing, in whatever unit it is.
+    EXPECT_EQ(*scheme.NearestCells(query * 1e-30F, 1, 5), expected);
+  }
+}
+
+TEST(CellScheme, ReleasesAPureGuaranteeThatTheLedgerPaysFor) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  ASSERT_OK_AND_ASSIGN(const CellRelease release,
+                       SomeScheme().Release(NormalRows(1, kDim, 7),
+                                            {.partition = 0, .ask = 3, .focus = 2, .epsilon = 1.5},
+                                            *funded.ledger, bits));
+  EXPECT_EQ(release.cells.size(), 3u);
+  EXPECT_TRUE(std::is_sorted(release.cells.begin(), release.cells.end()));
+  EXPECT_EQ(release.guarantee.epsilon, 1.5);
+  EXPECT_EQ(release.guarantee.delta, 0);
+  EXPECT_TRUE(release.guarantee.proven);
+  EXPECT_EQ(SpentIn(funded), 1.5);
+}
+
+TEST(CellScheme, ChargesBeforeItChoosesAndNeverGivesBack) {
+  const FundedLedger funded;
+  FailingBits none(0);
+  EXPECT_THAT(SomeScheme().Release(NormalRows(1, kDim, 7), {.epsilon = 2}, *funded.ledger, none),
+              FailsWith(absl::StatusCode::kUnavailable,
+                        "nothing was released, but the ledger was charged"));
+  EXPECT_EQ(SpentIn(funded), 2);
+}
+
+// Fails the test when it is asked for anything.
+class UntouchedBits final : public BitSource {
+ public:
+  absl::Status Fill(absl::Span<uint8_t> /*bytes*/) override {
+    ADD_FAILURE() << "bits were drawn";
+    return absl::UnavailableError("no bits");
+  }
+};
+
+TEST(CellScheme, WhatIsRefusedCostsNothingAndDrawsNothing) {
+  const FundedLedger funded;
+  const CellScheme scheme = SomeScheme();
+  UntouchedBits bits;
+  const Eigen::RowVectorXf good = NormalRows(1, kDim, 7);
+  const double nan = std::nan("");
+  const std::pair<CellCost, const char*> costs[] = {
+      {{.partition = 2, .epsilon = 1}, "partition must be between 0 and 1, but is 2"},
+      {{.partition = -1, .epsilon = 1}, "partition must be between 0 and 1, but is -1"},
+      {{.partition = 1, .ask = 5, .epsilon = 1}, "ask must be between 1 and 4, but is 5"},
+      {{.partition = 1, .focus = 0, .epsilon = 1}, "focus must be between 1 and 4, but is 0"},
+      {{.epsilon = nan}, "epsilon"},
+      {{.epsilon = 0}, "epsilon"},
+      {{}, "epsilon"},
+  };
+  for (const auto& [cost, part] : costs) {
+    EXPECT_THAT(scheme.Release(good, cost, *funded.ledger, bits), FailsWith(kInvalid, part));
+  }
+  Eigen::RowVectorXf bad = good;
+  bad[2] = std::nanf("");
+  EXPECT_THAT(scheme.Release(bad, {.epsilon = 1}, *funded.ledger, bits),
+              FailsWith(kInvalid, "query"));
+  EXPECT_THAT(scheme.Release(good.head(3), {.epsilon = 1}, *funded.ledger, bits),
+              FailsWith(kInvalid, "query has the wrong dimension: expected 6, got 3"));
+  EXPECT_THAT(scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1}, *funded.ledger, bits),
+              FailsWith(kInvalid, "query"));
+  EXPECT_EQ(SpentIn(funded), 0);
+  // More than is left.
+  EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kResourceExhausted, "budget"));
+  EXPECT_EQ(SpentIn(funded), 0);
+}
+
+// False alarms below 1e-6: five deviations of each of eight binomials.
+TEST(CellScheme, AsksForCellsAsOftenAsTheClosedFormSays) {
+  constexpr int kReleases = 4000;
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant(kUuid, {1e6, .1}), IsOk());
+  const CellScheme scheme = SomeScheme();
+  const CellCost cost{.partition = 0, .ask = 2, .focus = 1, .epsilon = 1.2};
+  const Eigen::RowVectorXf query = NormalRows(1, kDim, 7);
+  const int64_t own = scheme.NearestCells(query, 0, 1)->front();
+  std::map<int64_t, int> asked;
+  SeededBits bits(3);
+  for (int i = 0; i < kReleases; ++i) {
+    ASSERT_OK_AND_ASSIGN(const CellRelease release, scheme.Release(query, cost, *ledger, bits));
+    for (const int64_t cell : release.cells) ++asked[cell];
+  }
+  // PRIVACY.md section 5: w e^eps / (w e^eps + K - w) for the own one of K, and the rest for the
+  // others alike.
+  const double mine = 2 * std::exp(1.2) / (2 * std::exp(1.2) + 6);
+  for (int64_t cell = 0; cell < 8; ++cell) {
+    const double p = cell == own ? mine : (2 - mine) / 7;
+    EXPECT_NEAR(asked[cell], kReleases * p, 5 * std::sqrt(kReleases * p * (1 - p))) << cell;
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::client

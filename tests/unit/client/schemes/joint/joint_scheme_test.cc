@@ -1,0 +1,240 @@
+#include "privatemail/joint_scheme.h"
+
+#include <cmath>
+
+#include "client/schemes/joint/joint_steps.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr int kClasses = 4;
+constexpr int kAnchors = 24;
+constexpr int kDim = 6;
+
+Anchors MakeAnchors(int n = kAnchors, unsigned seed = 1) {
+  Anchors anchors{NormalRows(n, kDim, seed), {}};
+  for (int i = 0; i < n; ++i) {
+    anchors.labels.push_back(10 * (i % kClasses));
+    anchors.features(i, i % kClasses) += 4;  // a class leans towards an axis of its own
+  }
+  return anchors;
+}
+
+PublicParameters Parameters(const Anchors& anchors) {
+  return *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
+}
+
+Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
+
+// The label graph of a release is that of the slots' labels in ascending order, then the anchors':
+// -1/2 J |y_i - y_j| J off the diagonal, whoever hides in which slot.
+TEST(JointRelease, LabelsGoBySlot) {
+  const Anchors anchors = MakeAnchors();
+  ASSERT_OK_AND_ASSIGN(const JointSetting setting,
+                       MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
+  constexpr int kRows = kClasses + kAnchors;
+  const auto label = [&](int row) {
+    return row < kClasses ? 10. * row : static_cast<double>(anchors.labels[row - kClasses]);
+  };
+  const Matrix distance = Matrix::NullaryExpr(
+      kRows, kRows, [&](int i, int j) { return std::abs(label(i) - label(j)); });
+  const Matrix centring =
+      Matrix::Identity(kRows, kRows) - Matrix::Constant(kRows, kRows, 1. / kRows);
+  const Matrix affinity = -.5 * centring * distance * centring;
+  const Matrix degrees = affinity.rowwise().sum().asDiagonal();
+  EXPECT_TRUE(setting.label_graph.MultiplyLaplacian(Matrix::Identity(kRows, kRows))
+                  .isApprox(degrees - affinity, 1e-12));
+}
+
+// The same through the public function, and what is charged.
+TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
+  const FundedLedger funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  ASSERT_OK_AND_ASSIGN(const JointRelease one,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  ASSERT_OK_AND_ASSIGN(const JointRelease two,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  EXPECT_NE(one.rows, two.rows);
+  EXPECT_EQ(one.rows.rows(), kClasses + kAnchors);
+  EXPECT_EQ(one.rows.cols(), 2);
+  EXPECT_TRUE(one.guarantee.proven);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 2);
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 2);
+}
+
+TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
+  const FundedLedger funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  // Find how many reads the whole release takes, then fail at the last one: in the middle of the
+  // noise.
+  for (int calls = 0;; ++calls) {
+    const int64_t before = funded.ledger->Show(kUuid)->releases;
+    FailingBits bits(calls);
+    const auto release =
+        scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6}, *funded.ledger, bits);
+    if (release.ok()) {
+      EXPECT_GE(before, 1) << "a release that failed while noise was drawn must stay charged";
+      break;
+    }
+    ASSERT_LT(calls, 100);
+  }
+}
+
+TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
+  const FundedLedger funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const auto release = [&](const Target& target, const PrivacyCost& cost) {
+    return scheme.Release(target, cost, *funded.ledger, bits);
+  };
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  Target target = TargetOf(10, 3);
+  EXPECT_THAT(release(target, {}), FailsWith(absl::StatusCode::kInvalidArgument,
+                                             "epsilon must be finite and positive, but is nan"));
+  EXPECT_THAT(release(target, {.epsilon = 1}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  target.label = 11;
+  EXPECT_THAT(release(target, cost),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "label must be one of the collection's 4 classes (0 to 30), but is 11"));
+  target = {Eigen::RowVectorXf::Ones(5), 10};
+  EXPECT_THAT(release(target, cost),
+              FailsWith(absl::StatusCode::kInvalidArgument, "expected 6, got 5"));
+  target = {Eigen::RowVectorXf::Zero(kDim), 10};
+  EXPECT_THAT(release(target, cost), FailsWith(absl::StatusCode::kInvalidArgument, "zero"));
+  target.features[2] = std::nanf("");
+  EXPECT_THAT(release(target, cost), FailsWith(absl::StatusCode::kInvalidArgument, "nan"));
+  EXPECT_THAT(release(TargetOf(10, 3), {.epsilon = 101, .delta = 1e-5}),
+              FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 101"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
+  const FundedLedger funded;
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const PrivacyCost cost{
+      .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
+  ASSERT_OK_AND_ASSIGN(const JointRelease release,
+                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  EXPECT_FALSE(release.guarantee.proven);
+  EXPECT_THAT(release.guarantee.source, ::testing::HasSubstr("not a proven guarantee"));
+}
+
+// Every mechanism by name, the printed ones included, charges what it promises and says what it
+// protects.
+TEST(JointRelease, TakesEveryMechanism) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const FundedLedger funded;
+    SecureBits bits;
+    PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
+    if (traits.TakesDelta()) cost.delta = 1e-5;
+    const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
+    if (!of_value) cost.radius = .5;
+    ASSERT_OK_AND_ASSIGN(const JointRelease release,
+                         scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+    EXPECT_EQ(release.guarantee.epsilon, 1);
+    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
+    EXPECT_EQ(release.guarantee.proven, !traits.published);
+    EXPECT_EQ(release.guarantee.radius.has_value(), !of_value);
+    EXPECT_TRUE(release.rows.allFinite());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
+    cost.radius = of_value ? .5 : std::nan("");
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
+    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
+  }
+}
+
+// Four iterations of Gaussian noise are each twice as wide as one alone; four pure ones share
+// epsilon, or less than that with a delta to spare.
+TEST(JointRelease, PrivateIterationsShareTheCost) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const auto relative_noise = [&](const PrivacyCost& cost) {
+    const FundedLedger funded;
+    SeededBits bits(4);  // the same start, so the same sensitivity
+    const auto release = scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits);
+    EXPECT_THAT(release, IsOk());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, cost.epsilon);
+    return release->noise_stddev / release->sensitivity;
+  };
+  PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  const double gaussian = relative_noise(cost);
+  cost.private_iterations = 4;
+  EXPECT_NEAR(relative_noise(cost) / gaussian, 2, 1e-6);
+
+  PrivacyCost pure{.epsilon = .1, .mechanism = MechanismKind::kLaplace};
+  const double laplace = relative_noise(pure);
+  pure.private_iterations = 8;
+  const double sum = relative_noise(pure);
+  EXPECT_NEAR(sum / laplace, 8, 1e-3);  // the grid rounds up
+  pure.delta = .09;                     // sqrt(2 * 8 ln(1/.09)) = 6.2
+  EXPECT_LT(relative_noise(pure), .8 * sum);
+
+  const FundedLedger funded;
+  SecureBits bits;
+  cost.private_iterations = 0;
+  EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
+}
+
+TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  for (int c = 0; c < kClasses; ++c) {
+    Eigen::RowVectorXf features = Eigen::RowVectorXf::Constant(kDim, .1f);
+    features[c] = 3;
+    EXPECT_EQ(*scheme.GuessLabel(features), 10 * c);
+  }
+}
+
+TEST(JointScheme, RefusesAnchorsThatAreNotThePublishedOnes) {
+  const PublicParameters parameters = Parameters(MakeAnchors());
+  Anchors other = MakeAnchors();
+  other.features(3, 3) += 1;
+  EXPECT_THAT(JointScheme::Create(parameters, other),
+              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(20)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "24 rows"));
+}
+
+// A server may publish anchors with a label that is none of its slots, digest and all.
+TEST(JointScheme, RefusesAnchorsOfNoClassAlsoBesideAnOwnPool) {
+  const Anchors pool = MakeAnchors();
+  Anchors anchors = MakeAnchors();
+  PublicParameters parameters = Parameters(anchors);
+  anchors.labels[5] = 7;
+  parameters.anchor_digest = DigestOf(anchors);
+  for (const std::optional<Anchors>& dummies : {std::optional<Anchors>(), std::optional(pool)}) {
+    EXPECT_THAT(
+        JointScheme::Create(parameters, anchors, dummies),
+        FailsWith(absl::StatusCode::kInvalidArgument, "anchors row 5: label must be one of"));
+  }
+}
+
+TEST(JointScheme, AnOwnPoolNeedsADummyOfEveryClass) {
+  const PublicParameters parameters = Parameters(MakeAnchors());
+  Anchors pool = MakeAnchors(8, 5);
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool), IsOk());
+  pool.labels = {0, 0, 10, 10, 20, 20, 20, 0};
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+              FailsWith(absl::StatusCode::kInvalidArgument, "none of 30"));
+  pool.labels[7] = 31;
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+              FailsWith(absl::StatusCode::kInvalidArgument, "dummies row 7"));
+}
+
+}  // namespace
+}  // namespace privatemail::client

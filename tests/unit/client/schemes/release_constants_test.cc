@@ -1,0 +1,202 @@
+// The constants of a release beside those of its parts: how far the values under the noise move,
+// and how wide the noise is for each unit of that. The proven bounds are computed here without the
+// code under test (one_column_bounds.h), and so are the plain formulas of noise. What release_noise
+// takes from elsewhere is taken from there here, too, and tested elsewhere: IterationRoundingError
+// in iteration_rounding_test.cc (fifty digits), FirstPapersSensitivity and
+// PublishedGaussianSensitivity in sensitivity_command_test.cc (golden.json),
+// AnalyticGaussianStddev in calibration_test.cc (a hundred digits), both calibrations of the
+// bounded Gaussian in bounded_gaussian_calibration_test.cc (fifty), LargestIterateValue in
+// sensitivity_test.cc (where it is reached).
+#include <cmath>
+#include <random>
+
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+#include "client/privacy/mechanisms/calibration.h"
+#include "client/privacy/sensitivity/iteration_rounding.h"
+#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
+#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/schemes/release_noise.h"
+#include "tests/golden/one_column_bounds.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::client {
+namespace {
+
+using Law = MechanismTraits::Law;
+using Protects = MechanismTraits::Protects;
+using namespace one_column;  // the oracle
+
+constexpr double kChanged = 2;  // rows: neighbours may be of another class
+constexpr double kEpsilon = .5;
+constexpr double kDelta = 1e-5;
+
+// NoiseOf over the public side of the oracle: one column, four slots, twenty anchors in general
+// position. feature_dim is what the rounding's share grows with; nothing here has so many columns.
+class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
+ protected:
+  ReleaseConstants() {
+    parameters_.settings.embedding_dim = 1;
+    parameters_.settings.kernel_bandwidth = kBandwidth;
+    parameters_.settings.alpha = kAlpha;
+    parameters_.settings.start_stddev = 1;
+    parameters_.settings.label_graph = LabelGraphKind::kOneHotKernel;
+    for (int i = 0; i < kSlots; ++i) parameters_.slot_labels.push_back(i);
+    parameters_.anchor_count = kAnchors;
+    std::mt19937 bits(3);
+    std::normal_distribution<double> normal;
+    anchors_ = Matrix::NullaryExpr(kAnchors, 5, [&] { return normal(bits); });
+    anchors_.rowwise().normalize();
+    for (int i = 0; i < kRows; ++i) start_(i, 0) = oracle_.q[static_cast<size_t>(i)];
+  }
+
+  absl::StatusOr<IterationNoise> Noise(int64_t iterations, int64_t feature_dim) {
+    parameters_.feature_dim = feature_dim;
+    return NoiseOf(parameters_, anchors_, inputs_, Cost(iterations));
+  }
+
+  PrivacyCost Cost(int64_t iterations) const {
+    PrivacyCost cost{
+        .epsilon = kEpsilon, .mechanism = GetParam().kind, .private_iterations = iterations};
+    if (GetParam().TakesDelta()) cost.delta = kDelta;
+    if (GetParam().protects != Protects::kValue) cost.radius = radius_;
+    return cost;
+  }
+
+  // Both neighbours are computed with rounding; in L1 every L2 distance costs the root of the
+  // number of values.
+  double RoundingOfBoth(int64_t feature_dim) const {
+    const double each = *IterationRoundingError(inputs_, feature_dim);
+    return 2 * each * (GetParam().law == Law::kLaplace ? std::sqrt(kRows) : 1);
+  }
+
+  double InItsNorm(const Norms& norms) const {
+    return GetParam().law == Law::kLaplace ? norms.l1 : norms.l2;
+  }
+
+  double ExpectedSensitivity(int64_t feature_dim) const {
+    switch (GetParam().kind) {
+      case MechanismKind::kPublishedGaussian:
+        return PublishedGaussianSensitivity(kRows, kAlpha, kBandwidth, kSlots - 1, Norm(oracle_.q))
+            ->sensitivity_as_printed;
+      case MechanismKind::kPublishedLaplace:
+        return *FirstPapersSensitivity(parameters_.settings, inputs_);
+      default:
+        break;
+    }
+    switch (GetParam().protects) {
+      case Protects::kInput:
+        return radius_;
+      case Protects::kOutput:
+        return radius_ * InItsNorm(Lipschitz(oracle_)) + RoundingOfBoth(feature_dim);
+      case Protects::kValue:
+        break;
+    }
+    return std::min(InItsNorm(ReplaceTarget(oracle_, kChanged)),
+                    InItsNorm(KnownAnchors(oracle_, anchors_, kChanged))) +
+           RoundingOfBoth(feature_dim);
+  }
+
+  // By PRIVACY.md section 6: Gaussian noise grows by the root of the number of iterations, pure
+  // laws share epsilon.
+  double ExpectedStddev(double sensitivity, int iterations) const {
+    const double root = std::sqrt(iterations);
+    const double share = kEpsilon / iterations;
+    const bool published = GetParam().published;
+    switch (GetParam().law) {
+      case Law::kGaussian:
+        return sensitivity * root *
+               (published ? std::sqrt(2 * std::log(1.25 / kDelta)) / kEpsilon
+                          : *AnalyticGaussianStddev(kEpsilon, kDelta));
+      case Law::kLaplace:
+        return sensitivity * M_SQRT2 / share;
+      case Law::kBoundedGaussian: {
+        const std::vector<double> widths(kRows, 2 * *LargestIterateValue(inputs_));
+        return (published ? CalibratePublishedBoundedGaussian(widths, sensitivity, share)
+                          : CalibrateBoundedGaussian(widths, sensitivity, share))
+            ->stddev;
+      }
+    }
+    return 0;
+  }
+
+  double radius_ = .3;
+  const OneColumn oracle_;
+  PublicParameters parameters_;
+  Matrix anchors_;
+  Matrix start_{kRows, 1};
+  LabelGraph label_graph_ = [] {
+    std::vector<int32_t> labels;
+    for (int i = 0; i < kRows; ++i) labels.push_back(i % kSlots);
+    return LabelGraph(labels, LabelGraphKind::kOneHotKernel, kC);
+  }();
+  const IterationInputs inputs_{.start = start_,
+                                .label_graph = label_graph_,
+                                .alpha = kAlpha,
+                                .kernel_denominator = kC,
+                                .slots = kSlots};
+};
+
+// With so many coordinates that the rounding's share stands out: it must be there once for either
+// neighbour, and in the law's norm.
+TEST_P(ReleaseConstants, TheSensitivityIsTheProvenBoundAndTheRoundingOfBothNeighbours) {
+  for (const int64_t feature_dim : {int64_t{5}, int64_t{1} << 27}) {
+    SCOPED_TRACE(feature_dim);
+    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, feature_dim));
+    const double expected = ExpectedSensitivity(feature_dim);
+    EXPECT_NEAR(noise.sensitivity / expected, 1, 1e-10);
+    if (feature_dim > 5) {
+      EXPECT_GT(RoundingOfBoth(feature_dim) / expected, 1e-9) << "the test has no power";
+    }
+  }
+}
+
+TEST_P(ReleaseConstants, TheNoiseOfEveryIterationHasTheWidthThatTheSensitivityNeeds) {
+  for (const int iterations : {1, 4}) {
+    if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
+    SCOPED_TRACE(iterations);
+    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
+    const double sensitivity = ExpectedSensitivity(5);
+    EXPECT_NEAR(noise.sensitivity / sensitivity, 1, 1e-10) << "counts the first iteration alone";
+    const double wider = noise.mechanism->noise_stddev() / ExpectedStddev(sensitivity, iterations);
+    EXPECT_GE(wider, 1 - 1e-10);
+    EXPECT_LE(wider, 1 + 1e-6);  // the grid's share, and that of the calibrations
+  }
+}
+
+// All iterations together: the root of their number times the mu of one.
+TEST_P(ReleaseConstants, TheMuThatIsChargedIsThatOfAllIterations) {
+  if (GetParam().law != Law::kGaussian || GetParam().published) return;  // has none
+  for (const int iterations : {1, 4}) {
+    if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
+    SCOPED_TRACE(iterations);
+    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
+    const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
+    const double charged = GuaranteeOf(Cost(iterations), noise).gaussian_mu.value();
+    EXPECT_GE(charged / (std::sqrt(iterations) * moved), 1 - 1e-14);
+    EXPECT_LE(charged / (std::sqrt(iterations) * moved), 1 + 1e-6);  // the grid's share
+  }
+}
+
+// Scaling a row to length 1 rounds it by d/2 + 4 units (iteration_rounding.h), so two rows that are
+// the radius apart may be that much further apart, each, when noise is added: here an eighth of the
+// radius. The code takes d + 4.
+TEST_P(ReleaseConstants, NoiseOnTheInputCoversTheRoundingOfUnitRows) {
+  if (GetParam().protects != Protects::kInput || GetParam().published) return;
+  constexpr int64_t kDim = 1 << 20;
+  radius_ = 1e-9;
+  ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, kDim));
+  const double hidden = noise.mechanism->noise_stddev() / *AnalyticGaussianStddev(kEpsilon, kDelta);
+  EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
+  EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
+  EXPECT_EQ(GuaranteeOf(Cost(1), noise).radius, radius_) << "what is promised";
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms()),
+                         [](const auto& param_info) {
+                           std::string name = param_info.param.name;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace privatemail::client

@@ -1,0 +1,337 @@
+#include "privatemail/transport.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "server/daemon/certificate.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::client {
+namespace {
+
+// Remembers what callers say about themselves.
+class Listener final : public v1::CollectionsService::Service {
+ public:
+  grpc::Status ListCollections(grpc::ServerContext* context, const v1::ListCollectionsRequest*,
+                               v1::ListCollectionsResponse*) override {
+    authorization.clear();
+    const auto range = context->client_metadata().equal_range("authorization");
+    for (auto it = range.first; it != range.second; ++it) {
+      authorization.emplace_back(it->second.data(), it->second.size());
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status DeleteCollection(grpc::ServerContext* /*context*/,
+                                const v1::DeleteCollectionRequest* /*request*/,
+                                v1::DeleteCollectionResponse* /*response*/) override {
+    ++deletions;
+    return {ending, "leaving"};
+  }
+
+  std::vector<std::string> authorization;
+  grpc::StatusCode ending = grpc::StatusCode::OK;
+  int deletions = 0;
+};
+
+// Ends calls with a status before it answers one, and keeps what it was sent.
+class Leaving final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status Retrieve(grpc::ServerContext* /*context*/, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse* /*response*/) override {
+    requests.push_back(request->SerializeAsString());
+    return requests.size() <= endings.size() ? grpc::Status(endings[requests.size() - 1], "leaving")
+                                             : grpc::Status::OK;
+  }
+
+  std::vector<grpc::StatusCode> endings;
+  std::vector<std::string> requests;
+};
+
+// Streams items for cells for as long as anybody takes them.
+class Endless final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status RetrieveCells(grpc::ServerContext* /*context*/, const v1::RetrieveCellsRequest*,
+                             grpc::ServerWriter<v1::RetrieveCellsResponse>* writer) override {
+    v1::RetrieveCellsResponse message;
+    message.add_ids("again");
+    while (writer->Write(message)) ++written;
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int> written = 0;
+};
+
+// Refuses a number of calls as a server does whose caller calls too often, and then answers.
+class Busy final : public v1::RetrievalService::Service {
+ public:
+  grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
+                             v1::GetCollectionResponse* response) override {
+    response->set_name(called);
+    return Answer(context, *request);
+  }
+  grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    writer->Write({});
+    return Answer(context, *request);
+  }
+  grpc::Status Retrieve(grpc::ServerContext* context, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse*) override {
+    return Answer(context, *request);
+  }
+
+  std::string called = "birds";
+  int refusals = 0;
+  std::string retry_after;  // empty: not said
+  std::vector<std::string> calls;
+
+ private:
+  grpc::Status Answer(grpc::ServerContext* context, const google::protobuf::Message& request) {
+    calls.push_back(request.SerializeAsString());
+    if (refusals == 0) return grpc::Status::OK;
+    --refusals;
+    if (!retry_after.empty()) context->AddTrailingMetadata("retry-after-ms", retry_after);
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often");
+  }
+};
+
+class TransportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(identity_, SelfSignedIdentity(folder_.path()));
+    grpc::SslServerCredentialsOptions tls;
+    tls.pem_key_cert_pairs = {{identity_.key_pem, identity_.certificate_pem}};
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
+    builder.RegisterService(&listener_);
+    builder.RegisterService(Searches());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    options_.server = absl::StrCat("127.0.0.1:", port);
+    options_.trust_fingerprint = identity_.fingerprint;
+  }
+
+  std::string KeyFile(const std::string& text, mode_t mode) const {
+    const std::string path = folder_.Write("key", text);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return path;
+  }
+
+  TemporaryFolder folder_;
+  TlsIdentity identity_;
+  // Who answers searches.
+  virtual grpc::Service* Searches() { return &leaving_; }
+
+  Listener listener_;
+  Leaving leaving_;
+  std::unique_ptr<grpc::Server> server_;
+  ConnectionOptions options_;
+};
+
+class BusyServerTest : public TransportTest {
+ protected:
+  ~BusyServerTest() override { server_->Shutdown(); }
+  grpc::Service* Searches() override { return &busy_; }
+
+  Busy busy_;
+};
+
+class EndlessServerTest : public TransportTest {
+ protected:
+  ~EndlessServerTest() override { server_->Shutdown(); }
+  grpc::Service* Searches() override { return &endless_; }
+
+  Endless endless_;
+};
+
+TEST_F(EndlessServerTest, IsNotReadOnceItHasSentMoreThanIsAccepted) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  int seen = 0;
+  const auto answer = transport.RetrieveCells({}, [&] {
+    return [&](const v1::RetrieveCellsResponse&) {
+      return ++seen <= 5 ? absl::OkStatus() : absl::DataLossError("too many");
+    };
+  });
+  EXPECT_THAT(answer, FailsWith(absl::StatusCode::kDataLoss, "too many"));
+  EXPECT_EQ(seen, 6);
+}
+
+TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
+  ASSERT_OK_AND_ASSIGN(const Transport nameless, Transport::Create(options_));
+  ASSERT_THAT(nameless.ListCollections(), IsOk());
+  EXPECT_TRUE(listener_.authorization.empty());
+
+  options_.key_file = KeyFile("pm_s3cret-key\n", 0600);
+  for (const bool pinned : {true, false}) {
+    if (!pinned) {
+      options_.trust_fingerprint.clear();
+      options_.ca_file = identity_.certificate_path;
+    }
+    ASSERT_OK_AND_ASSIGN(const Transport known, Transport::Create(options_));
+    ASSERT_THAT(known.ListCollections(), IsOk());
+    EXPECT_THAT(listener_.authorization, ::testing::ElementsAre("Bearer pm_s3cret-key"));
+  }
+}
+
+TEST_F(TransportTest, RefusesAKeyThatOthersMayReadOrSee) {
+  for (const mode_t mode : {0644, 0640, 0604, 0620}) {
+    options_.key_file = KeyFile("key", mode);
+    EXPECT_THAT(Transport::Create(options_),
+                FailsWith(absl::StatusCode::kPermissionDenied, "mode 06"));
+  }
+  options_.key_file = KeyFile("key", 0600);
+  options_.trust_fingerprint.clear();
+  options_.insecure = true;
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "--key-file needs TLS"));
+}
+
+TEST_F(TransportTest, RefusesAFileThatHoldsNoKey) {
+  options_.key_file = KeyFile(" \n", 0600);
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
+  options_.key_file = KeyFile("two\nlines\n", 0600);
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "one key on one line"));
+  options_.key_file = folder_ / "absent";
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "cannot read --key-file " + (folder_ / "absent") + ": No such file"));
+}
+
+// Each would be waited for, or read for ever.
+TEST_F(TransportTest, RefusesAtOnceWhatIsNoRegularFile) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto code = absl::StatusCode::kInvalidArgument;
+  for (const std::string& path : {pipe, std::string("/dev/zero"), folder_.path()}) {
+    ConnectionOptions key = options_;
+    key.key_file = path;
+    EXPECT_THAT(Transport::Create(key), FailsWith(code, "cannot read --key-file " + path));
+    ConnectionOptions authority = options_;
+    authority.trust_fingerprint.clear();
+    authority.ca_file = path;
+    EXPECT_THAT(Transport::Create(authority), FailsWith(code, "cannot read --ca " + path));
+  }
+}
+
+TEST_F(TransportTest, SendsTheSameBytesAgainToAServerThatLeaves) {
+  using grpc::StatusCode;
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  // More than what gRPC keeps of a request unless it is told to.
+  request.mutable_release()->set_rows(1 << 20);
+  for (int i = 0; i < 1 << 18; ++i) request.mutable_release()->add_values(static_cast<float>(i));
+  leaving_.endings = {StatusCode::UNAVAILABLE, StatusCode::CANCELLED, StatusCode::UNAVAILABLE};
+  EXPECT_THAT(transport.Retrieve(request), IsOk());
+  EXPECT_EQ(leaving_.requests, std::vector<std::string>(4, request.SerializeAsString()));
+
+  leaving_.requests.clear();
+  leaving_.endings.assign(10, StatusCode::CANCELLED);
+  EXPECT_THAT(transport.Retrieve(request),
+              FailsWith(absl::StatusCode::kUnavailable, "ended the call, as one does that is"));
+  EXPECT_EQ(leaving_.requests.size(), 4u);
+
+  leaving_.requests.clear();
+  leaving_.endings.assign(10, StatusCode::INTERNAL);
+  EXPECT_THAT(transport.Retrieve(request), FailsWith(absl::StatusCode::kInternal, "leaving"));
+  EXPECT_EQ(leaving_.requests.size(), 1u);
+}
+
+// It may have been done.
+TEST_F(TransportTest, SendsAChangeOnlyOnce) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
+    listener_.ending = ending;
+    listener_.deletions = 0;
+    EXPECT_THAT(transport.DeleteCollection("birds"),
+                FailsWith(absl::StatusCode::kUnavailable, "server 127.0.0.1:"));
+    EXPECT_EQ(listener_.deletions, 1);
+  }
+}
+
+TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
+  const std::string port = options_.server.substr(options_.server.rfind(':'));
+  for (const std::string& server :
+       {"ipv4:127.0.0.1:1,127.0.0.1" + port, "dns:///localhost" + port, "localhost" + port}) {
+    options_.server = server;
+    ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+    EXPECT_THAT(transport.ListCollections(), IsOk()) << server;
+  }
+  for (const std::string server : {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket"}) {
+    options_.server = server;
+    EXPECT_THAT(Transport::Create(options_),
+                FailsWith(absl::StatusCode::kInvalidArgument, "--server must be HOST:PORT"));
+  }
+}
+
+// Whoever has a budget for one collection would pay from it for another.
+TEST_F(BusyServerTest, BelievesNoCollectionThatWasNotAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  EXPECT_THAT(transport.GetCollection("birds"), IsOk());
+  busy_.called = "fish";
+  EXPECT_THAT(transport.GetCollection("birds"),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "the server was asked for birds, but answered for fish"));
+}
+
+TEST_F(BusyServerTest, WaitsOutTheRateOfItsKeyAndSendsTheSameBytesAgain) {
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  const std::vector<std::function<absl::Status()>> calls = {
+      [&] { return transport.GetCollection("birds").status(); },
+      [&] {
+        const auto chunks = transport.GetAnchors("birds", "digest");
+        EXPECT_EQ(chunks.ok() ? chunks->size() : 0, 1u) << "what came before a refusal is kept";
+        return chunks.status();
+      },
+      [&] { return transport.Retrieve(request).status(); }};
+  for (const auto& call : calls) {
+    busy_.calls.clear();
+    busy_.refusals = 2;
+    busy_.retry_after = "60";
+    const absl::Time start = absl::Now();
+    EXPECT_THAT(call(), IsOk());
+    EXPECT_GE(absl::Now() - start, absl::Milliseconds(120));
+    ASSERT_EQ(busy_.calls.size(), 3u);
+    EXPECT_THAT(busy_.calls, ::testing::Each(busy_.calls.front()));
+  }
+}
+
+TEST_F(BusyServerTest, DoesNotWaitLongerThanItsDeadlineNorWithoutBeingAsked) {
+  options_.deadline = absl::Seconds(20);
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  for (const char* retry_after : {"20001", "9223372036854775807", "", "soon", "-1"}) {
+    busy_.calls.clear();
+    busy_.refusals = 1;
+    busy_.retry_after = retry_after;
+    EXPECT_THAT(transport.Retrieve({}),
+                FailsWith(absl::StatusCode::kResourceExhausted, "too often"))
+        << retry_after;
+    EXPECT_EQ(busy_.calls.size(), 1u) << retry_after;
+  }
+}
+
+TEST_F(BusyServerTest, IsNotKeptBusyByAServerThatAsksForNoWait) {
+  options_.deadline = absl::Milliseconds(300);
+  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  busy_.refusals = 1 << 20;
+  busy_.retry_after = "0";
+  EXPECT_FALSE(transport.Retrieve({}).ok());
+  EXPECT_LE(busy_.calls.size(), 31u);
+}
+
+}  // namespace
+}  // namespace privatemail::client

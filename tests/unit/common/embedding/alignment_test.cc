@@ -1,0 +1,108 @@
+#include "common/embedding/alignment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <Eigen/LU>
+#include <cmath>
+#include <random>
+
+namespace privatemail {
+namespace {
+
+using ::testing::HasSubstr;
+
+Matrix Cloud(int n, int k, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(n, k, [&] { return normal(bits); });
+}
+
+Matrix RotationByRadians(double angle) {
+  Matrix r(2, 2);
+  r << std::cos(angle), std::sin(angle), -std::sin(angle), std::cos(angle);
+  return r;
+}
+
+TEST(Alignment, RecoversAKnownSimilarityExactly) {
+  const Matrix source = Cloud(9, 2, 1);
+  const Matrix target =
+      (2.5 * source * RotationByRadians(.7)).rowwise() + Eigen::RowVector2d(3, -4);
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 2.5, 1e-12);
+  EXPECT_LT((map->rotation - RotationByRadians(.7)).norm(), 1e-12);
+  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+}
+
+TEST(Alignment, WithoutScaleKeepsScaleOne) {
+  const Matrix source = Cloud(9, 2, 2);
+  const auto map = KabschUmeyama(source, 7 * source, false);
+  ASSERT_TRUE(map.ok());
+  EXPECT_EQ(map->scale, 1);
+  EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-12);
+}
+
+TEST(Alignment, RecoversAReflectedCloudWithDeterminantPlusOne) {
+  const Matrix source = Cloud(7, 3, 3);
+  Matrix target = source;
+  target.col(2) *= -1;
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok());
+  EXPECT_NEAR(map->rotation.determinant(), 1, 1e-12);
+}
+
+TEST(Alignment, KeepsItsDigitsAtTheMagnitudeOfARelease) {
+  const Matrix source = 1e-160 * Cloud(9, 2, 4);
+  const Matrix target = Cloud(9, 2, 4) * RotationByRadians(2);
+  const auto map = KabschUmeyama(source, target, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 1e160, 1e148);
+  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+}
+
+TEST(Alignment, RefusesCollinearAnchorsWithTheResidual) {
+  Matrix line(5, 2);
+  line << 0, 0, 1, 2, 2, 4, 3, 6, 4, 8;
+  const auto map = KabschUmeyama(line, Cloud(5, 2, 5), true);
+  EXPECT_EQ(map.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(map.status().message(), HasSubstr("residual"));
+  EXPECT_FALSE(KabschUmeyama(Cloud(5, 2, 5), line, true).ok());
+  EXPECT_FALSE(KabschUmeyama(Matrix::Zero(5, 2), Cloud(5, 2, 5), true).ok());
+}
+
+// What is left after centring is rounding in every direction, and looks like a cloud.
+TEST(Alignment, RefusesAnchorsThatAreAllInOnePlaceUpToRounding) {
+  const Matrix heap = (Cloud(40, 2, 8) * 1e-16).array() + .7;
+  EXPECT_FALSE(KabschUmeyama(heap, Cloud(40, 2, 5), true).ok());
+  EXPECT_FALSE(KabschUmeyama(Cloud(40, 2, 5), heap, true).ok());
+  const Matrix small_but_there = (Cloud(40, 2, 8) * 1e-9).array() + .7;
+  EXPECT_TRUE(KabschUmeyama(small_but_there, Cloud(40, 2, 5), true).ok());
+}
+
+TEST(Alignment, RefusesFewerThanDimensionPlusOnePoints) {
+  EXPECT_EQ(KabschUmeyama(Cloud(2, 2, 6), Cloud(2, 2, 7), true).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Alignment, RefusesShapesThatDiffer) {
+  EXPECT_EQ(KabschUmeyama(Cloud(4, 2, 6), Cloud(5, 2, 7), true).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// Their sum is no number.
+TEST(Alignment, TakesCloudsOfAnyMagnitude) {
+  const Matrix source = 1e307 * (Matrix(Cloud(50, 2, 9).array() / 8) + Matrix::Ones(50, 2));
+  const auto map = KabschUmeyama(source, source / 1e300, true);
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_NEAR(map->scale, 1e-300, 1e-310);
+  EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-9);
+}
+
+TEST(Alignment, RefusesAScaleThatNoNumberCanHold) {
+  const auto map = KabschUmeyama(1e-200 * Cloud(9, 2, 4), 1e200 * Cloud(9, 2, 4), true);
+  EXPECT_EQ(map.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace privatemail

@@ -1,0 +1,107 @@
+#include "common/embedding/bordered_affinity.h"
+
+#include "tests/unit/common/embedding/affinity_cases.h"
+
+namespace privatemail::testing {
+namespace {
+
+Border OwnRows(const Matrix& rows) {
+  return {std::vector<Eigen::Index>(static_cast<size_t>(rows.rows()), Border::kOwn), rows};
+}
+
+BorderedAffinity Bordered(const Matrix& points, Eigen::Index border, double c) {
+  return {OwnRows(points.topRows(border)),
+          std::make_shared<FixedRows>(points.bottomRows(points.rows() - border), c)};
+}
+
+// The cloud with a border before it: a row of its own before, between and after copies of every
+// second row.
+struct WithCopies {
+  explicit WithCopies(const Matrix& cloud) {
+    const Matrix own = UnitNormal(3, cloud.cols(), 23);
+    const Eigen::Index copies = (cloud.rows() + 1) / 2;
+    border.own = own;
+    points.resize(3 + copies + cloud.rows(), cloud.cols());
+    const auto add = [&](const auto& row, Eigen::Index copy_of) {
+      points.row(static_cast<Eigen::Index>(border.copy_of.size())) = row;
+      border.copy_of.push_back(copy_of);
+    };
+    add(own.row(0), Border::kOwn);
+    for (Eigen::Index i = 0; i < copies; ++i) {
+      // From the last to the first: copies need not be in order.
+      const Eigen::Index original = 2 * (copies - 1 - i);
+      add(cloud.row(original), original);
+      if (i == copies / 2) add(own.row(1), Border::kOwn);
+    }
+    add(own.row(2), Border::kOwn);
+    points.bottomRows(cloud.rows()) = cloud;
+  }
+  Border border;
+  Matrix points;
+};
+
+TEST(BorderedAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidthAndBorder) {
+  for (const Cloud& cloud : Clouds()) {
+    const Eigen::Index n = cloud.points.rows();
+    const Matrix v = Normal(n, 3, 17);
+    for (const double c : {0.3, 72.0, 1e8}) {
+      for (const Eigen::Index border : {Eigen::Index{1}, n / 2, n - 1}) {
+        ExpectClose(Bordered(cloud.points, border, c), cloud.points, c, v, 1e-13, cloud.name);
+      }
+    }
+  }
+}
+
+// As many of them as are too many to be kept.
+TEST(BorderedAffinity, EqualsTheDenseMatrixWhereRowsAreCopies) {
+  for (const Cloud& cloud : Clouds()) {
+    const WithCopies with(cloud.points);
+    const Matrix v = Normal(with.points.rows(), 3, 17);
+    for (const double c : {0.3, 72.0, 1e8}) {
+      const auto fixed = std::make_shared<FixedRows>(cloud.points, c);
+      ExpectClose(BorderedAffinity(with.border, fixed), with.points, c, v, 1e-13, cloud.name);
+    }
+  }
+}
+
+// As in every release without a pool of dummies; and where all rows are copies.
+TEST(BorderedAffinity, TakesOneOwnRowOrNone) {
+  const Matrix cloud = UnitNormal(300, 7, 1);
+  const auto fixed = std::make_shared<FixedRows>(cloud, 2);
+  for (const Eigen::Index own : {1, 0}) {
+    const Matrix row = UnitNormal(own, 7, 3);
+    std::vector<Eigen::Index> copy_of = {5, 0};
+    if (own == 1) copy_of.push_back(Border::kOwn);
+    Matrix points(302 + own, 7);
+    points << cloud.row(5), cloud.row(0), row, cloud;
+    ExpectClose(BorderedAffinity({copy_of, row}, fixed), points, 2, Normal(302 + own, 2, 2), 1e-13,
+                "copies");
+  }
+}
+
+TEST(BorderedAffinity, TakesManyFixedRows) {
+  const Matrix points = UnitNormal(4200, 3, 1);
+  ExpectClose(Bordered(points, 10, 2), points, 2, Normal(4200, 2, 2), 1e-13, "4,190 fixed rows");
+}
+
+TEST(BorderedAffinity, SharesFixedRowsBetweenBorders) {
+  const Matrix points = UnitNormal(300, 7, 1);
+  const auto fixed = std::make_shared<const FixedRows>(points.bottomRows(290), 2);
+  const Matrix v = Normal(300, 2, 2);
+  for (const unsigned seed : {1u, 2u}) {
+    Matrix other = points;
+    other.topRows(10) = UnitNormal(10, 7, seed);
+    ExpectClose(BorderedAffinity(OwnRows(other.topRows(10)), fixed), other, 2, v, 1e-13, "border");
+  }
+}
+
+TEST(BorderedAffinity, StopsWhenItsObserverSaysSo) {
+  const auto product =
+      Bordered(UnitNormal(300, 7, 1), 10, 2).MultiplyWithDegrees(Matrix::Ones(300, 1), [](double) {
+        return absl::CancelledError("enough");
+      });
+  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,167 @@
+#include "common/embedding/smlq.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "common/embedding/tiled_affinity.h"
+
+namespace privatemail {
+namespace {
+
+Matrix Normal(int n, int d, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(n, d, [&] { return normal(bits); });
+}
+
+std::vector<int32_t> Labels(int n, int classes) {
+  std::vector<int32_t> labels(n);
+  for (int i = 0; i < n; ++i) labels[i] = (i * i + i / 3) % classes * 3 - 5;
+  return labels;
+}
+
+// The definition, n x n and element by element.
+Matrix DenseLaplacian(const Matrix& affinity) {
+  Matrix laplacian = -affinity;
+  laplacian.diagonal() += affinity.rowwise().sum();
+  return laplacian;
+}
+
+Matrix DenseLabelAffinity(const std::vector<int32_t>& labels, LabelGraphKind kind, double c) {
+  const auto n = static_cast<Eigen::Index>(labels.size());
+  Matrix distance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) distance(i, j) = std::abs(labels[i] - labels[j]);
+  }
+  Matrix affinity(n, n);
+  if (kind == LabelGraphKind::kDistance) {
+    const Matrix centring = Matrix::Identity(n, n) - Matrix::Constant(n, n, 1.0 / n);
+    return -0.5 * centring * distance * centring;
+  }
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      const double squared = kind == LabelGraphKind::kKernel ? distance(i, j) * distance(i, j)
+                                                             : (distance(i, j) > 0 ? 2.0 : 0.0);
+      affinity(i, j) = i == j ? 0 : std::exp(-squared / c);
+    }
+  }
+  return affinity;
+}
+
+// Some classes, one, classes of one row each, and two rows of either.
+TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
+  for (const std::vector<int32_t>& labels :
+       {Labels(60, 7), Labels(60, 1), Labels(1, 1), std::vector<int32_t>{4, 4},
+        std::vector<int32_t>{4, -4}, std::vector<int32_t>{9, 1, 5, 3, 7}}) {
+    const auto n = static_cast<int>(labels.size());
+    const Matrix v = Normal(n, 4, 9);
+    for (const auto kind :
+         {LabelGraphKind::kDistance, LabelGraphKind::kKernel, LabelGraphKind::kOneHotKernel}) {
+      for (const double c : {1e-3, 4.5, 1e6}) {
+        const Matrix laplacian = DenseLaplacian(DenseLabelAffinity(labels, kind, c));
+        const Matrix fast = LabelGraph(labels, kind, c).MultiplyLaplacian(v);
+        // Of one class it may be nothing but rounding.
+        const double size = laplacian.cwiseAbs().rowwise().sum().maxCoeff() + n;
+        EXPECT_LT((fast - laplacian * v).norm(), 1e-14 * size * v.norm())
+            << n << " rows, first label " << labels.front() << ", c " << c;
+      }
+    }
+  }
+}
+
+// A sensitivity takes the one and a release the other: they must be one value.
+TEST(LabelGraph, AddsTheSameBitsThatItMultipliesOverSeveralGroupsOfRows) {
+  const std::vector<int32_t> labels = Labels(700, 7);
+  const Matrix v = Normal(700, 2, 9);
+  const LabelGraph graph(labels, LabelGraphKind::kDistance, 4.5);
+  const Matrix product = graph.MultiplyLaplacian(v);
+  Matrix sum = Matrix::Zero(700, 2);
+  ASSERT_TRUE(graph.AddLaplacian(1, v, &sum).ok());
+  EXPECT_EQ(sum, product);
+  const Matrix dense = DenseLaplacian(DenseLabelAffinity(labels, LabelGraphKind::kDistance, 4.5));
+  EXPECT_LT((product - dense * v).norm(), 1e-12 * product.norm());
+}
+
+TEST(LabelGraph, AcceptsLabelsFarApart) {
+  const std::vector<int32_t> labels = {INT32_MIN, INT32_MAX, 0};
+  EXPECT_TRUE(LabelGraph(labels, LabelGraphKind::kKernel, 72)
+                  .MultiplyLaplacian(Matrix::Ones(3, 1))
+                  .allFinite());
+}
+
+TEST(Smlq, ARowOfDegreeZeroStaysAsItIs) {
+  Matrix points(3, 1);
+  points << 0, 1e20, -1e20;  // every kernel value underflows to zero
+  const Matrix x = Normal(3, 2, 4);
+  const LabelGraph labels(std::vector<int32_t>{0, 1, 2}, LabelGraphKind::kDistance, 2);
+  EXPECT_EQ(SmlqUpdate(x, TiledAffinity(points, 2), labels, .6).value(), x);
+}
+
+TEST(Smlq, NormalisedStepsHaveFrobeniusNormSqrtN) {
+  const std::vector<int32_t> labels = Labels(20, 4);
+  const TiledAffinity graph(Normal(20, 3, 5), 2);
+  const auto z = SmlqIterate(1e-8 * Normal(20, 2, 6), graph,
+                             LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 3, true);
+  ASSERT_TRUE(z.ok()) << z.status();
+  EXPECT_NEAR(z->norm(), std::sqrt(20.0), 1e-12);
+}
+
+TEST(Smlq, AnObserverCanStopTheIteration) {
+  const std::vector<int32_t> labels = Labels(20, 4);
+  const TiledAffinity graph(Normal(20, 3, 5), 2);
+  int calls = 0;
+  const auto z =
+      SmlqIterate(Normal(20, 2, 6), graph, LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 9,
+                  true, [&](double done, int steps) {
+                    ++calls;
+                    EXPECT_EQ(steps, 9);
+                    return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+                  });
+  EXPECT_EQ(z.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Smlq, ObjectiveEqualsItsTraces) {
+  const std::vector<int32_t> labels = Labels(30, 5);
+  const Matrix points = Normal(30, 4, 7);
+  const Matrix z = Normal(30, 2, 8);
+  const Matrix l_x = DenseLaplacian(GaussianAffinity(points, 3));
+  const Matrix l_y = DenseLaplacian(DenseLabelAffinity(labels, LabelGraphKind::kKernel, 3));
+  const double expected =
+      (z.transpose() * l_x * z).trace() - .6 * (z.transpose() * l_y * z).trace();
+  const Vector degrees = GaussianAffinity(points, 3).rowwise().sum();
+  EXPECT_NEAR(SmlqObjective(z, TiledAffinity(points, 3), degrees,
+                            LabelGraph(labels, LabelGraphKind::kKernel, 3), .6)
+                  .value(),
+              expected, 1e-10 * std::abs(expected));
+}
+
+TEST(Smlq, ZeroCannotBeNormalisedAndIsRefused) {
+  const std::vector<int32_t> labels = Labels(6, 2);
+  const auto z = SmlqIterate(Matrix::Zero(6, 2), TiledAffinity(Normal(6, 3, 1), 2),
+                             LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 1, true);
+  EXPECT_EQ(z.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(EmbeddingSettings, EachBadFieldIsNamed) {
+  EmbeddingSettings settings;
+  EXPECT_TRUE(Validate(settings).ok());
+  settings.alpha = std::nan("");
+  EXPECT_EQ(Validate(settings).message(), "alpha must be between 0 and 1e+09, but is nan");
+  settings = {};
+  settings.start_stddev = 4.5e-163;  // its squares vanish, and a sensitivity with them
+  EXPECT_EQ(Validate(settings).message(),
+            "start_stddev must be between 1e-30 and 1e+10, but is 4.5e-163");
+  settings = {};
+  settings.kernel_bandwidth = 1e160;
+  EXPECT_EQ(Validate(settings).message(),
+            "kernel_bandwidth must be between 0.001 and 100000, but is 1e+160");
+  settings = {};
+  settings.embedding_dim = 0;
+  EXPECT_EQ(Validate(settings).message(), "embedding_dim must be between 1 and 1024, but is 0");
+}
+
+}  // namespace
+}  // namespace privatemail

@@ -1,0 +1,105 @@
+#include "common/embedding/tiled_affinity.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "tests/unit/common/embedding/affinity_cases.h"
+
+namespace privatemail::testing {
+namespace {
+
+TEST(TiledAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidth) {
+  for (const Cloud& cloud : Clouds()) {
+    const Matrix v = Normal(cloud.points.rows(), 3, 17);
+    for (const double c : {0.3, 2.5, 72.0, 1e8}) {
+      ExpectClose(TiledAffinity(cloud.points, c), cloud.points, c, v, 1e-13, cloud.name);
+    }
+  }
+}
+
+// Distances of rows of length 1 are exact to 2^-50 (d + 4), which a small c makes much of.
+TEST(TiledAffinity, IsOffByNoMoreThanItSaysWhereTheBandwidthIsVerySmall) {
+  constexpr double kDenominator = 1e-6;
+  for (const Cloud& cloud : Clouds()) {
+    // So near to each other that affinities are neither 0 nor 1.
+    const Matrix near =
+        cloud.points.row(0).replicate(cloud.points.rows(), 1) * (1 - 1e-3) + 1e-3 * cloud.points;
+    const auto d = static_cast<double>(near.cols());
+    const double error = std::ldexp(d + 4, -50) / kDenominator + 1e-13;
+    const Matrix v = Normal(near.rows(), 3, 17);
+    ExpectClose(TiledAffinity(near, kDenominator), near, kDenominator, v, error, cloud.name);
+    ExpectClose(TiledAffinity(cloud.points, kDenominator), cloud.points, kDenominator, v, error,
+                cloud.name);
+  }
+}
+
+TEST(TiledAffinity, OfFewColumnsIsAsExactFarFromTheOrigin) {
+  for (const int d : {1, 2, 3, 4}) {
+    const Matrix points = Normal(700, d, d).array() + 1e6;
+    ExpectClose(TiledAffinity(points, 2.5), points, 2.5, Normal(700, 2, 5), 1e-13,
+                std::to_string(d));
+  }
+}
+
+TEST(TiledAffinity, AKeptMatrixMultipliesToTheSameBits) {
+  for (const int n : {2, 129, 1100, 4096, 4097}) {
+    const Matrix points = Normal(n, 2, n);
+    const Matrix v = Normal(n, 2, n + 1);
+    const auto computed = TiledAffinity(points, 2.5, 1).MultiplyWithDegrees(v);
+    const TiledAffinity kept(points, 2.5, 5);
+    for (int product = 0; product < 2; ++product) {
+      EXPECT_EQ(kept.MultiplyWithDegrees(v)->product, computed->product) << n;
+      EXPECT_EQ(kept.MultiplyWithDegrees(v)->degrees, computed->degrees) << n;
+    }
+  }
+}
+
+TEST(TiledAffinity, ALaterProductIsTheSameAsTheFirst) {
+  const Matrix points = Normal(700, 9, 1);
+  const Matrix v = Normal(700, 2, 2);
+  const TiledAffinity affinity(points, 2.5);
+  const auto first = affinity.MultiplyWithDegrees(v);
+  EXPECT_EQ(*affinity.Multiply(v, first->degrees), first->product);
+}
+
+TEST(TiledAffinity, DuplicatePointsHaveAffinityOneEvenWhenDistancesRound) {
+  const Matrix points = Normal(1, 64, 3).colwise().replicate(3) * 1e3;
+  const auto product = TiledAffinity(points, 1e-6).MultiplyWithDegrees(Matrix::Ones(3, 1));
+  EXPECT_LE(product->degrees.maxCoeff(), 2.0);
+}
+
+TEST(TiledAffinity, RowsFarFromAllOthersHaveDegreeAndProductZero) {
+  const Matrix points = 1e6 * UnitNormal(300, 3, 4);
+  const Matrix v = Normal(300, 2, 5);
+  const auto first = TiledAffinity(points, 1e-3).MultiplyWithDegrees(v);
+  EXPECT_TRUE((first->degrees.array() == 0).all());
+  EXPECT_TRUE((first->product.array() == 0).all());
+  const auto later = TiledAffinity(points, 1e-3).Multiply(v, first->degrees);
+  EXPECT_TRUE((later->array() == 0).all());
+}
+
+TEST(TiledAffinity, ReturnsWhatTheSourceReturnsInsteadOfRows) {
+  const TiledAffinity affinity(std::make_shared<DamagedPoints>(UnitNormal(700, 4, 1), 600), 2);
+  EXPECT_EQ(affinity.MultiplyWithDegrees(Matrix::Ones(700, 1)).status(),
+            absl::DataLossError("row is gone"));
+}
+
+// 40,000 rows of 256 coordinates would take several seconds.
+TEST(TiledAffinity, AProductStopsSoonAfterItsObserverSaysSo) {
+  const TiledAffinity affinity(UnitNormal(40000, 256, 1), 72);
+  std::chrono::steady_clock::time_point told;
+  double last_share = 0;
+  const auto product = affinity.MultiplyWithDegrees(Matrix::Ones(40000, 1), [&](double share) {
+    EXPECT_GE(share, last_share);
+    EXPECT_LE(share, 1);
+    last_share = share;
+    told = std::chrono::steady_clock::now();
+    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
+  });
+  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
+  EXPECT_LT(last_share, 0.5);
+  EXPECT_LT(std::chrono::steady_clock::now() - told, std::chrono::milliseconds(500));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,40 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "common/index/find_item_cells.h"
+#include "common/index/k_means.h"
+
+namespace privatemail {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ItemCells, AreThoseOfTheNearestCentroids) {
+  const FloatMatrix gallery = (FloatMatrix(5, 1) << 0, 0, 0, 6, 9).finished();
+  const ItemCells lie = FindItemCells(gallery, (FloatMatrix(2, 1) << 0, 10).finished());
+  EXPECT_THAT(lie.cells, ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(lie.squared_distances, ElementsAre(0, 0, 0, 16, 1));
+}
+
+TEST(KMeans, FindsTheCentresOfCloudsAndWhoBelongsToThem) {
+  FloatMatrix points(400, 2);
+  for (Eigen::Index i = 0; i < 400; ++i) {
+    const auto angle = static_cast<float>(i) * .1F;
+    points.row(i) << static_cast<float>(10 * (i % 4)) + .1F * std::cos(angle),
+        .1F * std::sin(angle);
+  }
+  const FloatMatrix centroids = KMeans(points, 4, {});
+  ASSERT_EQ(centroids.rows(), 4);
+  const std::vector<int64_t> nearest = NearestCentroids(points, centroids);
+  for (Eigen::Index i = 0; i < 400; ++i) {
+    EXPECT_EQ(nearest[static_cast<size_t>(i)], nearest[static_cast<size_t>(i % 4)]);
+    EXPECT_NEAR(centroids(nearest[static_cast<size_t>(i)], 0), 10 * (i % 4), .05);
+  }
+  EXPECT_EQ(KMeans(points, 4, {}), centroids);
+}
+
+}  // namespace
+}  // namespace privatemail

@@ -1,0 +1,117 @@
+#include "common/index/exact_index.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace privatemail {
+namespace {
+
+TEST(ExactIndex, BreaksTiesByTheSmallerRowAndReturnsNoMoreThanThereAre) {
+  Matrix points(5, 2);
+  points << 1, 0, 0, 3, -1, 0, 0, 1, 0, 0;
+  const ExactIndex index(points);
+  const auto rows = [&](int64_t count) {
+    std::vector<int64_t> found;
+    const auto nearest = index.Search(RowVector::Zero(2), count);
+    for (const Neighbor& neighbor : nearest.front()) found.push_back(neighbor.row);
+    return found;
+  };
+  EXPECT_THAT(rows(3), ::testing::ElementsAre(4, 0, 2));
+  EXPECT_THAT(rows(50), ::testing::ElementsAre(4, 0, 2, 3, 1));
+  EXPECT_EQ(index.Search(RowVector::Zero(2), 5).front().back().squared_distance, 9);
+}
+
+TEST(ExactIndex, APartOfItFindsThatPartUnderTheRowsOfTheWhole) {
+  Matrix points(5, 1);
+  points << 0, 1, 2, 3, 4;
+  const ExactIndex index(points);
+  const ExactIndex::Part part(index, {0, 2, 4});
+  EXPECT_EQ(part.size(), 3);
+  RowVector query(1);
+  query << 3.2;
+  const std::vector<Neighbor> nearest = part.Search(query, 2).front();
+  ASSERT_EQ(nearest.size(), 2u);
+  EXPECT_EQ(nearest[0].row, 4);
+  EXPECT_EQ(nearest[1].row, 2);
+  EXPECT_TRUE(ExactIndex::Part(index, {}).Search(query, 2).front().empty());
+}
+
+// Clouds on which a tree could go wrong: duplicates, ties on a lattice, lines, clusters, overflow.
+std::vector<Matrix> Clouds(Eigen::Index dim) {
+  std::mt19937 bits(static_cast<unsigned>(dim));
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int> small(0, 3);
+  const Matrix random = Matrix::NullaryExpr(3000, dim, [&] { return normal(bits); });
+  std::vector<Matrix> clouds = {random, Matrix::NullaryExpr(3000, dim, [&] { return small(bits); }),
+                                Matrix::Ones(500, dim), random.topRows(1), random.topRows(2)};
+  clouds.push_back(random.col(0).replicate(1, dim));
+  // As embeddings are: near a line that no axis is parallel to, and far from the origin.
+  clouds.push_back(clouds.back() + 1e-9 * random);
+  for (Eigen::Index c = 0; c < dim; ++c) clouds.back().col(c) *= .1 + static_cast<double>(c);
+  clouds.back().array() += 3;
+  clouds.push_back(1e-3 * random);
+  clouds.back().topRows(1500).array() += 1e6;
+  // Neighbours are nearer to each other than a turned coordinate is exact.
+  clouds.push_back(1e-9 * random);
+  clouds.back().topRows(1500).array() += 1e6;
+  clouds.push_back(1e200 * random);
+  clouds.push_back(1e-310 * random);
+  return clouds;
+}
+
+void ExpectSame(const std::vector<std::vector<Neighbor>>& found,
+                const std::vector<std::vector<Neighbor>>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t q = 0; q < found.size(); ++q) {
+    ASSERT_EQ(found[q].size(), expected[q].size());
+    for (size_t i = 0; i < found[q].size(); ++i) {
+      EXPECT_EQ(found[q][i].row, expected[q][i].row);
+      EXPECT_EQ(found[q][i].squared_distance, expected[q][i].squared_distance);
+    }
+  }
+}
+
+// In single precision the square of either distance is infinite; in double the second is nearer by
+// one rounding.
+TEST(ExactIndex, SeesWhichOfTwoIsNearerToAQueryFarAway) {
+  Matrix points = Matrix::Zero(2, 5);
+  points(0, 0) = 2047;
+  points(1, 0) = 2049;
+  Matrix query = Matrix::Zero(1, 5);
+  query(0, 0) = 0x1p65;
+  const auto found = ExactIndex(points).Search(query, 1, nullptr);
+  ASSERT_EQ(found[0].size(), 1u);
+  EXPECT_EQ(found[0][0].row, 1);
+}
+
+TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
+  for (const Eigen::Index dim : {1, 2, 3, 4, 5, 17}) {
+    for (const Matrix& points : Clouds(dim)) {
+      const ExactIndex index(points);
+      std::vector<bool> hidden(static_cast<size_t>(points.rows()));
+      for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
+      Matrix queries = points.topRows(std::min<Eigen::Index>(points.rows(), 40));
+      for (Eigen::Index q = 1; q < queries.rows(); q += 2) queries.row(q).array() += .25;
+      // Whose squares, and which themselves, are beyond single precision.
+      double far = 1e12;
+      for (Eigen::Index q = std::max<Eigen::Index>(0, queries.rows() - 5); q < queries.rows();
+           ++q) {
+        queries.row(q) *= far;
+        far *= far > 1e30 ? 1e100 : 1e8;
+      }
+      for (const int64_t count : {0, 1, 8, 100, 5000}) {
+        for (const std::vector<bool>* skipped :
+             {static_cast<std::vector<bool>*>(nullptr), &hidden}) {
+          ExpectSame(index.Search(queries, count, skipped),
+                     NearestRows(queries, points, count, skipped));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail

@@ -1,0 +1,94 @@
+#include "common/wire/message_memory.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/keys.pb.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::testing {
+namespace {
+
+std::optional<int64_t> MemoryOf(const google::protobuf::Descriptor& type,
+                                const std::string& bytes) {
+  google::protobuf::io::ArrayInputStream in(bytes.data(), static_cast<int>(bytes.size()));
+  return MessageMemory(type, &in);
+}
+
+std::string Repeated(const std::string& bytes, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += bytes;
+  return all;
+}
+
+// What protobuf itself says that the parsed message takes is no more.
+template <typename Message>
+void ExpectEnough(const std::string& bytes) {
+  Message message;
+  ASSERT_TRUE(message.ParseFromString(bytes));
+  const auto memory = MemoryOf(*Message::descriptor(), bytes);
+  ASSERT_TRUE(memory.has_value());
+  EXPECT_GE(*memory, static_cast<int64_t>(message.SpaceUsedLong()));
+}
+
+TEST(MessageMemory, IsNoLessThanWhatTheMessageTakes) {
+  constexpr int kMany = 100'000;
+  ExpectEnough<v1::UpsertItemsRequest>("");
+  ExpectEnough<v1::UpsertItemsRequest>(Repeated({'\x12', '\0'}, kMany));  // items without anything
+  ExpectEnough<v1::GetItemsRequest>(Repeated({'\x12', '\0'}, kMany));     // empty ids
+  ExpectEnough<v1::GetItemsRequest>(
+      Repeated("\x12\x11"
+               "12345678901234567",
+               kMany));
+  ExpectEnough<v1::ListCollectionsRequest>(Repeated({'\x12', '\0'}, kMany));    // unknown
+  ExpectEnough<v1::ListCollectionsRequest>(Repeated({'\x08', '\0'}, kMany));    // numbers
+  ExpectEnough<v1::ListCollectionsRequest>(Repeated({'\x0b', '\x0c'}, kMany));  // groups
+  ExpectEnough<v1::ListCollectionsRequest>(                                     // in a group
+      "\x0b" + Repeated({'\x10', '\0'}, kMany) + "\x0c");
+  ExpectEnough<v1::CreateKeyRequest>(Repeated({'\x10', '\1'}, kMany));  // scopes, not packed
+  v1::UpsertItemsRequest items;
+  for (int i = 0; i < 1000; ++i) {
+    v1::Item& item = *items.add_items();
+    item.set_id("item " + std::to_string(i));
+    item.set_payload(std::string(100, 'x'));
+    for (int c = 0; c < 128; ++c) item.add_features(1);
+  }
+  ExpectEnough<v1::UpsertItemsRequest>(items.SerializeAsString());
+  v1::CreateCollectionRequest anchors;
+  for (int i = 0; i < kMany; ++i) anchors.add_anchor_labels(1);  // a byte each
+  ExpectEnough<v1::CreateCollectionRequest>(anchors.SerializeAsString());
+}
+
+// What clients send may not be taken for an attack.
+TEST(MessageMemory, IsNotMuchMoreForVectors) {
+  v1::UpsertItemsRequest items;
+  for (int i = 0; i < 1000; ++i) {
+    v1::Item& item = *items.add_items();
+    item.set_id("item " + std::to_string(i));
+    for (int c = 0; c < 128; ++c) item.add_features(1);
+  }
+  const std::string bytes = items.SerializeAsString();
+  EXPECT_LT(*MemoryOf(*v1::UpsertItemsRequest::descriptor(), bytes),
+            2 * static_cast<int64_t>(bytes.size()));
+}
+
+TEST(MessageMemory, IsNothingOfWhatIsNoMessage) {
+  const auto& type = *v1::UpsertItemsRequest::descriptor();
+  for (const std::string bytes : {"\xff\xff\xff", "\x12",
+                                  "\x12\x05"
+                                  "abc",
+                                  "\x0b", "\x0c"}) {
+    EXPECT_EQ(MemoryOf(type, bytes), std::nullopt) << bytes.size();
+  }
+  // Deeper than protobuf reads.
+  v1::RetrieveRequest deep;
+  v1::PayloadFilter* filter = deep.mutable_filter();
+  for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
+  EXPECT_EQ(MemoryOf(*v1::RetrieveRequest::descriptor(), deep.SerializeAsString()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,352 @@
+// What answers for cells, on small data.
+#include "server/cells/cell_index.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "common/cells/cell_lists.h"
+#include "common/numerics/neighbors.h"
+#include "common/cells/item_code.h"
+#include "server/cells/partition_anchors.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kItems = 200;
+
+FloatMatrix UnitRows(const FloatMatrix& rows) {
+  FloatMatrix units = rows;
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    units.row(i) = (rows.row(i).cast<double>() / rows.row(i).cast<double>().norm()).cast<float>();
+  }
+  return units;
+}
+
+TEST(PartitionAnchors, PutsEachAnchorWithItsNearestCentroidAndAlwaysAlike) {
+  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
+  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors, {3, 5}));
+  ASSERT_EQ(partitions.size(), 2u);
+  EXPECT_THAT(Validate(partitions, 12), IsOk());
+  for (const CellPartition& partition : partitions) {
+    // k-means has settled: whoever is nearer to another cell's mean would have moved.
+    const Matrix centroids = CellCentroids(partition, anchors.cast<double>());
+    for (Eigen::Index i = 0; i < 12; ++i) {
+      Eigen::Index nearest = 0;
+      (centroids.rowwise() - anchors.row(i).cast<double>()).rowwise().norm().minCoeff(&nearest);
+      EXPECT_EQ(partition.cell_of_anchor[static_cast<size_t>(i)], nearest);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const auto again, PartitionAnchors(anchors, {3, 5}));
+  EXPECT_EQ(again[1].cell_of_anchor, partitions[1].cell_of_anchor);
+}
+
+TEST(PartitionAnchors, SaysWhichCountsCannotBe) {
+  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
+  EXPECT_THAT(PartitionAnchors(anchors, {1}),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 1"));
+  EXPECT_THAT(PartitionAnchors(anchors, {13}),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+  EXPECT_THAT(PartitionAnchors(anchors, std::vector<int64_t>(9, 2)),
+              FailsWith(kInvalid, "number of cell partitions must be between 0 and 8, but is 9"));
+  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {3}),
+              FailsWith(kInvalid, "cells must be fewer than 3"));
+  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {2}),
+              FailsWith(kInvalid, "cells cannot be made of anchors that all have one direction"));
+}
+
+struct Scene {
+  Anchors anchors = SmallAnchors();
+  PublicParameters parameters;
+  Gallery gallery = GalleryOf(MakeItems(kItems, 1));
+  std::shared_ptr<const CellIndex> index;
+
+  explicit Scene(CellCode code = CellCode::kFloat16) {
+    gallery.version = 9;
+    parameters = *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
+                                       *PartitionAnchors(UnitRows(anchors.features), {3, 5}), code);
+    index = CellIndex::Make(parameters, anchors, gallery, /*stopped=*/{false});
+  }
+
+  std::vector<int32_t> Rows(size_t partition, const std::vector<uint32_t>& cells, double epsilon,
+                            int64_t length) const {
+    return index->RowsFor(partition, cells, epsilon, length, [] { return false; }).value();
+  }
+
+  // Of each cell by itself.
+  std::vector<std::vector<int64_t>> Lists(size_t partition, double epsilon, int64_t length) const {
+    std::vector<std::vector<int64_t>> lists;
+    for (int64_t cell = 0; cell < parameters.cell_partitions[partition].cells; ++cell) {
+      const std::vector<int32_t> rows =
+          Rows(partition, {static_cast<uint32_t>(cell)}, epsilon, length);
+      EXPECT_EQ(std::ssize(rows), length);
+      lists.emplace_back(rows.begin(), rows.end());
+    }
+    return lists;
+  }
+};
+
+// The lists of the evaluation's parts, from neighbours that are scanned for in double.
+std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
+                                              int64_t length) {
+  const FloatMatrix items = UnitRows(scene.gallery.features);
+  const CellPartition& of = scene.parameters.cell_partitions[partition];
+  const Matrix centroids = CellCentroids(of, UnitRows(scene.anchors.features).cast<double>());
+  KnownQueries known;
+  const auto nearest = NearestRows(items.cast<double>(), items.cast<double>(), Demand::kRanks + 1);
+  ItemCells lie;
+  for (Eigen::Index item = 0; item < items.rows(); ++item) {
+    known.nearest.emplace_back();
+    for (const Neighbor& one : nearest[static_cast<size_t>(item)]) {
+      if (one.row != item) known.nearest.back().push_back(one.row);
+    }
+    const Neighbor cell = NearestRows(items.row(item).cast<double>(), centroids, 1).front()[0];
+    lie.cells.push_back(cell.row);
+    lie.squared_distances.push_back(static_cast<float>(cell.squared_distance));
+  }
+  known.cells = lie.cells;
+  return CellLists(Demand(known, of.cells, items.rows()), lie, epsilon, length);
+}
+
+// Which item is wanted how much is a sum of floats, so that neighbours in a list may change places.
+int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int64_t>> b) {
+  int differences = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    std::sort(a[i].begin(), a[i].end());
+    std::sort(b[i].begin(), b[i].end());
+    std::vector<int64_t> only;
+    std::set_difference(a[i].begin(), a[i].end(), b[i].begin(), b[i].end(),
+                        std::back_inserter(only));
+    differences += static_cast<int>(only.size());
+  }
+  return differences;
+}
+
+TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
+  const Scene scene;
+  ASSERT_NE(scene.index, nullptr);
+  EXPECT_EQ(scene.index->items(), kItems);
+  EXPECT_EQ(scene.index->items_version(), 9u);
+  for (const size_t partition : {1, 0}) {
+    for (const double epsilon : {8., .5}) {
+      for (const int64_t length : {150, 20, kItems}) {
+        const auto by_hand = ListsByHand(scene, partition, epsilon, length);
+        EXPECT_LE(Differences(scene.Lists(partition, epsilon, length), by_hand), 1)
+            << partition << " " << epsilon << " " << length;
+      }
+    }
+  }
+  EXPECT_GT(Differences(scene.Lists(0, 8, 20), scene.Lists(0, .5, 20)), 5)
+      << "epsilon decides what is worth sending";
+}
+
+TEST(CellIndex, OfSeveralCellsEachRowComesOnceInTheOrderOfTheCells) {
+  const Scene scene;
+  for (const int64_t length : {5, 60, kItems}) {
+    const auto lists = scene.Lists(1, 2, length);
+    std::vector<int32_t> merged;
+    for (const size_t cell : {1, 2, 4}) {
+      for (const int64_t row : lists[cell]) {
+        if (std::find(merged.begin(), merged.end(), row) == merged.end()) {
+          merged.push_back(static_cast<int32_t>(row));
+        }
+      }
+    }
+    EXPECT_EQ(scene.Rows(1, {1, 2, 4}, 2, length), merged) << length;
+  }
+}
+
+TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
+  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
+    const Scene scene(code);
+    const CellIndex& index = *scene.index;
+    EXPECT_EQ(index.IdOf(7), "item-007");
+    EXPECT_EQ(index.LabelOf(7), scene.gallery.labels[7]);
+    EXPECT_EQ(index.RowOf("item-150"), 150);
+    EXPECT_EQ(index.RowOf("nobody"), std::nullopt);
+    const FloatMatrix units = UnitRows(scene.gallery.features);
+    for (const int64_t row : {0, 7, kItems - 1}) {
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
+                           DecodeItemCodes(scene.parameters, index.CodeOf(row)));
+      EXPECT_LT((back - units.row(row)).cwiseAbs().maxCoeff(), 1. / 250);
+    }
+  }
+}
+
+TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
+  Scene scene;
+  const auto lists = scene.Lists(0, 4, 20);
+  scene.parameters.cell_code = CellCode::kNone;
+  const CellCoordinates coordinates{.embedding_version = 6,
+                                    .items = FloatMatrix::Random(kItems, 2),
+                                    .anchors = FloatMatrix::Random(12, 2)};
+  scene.index =
+      CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
+  EXPECT_EQ(scene.index->embedding_version(), 6u);
+  EXPECT_EQ(scene.index->anchor_coordinates(), coordinates.anchors);
+  for (const int64_t row : {0, 7, kItems - 1}) {
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
+                         DecodeItemCodes(scene.parameters, scene.index->CodeOf(row)));
+    EXPECT_EQ(back, coordinates.items.row(row));
+  }
+  EXPECT_EQ(scene.Lists(0, 4, 20), lists) << "cells are of the features";
+  EXPECT_EQ(Scene().index->embedding_version(), 0u);
+  EXPECT_EQ(Scene().index->anchor_coordinates().size(), 0);
+}
+
+TEST(CellIndex, ItemsOfAnyScaleLieWhereTheirDirectionPoints) {
+  Scene scene;
+  const auto before = scene.Lists(0, 4, 20);
+  scene.gallery.features *= 1e-30F;  // whose squares no float holds
+  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
+}
+
+TEST(CellIndex, AnEmptyGalleryAndOneItemAnswerToo) {
+  Scene scene;
+  scene.gallery = GalleryOf(MakeItems(1, 1));
+  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  EXPECT_THAT(scene.Lists(0, 1, 1)[2], ElementsAre(0));
+  scene.gallery = GalleryOf({});
+  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
+}
+
+TEST(CellIndex, StopsWhenItIsToldTo) {
+  const Scene scene;
+  EXPECT_EQ(CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
+  EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
+              FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
+}
+
+int64_t AllocatedBytes() {
+  const struct mallinfo2 all = mallinfo2();
+  return static_cast<int64_t>(all.uordblks + all.hblkhd);
+}
+
+// A thousand lists of a quarter of the items are 8 MB. (Under a sanitizer, which allocates by
+// itself, nothing is measured.)
+TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
+  constexpr int kMany = 8000, kManyCells = 1000;
+  Anchors anchors = SmallAnchors();
+  anchors.features = FloatMatrix::Random(kManyCells, kDim);
+  anchors.labels.resize(kManyCells);
+  CellPartition partition{.cells = kManyCells, .cell_of_anchor = {}};
+  std::vector<uint32_t> cells;
+  for (int i = 0; i < kManyCells; ++i) {
+    anchors.labels[static_cast<size_t>(i)] = i % 3;
+    partition.cell_of_anchor.push_back(i);
+    if (i > 0) cells.push_back(static_cast<uint32_t>(i));
+  }
+  const PublicParameters parameters = *MakePublicParameters(
+      "uuid", SmallSettings(), anchors, {}, "vectors", {partition}, CellCode::kFloat16);
+  const auto index = CellIndex::Make(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
+  const int64_t before = AllocatedBytes();
+  int64_t most = 0;
+  int asked = 0;
+  const auto measure = [&] {  // before each list is made
+    ++asked;
+    most = std::max(most, AllocatedBytes() - before);
+    return false;
+  };
+  ASSERT_OK_AND_ASSIGN(const std::vector<int32_t> rows,
+                       index->RowsFor(0, cells, 1. / 16, kMany / 4, measure));
+  EXPECT_EQ(asked, kManyCells - 1) << "so that each list was made";
+  EXPECT_GT(rows.size(), kMany / 4U);
+  asked = 0;
+  EXPECT_THAT(index->RowsFor(0, cells, 8, kMany, measure), IsOk());
+  EXPECT_EQ(asked, 1) << "after the first list there is no row left to be found";
+  constexpr int64_t kKept = 1 << 20;
+  EXPECT_LT(most, kKept + index->MemoryOfRows(kManyCells - 1, kMany / 4));
+  EXPECT_EQ(index->MemoryOfRows(kManyCells - 1, kMany / 4),
+            4 * kMany + kMany / 8 + 12 * kMany + 8 * 2048);
+  EXPECT_EQ(index->MemoryOfRows(2, 10), 4 * 20 + kMany / 8 + 12 * kMany + 8 * 64);
+}
+
+CellBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
+
+TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
+  const Scene scene;
+  int made = 0;
+  const auto ask = [&](const CellIndex::BlockKey& key, const std::shared_ptr<const void>& hidden) {
+    const auto block = scene.index->BlockFor(
+        key, hidden, [] { return false; },
+        [&] {
+          ++made;
+          return BlockOf(hidden == nullptr ? "all" : "some");
+        });
+    EXPECT_THAT(block, IsOk());
+    EXPECT_EQ((*block)->items, 1u);
+    return (*block)->message;
+  };
+  const CellIndex::BlockKey key = {0, 1, 2, false, 0, 10};
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_EQ(made, 1);
+  for (const CellIndex::BlockKey& other : {CellIndex::BlockKey{1, 1, 2, false, 0, 10},
+                                           {0, 2, 2, false, 0, 10},
+                                           {0, 1, 1, false, 0, 10},
+                                           {0, 1, 2, true, 0, 10},
+                                           {0, 1, 2, false, 5, 10},
+                                           {0, 1, 2, false, 0, 11}}) {
+    const int before = made;
+    ask(other, nullptr);
+    EXPECT_EQ(made, before + 1);
+  }
+  made = 0;
+  auto hidden = std::make_shared<const int>(1);
+  const std::weak_ptr<const int> watched = hidden;
+  EXPECT_EQ(ask(key, hidden), "some") << "who was deleted is in no block that was kept";
+  EXPECT_EQ(ask(key, hidden), "some");
+  EXPECT_EQ(made, 1);
+  hidden.reset();
+  EXPECT_FALSE(watched.expired()) << "its address could be another's";
+  // One that began before the deletion gets what it would have had, and nothing of it stays behind.
+  EXPECT_EQ(ask(key, nullptr), "all");
+  EXPECT_TRUE(watched.expired()) << "let go with the block";
+  EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
+}
+
+TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
+  Scene scene;
+  // 10 bytes of id, 8 of code and about 12 beside them.
+  const auto rows_for = [&](bool with_payloads) {
+    scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+    return scene.index->RowsOfBlock(with_payloads);
+  };
+  EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);
+  scene.gallery.payloads.assign(kItems, std::string(2000, 'x'));
+  EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000) << "not sent";
+  EXPECT_NEAR(static_cast<double>(rows_for(true)), 524'288. / 2028, 6);
+  scene.gallery.payloads.assign(kItems, "");
+  scene.gallery.payloads[7] = std::string(100'000, 'x');
+  EXPECT_NEAR(static_cast<double>(rows_for(true)), 20, 2) << "of which each could be as large";
+  scene.gallery.payloads[7] = std::string(10'000'000, 'x');
+  EXPECT_EQ(rows_for(true), 1);
+}
+
+// What making takes is stated beside the gallery, by its parts: 200 items of 4 dimensions are all
+// queries, and there are two partitions.
+TEST(CellIndex, StatesWhatMakingTakes) {
+  const Scene scene;
+  const int64_t of_item = 24 + 4 + 8 + 2 * 16;
+  const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;
+  ASSERT_EQ(kDim, 4);
+  EXPECT_EQ(CellIndex::MemoryToMake(scene.parameters, kItems), kItems * (of_item + of_query));
+  PublicParameters coordinates = scene.parameters;
+  coordinates.cell_code = CellCode::kNone;
+  // Two floats and their copies in place of 8 bytes of code, and the anchors'.
+  EXPECT_EQ(CellIndex::MemoryToMake(coordinates, kItems),
+            kItems * (of_item + 8 + of_query) + 12 * 8);
+  EXPECT_GT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * of_item);
+  EXPECT_LT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
+      << "a sample of them are queries";
+}
+
+}  // namespace
+}  // namespace privatemail::testing

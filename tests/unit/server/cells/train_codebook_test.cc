@@ -1,0 +1,115 @@
+#include "server/cells/train_codebook.h"
+
+#include <faiss/impl/ProductQuantizer.h>
+
+#include <random>
+#include <string>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+// Rows of length 1 around a few directions, as features are.
+FloatMatrix UnitRows(int64_t count, unsigned seed, int dim = 32) {
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<float> normal;
+  const FloatMatrix directions =
+      FloatMatrix::NullaryExpr(20, dim, [&] { return 3 * normal(bits); });
+  FloatMatrix rows = FloatMatrix::NullaryExpr(count, dim, [&] { return normal(bits); });
+  for (Eigen::Index row = 0; row < count; ++row) rows.row(row) += directions.row(row % 20);
+  rows.rowwise().normalize();
+  return rows;
+}
+
+// What a code loses, with FAISS's quantizer.
+double LossOf(const faiss::ProductQuantizer& quantizer, const FloatMatrix& rows) {
+  std::string codes(static_cast<size_t>(rows.rows()) * quantizer.code_size, '\0');
+  auto* bytes = reinterpret_cast<uint8_t*>(codes.data());
+  const auto count = static_cast<size_t>(rows.rows());
+  quantizer.compute_codes(rows.data(), bytes, count);
+  FloatMatrix decoded(rows.rows(), rows.cols());
+  quantizer.decode(bytes, decoded.data(), count);
+  return (decoded - rows).cast<double>().squaredNorm() / static_cast<double>(count);
+}
+
+// The same by hand: each part goes to the centroid that is nearest.
+double LossByHand(const ProductCodebook& codebook, const FloatMatrix& rows) {
+  double sum = 0;
+  for (int64_t part = 0; part < codebook.parts; ++part) {
+    const int64_t begin = part * rows.cols() / codebook.parts;
+    const int64_t count = (part + 1) * rows.cols() / codebook.parts - begin;
+    const Matrix centroids = codebook.centroids.middleRows(begin, count).cast<double>();
+    for (Eigen::Index row = 0; row < rows.rows(); ++row) {
+      const Vector wanted = rows.row(row).segment(begin, count).cast<double>().transpose();
+      sum += (centroids.colwise() - wanted).colwise().squaredNorm().minCoeff();
+    }
+  }
+  return sum / static_cast<double>(rows.rows());
+}
+
+// Of others of their kind hardly more is lost than is stated.
+TEST(TrainCodebook, LosesAsLittleAsFaissAndSaysHowMuch) {
+  const FloatMatrix all = UnitRows(2624, 1);
+  const FloatMatrix rows = all.topRows(624);
+  const FloatMatrix others = all.bottomRows(2000);
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook codebook, TrainCodebook(rows, CellCode::kPq8));
+  EXPECT_THAT(Validate(codebook, CellCode::kPq8, 32), IsOk());
+  ASSERT_EQ(codebook.centroids_per_part(), 16);
+  const double stated = codebook.relative_squared_error;
+  EXPECT_NEAR(stated, LossByHand(codebook, rows), 1e-5 * stated);
+  EXPECT_LT(LossByHand(codebook, others), 1.3 * stated);
+  faiss::ProductQuantizer quantizer(32, 16, 4);
+  quantizer.train(624, rows.data());
+  EXPECT_NEAR(stated, LossOf(quantizer, rows), .03 * stated);
+}
+
+TEST(TrainCodebook, HasMoreCentroidsInFewerPartsWhereThereAreAnchorsForThem) {
+  const FloatMatrix rows = UnitRows(9984, 1, 16);
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook fine, TrainCodebook(rows, CellCode::kPq8));
+  EXPECT_THAT(Validate(fine, CellCode::kPq8, 16), IsOk());
+  EXPECT_EQ(fine.parts, 8);
+  ASSERT_EQ(fine.centroids_per_part(), 256);
+  EXPECT_NEAR(fine.relative_squared_error, LossByHand(fine, rows),
+              1e-5 * fine.relative_squared_error);
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook coarse,
+                       TrainCodebook(rows.topRows(9983), CellCode::kPq8));
+  EXPECT_EQ(coarse.parts, 16);
+  EXPECT_EQ(coarse.centroids_per_part(), 16);
+  EXPECT_LT(fine.relative_squared_error, coarse.relative_squared_error);
+}
+
+TEST(TrainCodebook, MakesTheSameOfTheSameAnchors) {
+  const FloatMatrix rows = UnitRows(700, 3);
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook one, TrainCodebook(rows, CellCode::kPq16));
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook other, TrainCodebook(rows, CellCode::kPq16));
+  EXPECT_EQ(one.centroids, other.centroids);
+  EXPECT_EQ(one.relative_squared_error, other.relative_squared_error);
+}
+
+TEST(TrainCodebook, SaysWhatIsTooFew) {
+  EXPECT_THAT(TrainCodebook(UnitRows(623, 1), CellCode::kPq8),
+              FailsWith(kInvalid,
+                        "cell_code pq8 must have at least 624 anchors to be trained on, but there "
+                        "are 623; float16, scalar8 and none take any number"));
+  EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq32),
+              FailsWith(kInvalid,
+                        "cell_code pq32 must have at least 64 dimensions with 624 anchors, but "
+                        "there are 32; take a shorter code"));
+  EXPECT_THAT(TrainCodebook(UnitRows(9984, 1), CellCode::kPq64),
+              FailsWith(kInvalid, "must have at least 64 dimensions with 9984 anchors"));
+  // A part for each coordinate.
+  EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq16), IsOk());
+}
+
+TEST(TrainCodebook, OfAnchorsThatAreAllTheSameLosesNothing) {
+  const FloatMatrix same = UnitRows(1, 5).replicate(700, 1);
+  ASSERT_OK_AND_ASSIGN(const ProductCodebook codebook, TrainCodebook(same, CellCode::kPq8));
+  EXPECT_TRUE(codebook.centroids.allFinite());
+  EXPECT_LT(codebook.relative_squared_error, 1e-6);
+}
+
+}  // namespace
+}  // namespace privatemail::server

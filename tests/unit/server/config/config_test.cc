@@ -1,0 +1,244 @@
+#include "server/config/config.h"
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/daemon/command_line.h"
+#include "server/config/settings.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+std::string Sample() {
+  std::ifstream file(PRIVATEMAIL_SAMPLE_CONFIG);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+DaemonOptions InstalledDefaults() {
+  DaemonOptions options;
+  options.data_directory = "/var/lib/privatemail";
+  return options;
+}
+
+// What is wrong with the text, be it that it is no TOML.
+absl::Status Parse(const std::string& text, DaemonOptions* options) {
+  const absl::StatusOr<Problems> wrong = ParseConfig(text, "x.toml", options);
+  return wrong.ok() ? wrong->status() : wrong.status();
+}
+
+std::string Parsed(const std::string& text) {
+  DaemonOptions options;
+  const absl::Status status = Parse(text, &options);
+  return status.ok() ? PrintConfig(options) : std::string(status.message());
+}
+
+TEST(Config, SampleFileDocumentsEverySettingWithItsDefault) {
+  EXPECT_EQ(Sample(), PrintConfig(InstalledDefaults()));
+}
+
+TEST(Config, WhatIsPrintedReadsBackAsTheSame) {
+  DaemonOptions options;
+  options.data_directory = "with \"quotes\", \\ and\na new line \x01 \xc3\xa9";
+  options.insecure = true;
+  options.limits.max_k = 17;
+  options.drain_seconds = .1;
+  const std::string printed = PrintConfig(options);
+  EXPECT_EQ(Parsed(printed), printed);
+}
+
+TEST(Config, NamesFileLineKeyExpectedAndCame) {
+  for (const auto& [text, message] :
+       {std::pair{"\nmax_k = 0",
+                  "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0"},
+        {"max_k = 10001", "but is 10001"},
+        {"max_k = 'many'", "but is 'many'"},
+        {"max_k = 1.5", "but is 1.5"},
+        {"max_k = [1]", "but is of type array"},
+        {"max_k = 1979-05-27", "but is of type date"},
+        {"insecure = 1", "insecure must be true or false, but is 1"},
+        {"store = 'mysql'", "store must be one of sqlite, postgres, but is 'mysql'"},
+        {"postgres_connections = 0",
+         "postgres_connections must be an integer between 1 and 1000, but is 0"},
+        {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
+        {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
+        {"drain_seconds = -1", "but is -1"},
+        {"listen = true", "listen must be a text, but is true"},
+        {"\n\nlisten = 'a:1'\nport = 1", "x.toml line 4: 'port' is no setting"},
+        {"[limits]\nmax_k = 1", "'limits' is no setting"},
+        {"max_k = 1\nmax_k = 2", "x.toml line 2: this is no TOML"},
+        {"max_k", "x.toml line 1: this is no TOML"}}) {
+    DaemonOptions options;
+    EXPECT_THAT(Parse(text, &options), FailsWith(kInvalid, message)) << text;
+    EXPECT_EQ(options.limits.max_k, Limits().max_k) << text;
+  }
+}
+
+TEST(Config, NamesEveryLineThatIsWrongAndTakesOverTheOthers) {
+  DaemonOptions options;
+  EXPECT_THAT(Parse("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
+              FailsWith(kInvalid,
+                        "x.toml line 1: store must be one of sqlite, postgres, but is 1; "
+                        "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
+                        "x.toml line 4: 'port' is no setting"));
+  EXPECT_EQ(options.listen, "a:1");
+}
+
+TEST(Config, IsUnchangedByWhatIsNoToml) {
+  DaemonOptions options;
+  EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k", "x.toml", &options),
+              FailsWith(kInvalid, "x.toml line 2: this is no TOML"));
+  EXPECT_EQ(options.listen, DaemonOptions().listen);
+}
+
+TEST(Config, TakesAWholeNumberForANumber) {
+  DaemonOptions options;
+  EXPECT_THAT(Parse("queue_seconds = 2", &options), IsOk());
+  EXPECT_EQ(options.limits.queue_seconds, 2);
+}
+
+// Damaged text is refused or read; either way the parser returns, and what it took is in range.
+TEST(Config, SurvivesDamagedText) {
+  const std::string sample = Sample();
+  std::mt19937 bits(1);
+  for (int i = 0; i < 1200; ++i) {
+    std::string damaged = sample;
+    if (i < 1000) {
+      damaged[bits() % damaged.size()] ^= static_cast<char>(1 << bits() % 8);
+    } else {
+      damaged.resize(bits() % damaged.size());
+    }
+    DaemonOptions options;
+    const absl::Status status = Parse(damaged, &options);
+    if (status.ok()) {
+      for (const Setting& setting : Settings()) {
+        EXPECT_THAT(Assign(setting, setting.key, setting.ValueIn(options), &options), IsOk());
+      }
+    } else {
+      EXPECT_THAT(status, FailsWith(kInvalid, "x.toml line "));
+    }
+  }
+}
+
+std::string Dotted(int parts) {
+  std::string key = "a";
+  for (int i = 1; i < parts; ++i) key += ".a";
+  return key;
+}
+
+// The library calls itself once for each part, and for what it has made when it frees it.
+TEST(Config, RefusesWhatNestsWithoutEnd) {
+  const std::string dots = "x.toml line 2: a line must have at most 16 dots outside of quotes";
+  for (const std::string& line :
+       {Dotted(100'000 / 4) + " = 1", "[" + Dotted(30'000) + "]", "x = {" + Dotted(18) + " = 1}",
+        "x = ['#', {" + Dotted(18) + " = 1}]", R"(x = ["\"", {)" + Dotted(18) + " = 1}]"}) {
+    EXPECT_EQ(Parsed("max_k = 7\n" + line).substr(0, dots.size()), dots) << line.substr(0, 60);
+  }
+  EXPECT_EQ(Parsed("max_k = 7\n" + Dotted(100'000) + " = 1"),
+            "x.toml line 2: a line must have at most 65536 bytes, but has more");
+  for (const char* quotes : {"\"\"\"", "'''"}) {
+    EXPECT_EQ(Parsed(absl::StrCat("x = [", quotes, "\n'", quotes, ", {", Dotted(18), " = 1}]")),
+              "x.toml line 1: a text must be on one line, but this one is of several");
+  }
+}
+
+// As deep as the library lets inline tables go, each with as many parts as a line may have.
+TEST(Config, SurvivesTheDeepestThatIsLeft) {
+  for (const int depth : {127, 1000}) {
+    std::string text = "x = [";
+    for (int level = 0; level < depth; ++level) text += "\n{" + Dotted(17) + " = [";
+    for (int level = 0; level < depth; ++level) text += "]}";
+    EXPECT_THAT(Parsed(text + "]\n"),
+                ::testing::StartsWith(depth == 127 ? "x.toml line 1: 'x' is no setting"
+                                                   : "x.toml line 129: this is no TOML: "));
+  }
+  std::string text;
+  for (int table = 0; table < 1000; ++table) text += "[[" + Dotted(17) + "]]\n";
+  EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line 1: "));
+}
+
+TEST(Config, LetsDotsStandInTextsAndComments) {
+  DaemonOptions options;
+  const std::string dots(100, '.');
+  EXPECT_THAT(ParseConfig(absl::StrCat("# ", dots, " \"\"\"\ndata_dir = \"\\\"", dots, "\"  # ",
+                                       dots, "\naudit_log = '", dots, "'\n"),
+                          "x.toml", &options),
+              IsOk());
+  EXPECT_EQ(options.data_directory, "\"" + dots);
+  EXPECT_EQ(options.audit_log, dots);
+}
+
+absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
+  CLI::App app;
+  CommandLine line;
+  line.AddFlags(&app);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return absl::AbortedError(error.what());
+  }
+  return line.Effective();
+}
+
+TEST(CommandLine, FlagsOverrideTheFile) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("d.toml", "max_k = 5\nmax_dims = 7\nlog_level = 'error'\n");
+  const auto options = Typed({"--max-k", "6", "--config", file, "--insecure", "--data-dir", "d"});
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->limits.max_k, 6);
+  EXPECT_EQ(options->limits.max_dims, 7);
+  EXPECT_EQ(options->log_level, "error");
+  EXPECT_TRUE(options->insecure);
+}
+
+TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
+  EXPECT_THAT(Typed({"--max-k", "0"}),
+              FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is 0"));
+  EXPECT_THAT(Typed({"--store", "mysql"}),
+              FailsWith(kInvalid, "--store must be one of sqlite, postgres, but is 'mysql'"));
+  EXPECT_THAT(Typed({"--postgres-connections", "0"}),
+              FailsWith(kInvalid, "--postgres-connections must be an integer between 1 and 1000"));
+  EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
+  EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
+  EXPECT_THAT(Typed({"--max-k", "0", "--max-dims", "0", "--config", "/none.toml"}),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "cannot read --config /none.toml: No such file or directory; --max-dims"));
+  EXPECT_THAT(Typed({"--config", "/none.toml"}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
+}
+
+TEST(CommandLine, NamesWhatIsOutOfRangeAndWhatContradictsItselfAtOnce) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("d.toml", "max_k = 0\ntls_key = 'k'\n");
+  EXPECT_THAT(Typed({"--config", file, "--max-dims", "0", "--listen", "nowhere"}),
+              FailsWith(kInvalid,
+                        absl::StrCat(file,
+                                     " line 1: max_k must be an integer between 1 and 10000, but "
+                                     "is 0; --max-dims must be an integer between 1 and "
+                                     "1000000000, but is 0; a data directory must be given: "
+                                     "--data-dir, or data_dir in the file of --config; --listen "
+                                     "must be HOST:PORT with a port from 0 to 65535, but is "
+                                     "'nowhere'; --tls-cert and --tls-key must be given together, "
+                                     "but only --tls-key is")));
+}
+
+TEST(Settings, HaveAFlagEachAndDefaultsInTheirRange) {
+  CLI::App app;
+  CommandLine line;
+  line.AddFlags(&app);
+  for (const Setting& setting : Settings()) {
+    EXPECT_NE(app.get_option_no_throw(setting.Flag()), nullptr) << setting.key;
+    DaemonOptions options;
+    EXPECT_THAT(Assign(setting, setting.key, setting.ValueIn({}), &options), IsOk());
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

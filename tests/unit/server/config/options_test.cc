@@ -1,0 +1,100 @@
+#include "server/config/options.h"
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+TEST(ListenAddress, ReadsHostAndPort) {
+  for (const auto& [text, host, port, loopback] :
+       {std::tuple{"127.0.0.1:50051", "127.0.0.1", 50051, true},
+        {"127.9.9.9:0", "127.9.9.9", 0, true},
+        {"[::1]:65535", "::1", 65535, true},
+        {"localhost:1", "localhost", 1, true},
+        {"0.0.0.0:1", "0.0.0.0", 1, false},
+        {"[::]:1", "::", 1, false},
+        {"128.0.0.1:1", "128.0.0.1", 1, false},
+        {"localhost.example.com:1", "localhost.example.com", 1, false}}) {
+    const auto address = ParseListenAddress(text);
+    ASSERT_THAT(address, IsOk()) << text;
+    EXPECT_EQ(address->host, host);
+    EXPECT_EQ(address->port, port);
+    EXPECT_EQ(address->loopback, loopback) << text;
+    EXPECT_EQ(address->ToString(), text);
+  }
+}
+
+TEST(ListenAddress, RefusesWhatIsNoHostAndPort) {
+  for (const char* text :
+       {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "::1:5", "[]:1", "host:1x"}) {
+    EXPECT_THAT(ParseListenAddress(text),
+                FailsWith(absl::StatusCode::kInvalidArgument, "--listen must be HOST:PORT"))
+        << text;
+  }
+}
+
+DaemonOptions Minimal() {
+  DaemonOptions options;
+  options.data_directory = "data";
+  return options;
+}
+
+TEST(DaemonOptions, RefusesPlaintextWhereOtherMachinesCanReachIt) {
+  DaemonOptions options = Minimal();
+  options.insecure = true;
+  EXPECT_THAT(Validate(options), IsOk());
+  for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
+    options.listen = listen;
+    EXPECT_THAT(Validate(options),
+                FailsWith(absl::StatusCode::kInvalidArgument, "must be a loopback address"))
+        << listen;
+    options.insecure = false;
+    EXPECT_THAT(Validate(options), IsOk()) << listen;
+    options.insecure = true;
+  }
+}
+
+TEST(DaemonOptions, NamesAllThatIsWrongAtOnce) {
+  DaemonOptions options;
+  options.listen = "nowhere";
+  options.tls_key = "k";
+  options.store = "postgres";
+  for (const char* problem :
+       {"--data-dir", "--listen must be", "only --tls-key is", "only --store postgres is"}) {
+    EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, problem));
+  }
+}
+
+TEST(DaemonOptions, NamesTheDataDirectoryThatIsMissing) {
+  EXPECT_THAT(Validate(DaemonOptions{}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "--data-dir"));
+}
+
+TEST(DaemonOptions, KnowsTwoStoresAndWhatBelongsToThem) {
+  DaemonOptions options = Minimal();
+  EXPECT_EQ(*ParseStoreKind(options.store), StoreKind::kSqlite);
+  options.store = "mysql";
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument,
+                                           "--store must be sqlite or postgres, but is 'mysql'"));
+  options.store = "postgres";
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --store postgres is"));
+  options.postgres_file = "conninfo";
+  EXPECT_THAT(Validate(options), IsOk());
+  options.store = "sqlite";
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument, "but only --postgres-file is"));
+}
+
+TEST(DaemonOptions, RefusesFlagsThatContradictEachOther) {
+  DaemonOptions half = Minimal();
+  half.tls_certificate = "a";
+  EXPECT_THAT(Validate(half), FailsWith(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
+  DaemonOptions both = Minimal();
+  both.insecure = true;
+  both.client_ca = "a";
+  EXPECT_THAT(Validate(both), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

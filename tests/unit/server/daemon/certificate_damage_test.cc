@@ -1,0 +1,186 @@
+// A certificate or key that has suffered on its disk: it is refused by the name of its file, or
+// makes no difference to what is served.
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/pem.h"
+#include "server/daemon/certificate.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+std::string Flip(std::string bytes, size_t bit) {
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+  return bytes;
+}
+
+// Does what a server proves with its key: signs, and whoever has the certificate agrees.
+bool Works(const TlsIdentity& identity) {
+  const auto chain = ParseCertificates("served", identity.certificate_pem);
+  const auto key = ParsePrivateKey("served", identity.key_pem);
+  if (!chain.ok() || !key.ok()) return false;
+  const unsigned char text[] = "hello";
+  unsigned char signature[256];
+  size_t size = sizeof(signature);
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  EVP_DigestSignInit(context, nullptr, EVP_sha256(), nullptr, key->get());
+  bool works = EVP_DigestSign(context, signature, &size, text, sizeof(text)) == 1;
+  EVP_MD_CTX_reset(context);
+  EVP_DigestVerifyInit(context, nullptr, EVP_sha256(), nullptr,
+                       X509_get0_pubkey(chain->front().get()));
+  works = works && EVP_DigestVerify(context, signature, size, text, sizeof(text)) == 1;
+  EVP_MD_CTX_free(context);
+  return works;
+}
+
+class CertificateDamage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto made = SelfSignedIdentity(folder_.path());
+    ASSERT_THAT(made, IsOk());
+    fingerprint_ = made->fingerprint;
+    ASSERT_TRUE(Works(*made));
+  }
+
+  // Returns whether the damage to this file was noticed.
+  bool Notices(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc) << bytes;
+    const auto identity = SelfSignedIdentity(folder_.path());
+    if (!identity.ok()) {
+      EXPECT_THAT(identity, FailsWith(kRefused, folder_ / name));
+      EXPECT_THAT(std::string(identity.status().message()),
+                  ::testing::Not(HasSubstr("error:00000000")));
+      return true;
+    }
+    EXPECT_EQ(identity->fingerprint, fingerprint_) << "another certificate is served";
+    EXPECT_TRUE(Works(*identity));
+    return false;
+  }
+
+  // The rest of these bits means nothing: ends of lines, the unused bits of base 64's last letter.
+  void Damage(const std::string& name) {
+    const std::string sound = Contents(folder_ / name);
+    ASSERT_FALSE(Notices(name, sound));
+    std::mt19937 random(1);
+    int flips = 0;
+    for (int round = 0; round < 1000; ++round) {
+      const size_t bit = random() % (8 * sound.size());
+      SCOPED_TRACE(absl::StrCat(name, ", bit ", bit));
+      flips += Notices(name, Flip(sound, bit)) ? 1 : 0;
+    }
+    int cuts = 0;
+    for (int round = 0; round < 200; ++round) {
+      const size_t length = random() % sound.size();
+      SCOPED_TRACE(absl::StrCat(name, ", cut at ", length));
+      cuts += Notices(name, sound.substr(0, length)) ? 1 : 0;
+    }
+    std::printf("%s: %d of 1000 flipped bits and %d of 200 truncations refused\n", name.c_str(),
+                flips, cuts);
+    EXPECT_GT(flips, 950);
+    EXPECT_GT(cuts, 190);
+  }
+
+  const TemporaryFolder folder_;
+  std::string fingerprint_;
+};
+
+TEST_F(CertificateDamage, OfTheCertificateIsRefusedOrChangesNothing) { Damage("server.crt"); }
+
+TEST_F(CertificateDamage, OfTheKeyIsRefusedOrChangesNothing) { Damage("server.key"); }
+
+// As PEM around the damaged bytes, which says nothing of them.
+std::string PemOf(const std::string& der) {
+  std::string text(4 * (der.size() + 2) / 3 + 8, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(der.data()),
+                                   static_cast<int>(der.size()));
+  std::string pem = "-----BEGIN CERTIFICATE-----\n";
+  for (int at = 0; at < size; at += 64) {
+    absl::StrAppend(&pem, text.substr(at, std::min(64, size - at)), "\n");
+  }
+  return pem + "-----END CERTIFICATE-----\n";
+}
+
+std::string DerOf(const std::string& pem) {
+  const auto parsed = *ParseCertificates("sound", pem);
+  unsigned char* bytes = nullptr;
+  const int size = i2d_X509(parsed.front().get(), &bytes);
+  std::string der(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+  OPENSSL_free(bytes);
+  return der;
+}
+
+// In every field of it, not only where chance strikes.
+TEST_F(CertificateDamage, OfTheCertificatesContentIsAlwaysRefused) {
+  const std::string der = DerOf(Contents(folder_ / "server.crt"));
+  for (size_t bit = 0; bit < 8 * der.size(); bit += 7) {
+    ASSERT_TRUE(Notices("server.crt", PemOf(Flip(der, bit)))) << "bit " << bit;
+  }
+}
+
+// One that came from elsewhere says in two ways that it signed itself, too.
+TEST_F(CertificateDamage, OfAnAuthorityThatSignedItselfIsRefused) {
+  MakeAuthority(folder_.path(), "authority");
+  const std::string path = folder_ / "authority.crt";
+  std::string der = DerOf(Contents(path));
+  const auto load = [&] { return LoadAuthorities("--client-ca", path); };
+  ASSERT_THAT(load(), IsOk());
+  const size_t issuer = der.find("authority");
+  for (const size_t at : {issuer, der.find("authority", issuer + 1), der.size() - 1}) {
+    ASSERT_LT(at, der.size());
+    folder_.Write("authority.crt", PemOf(Flip(der, 8 * at)));
+    EXPECT_THAT(load(), FailsWith(kRefused, absl::StrCat("--client-ca ", path,
+                                                         " holds a damaged certificate: its "
+                                                         "signature of itself is not valid")));
+  }
+}
+
+// Nobody here can tell whether the issuer has signed it; dates must be readable all the same.
+TEST_F(CertificateDamage, OfADateIsRefusedNamingTheFile) {
+  MakeAuthority(folder_.path(), "authority");
+  MakeClient(folder_.path(), "leaf", "authority", 2);
+  std::string der = DerOf(Contents(folder_ / "leaf.crt"));
+  const size_t date = der.find("Z\x17\x0d");  // the end of one, and tag and length of the next
+  ASSERT_NE(date, std::string::npos);
+  der[date + 4] = 'x';
+  const std::string path = folder_.Write("leaf.crt", PemOf(der));
+  EXPECT_THAT(LoadIdentity(path, folder_ / "leaf.key"),
+              FailsWith(kRefused, absl::StrCat("--tls-cert ", path,
+                                               " holds a damaged certificate: one of its dates "
+                                               "cannot be read")));
+}
+
+// Which is not damaged: authorities change their keys so.
+TEST_F(CertificateDamage, IsNotWhatAnAuthoritysOldKeyHasSigned) {
+  std::filesystem::create_directories(folder_ / "old");
+  MakeAuthority(folder_ / "old", "authority");
+  folder_.Write("ca.ext",
+                "basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=hash\n"
+                "authorityKeyIdentifier=keyid:always\n");
+  OpenSsl(folder_.path(),
+          "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout authority.key -out "
+          "authority.csr -subj /CN=authority");
+  OpenSsl(folder_.path(),
+          "x509 -req -in authority.csr -CA old/authority.crt -CAkey old/authority.key "
+          "-CAcreateserial -out authority.crt -days 2 -extfile ca.ext");
+  MakeClient(folder_.path(), "leaf", "authority", 2);
+  const std::string both = Contents(folder_ / "leaf.crt") + Contents(folder_ / "authority.crt");
+  EXPECT_THAT(LoadIdentity(folder_.Write("chain.pem", both), folder_ / "leaf.key"), IsOk());
+  EXPECT_THAT(LoadAuthorities("--client-ca", folder_ / "authority.crt"), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

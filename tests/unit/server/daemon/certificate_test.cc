@@ -1,0 +1,268 @@
+#include "server/daemon/certificate.h"
+
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+X509* Parse(const std::string& pem) {
+  BIO* bio = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
+  X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
+  BIO_free(bio);
+  return certificate;
+}
+
+int VerifyAsServer(X509* certificate) {
+  X509_STORE* trusted = X509_STORE_new();
+  X509_STORE_add_cert(trusted, certificate);
+  X509_STORE_CTX* context = X509_STORE_CTX_new();
+  X509_STORE_CTX_init(context, trusted, certificate, nullptr);
+  X509_STORE_CTX_set_purpose(context, X509_PURPOSE_SSL_SERVER);
+  X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(context), 2);
+  X509_verify_cert(context);
+  const int error = X509_STORE_CTX_get_error(context);
+  X509_STORE_CTX_free(context);
+  X509_STORE_free(trusted);
+  return error;
+}
+
+TEST(SelfSignedIdentity, PassesOpenSslsVerificationForEveryNameOfTheServer) {
+  const TemporaryFolder directory;
+  const auto identity = SelfSignedIdentity(directory / "tls");
+  ASSERT_THAT(identity, IsOk());
+  X509* certificate = Parse(identity->certificate_pem);
+  ASSERT_NE(certificate, nullptr);
+  EXPECT_EQ(VerifyAsServer(certificate), X509_V_OK);
+  EXPECT_EQ(X509_check_host(certificate, "localhost", 0, 0, nullptr), 1);
+  EXPECT_EQ(X509_check_host(certificate, "example.com", 0, 0, nullptr), 0);
+  EXPECT_EQ(X509_check_ip_asc(certificate, "127.0.0.1", 0), 1);
+  EXPECT_EQ(X509_check_ip_asc(certificate, "::1", 0), 1);
+  EXPECT_EQ(X509_check_ca(certificate), 0) << "could sign for others";
+
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  unsigned int size = 0;
+  ASSERT_EQ(X509_digest(certificate, EVP_sha256(), digest, &size), 1);
+  EXPECT_EQ(identity->fingerprint,
+            absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size)));
+  X509_free(certificate);
+  EXPECT_GT(identity->not_after, absl::Now() + absl::Hours(24 * 3649));
+  EXPECT_TRUE(identity->made_now);
+}
+
+TEST(SelfSignedIdentity, KeepsItsKeyToItselfAndIsTheSameNextTime) {
+  const TemporaryFolder directory;
+  const auto first = SelfSignedIdentity(directory / "tls");
+  const auto second = SelfSignedIdentity(directory / "tls");
+  ASSERT_THAT(second, IsOk());
+  EXPECT_EQ(first->fingerprint, second->fingerprint);
+  EXPECT_FALSE(second->made_now);
+  struct stat info = {};
+  ASSERT_EQ(::stat((directory / "tls/server.key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "tls")) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 2) << "something temporary was left";
+}
+
+TEST(SelfSignedIdentity, StartsOverFromAKeyWhoseCertificateWasNeverWritten) {
+  const TemporaryFolder directory;
+  ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+  std::filesystem::remove(directory / "tls/server.crt");
+  EXPECT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+}
+
+TEST(SelfSignedIdentity, IsNotMadeAnewBehindTheClientsBacks) {
+  const TemporaryFolder directory;
+  ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+  std::filesystem::remove(directory / "tls/server.key");
+  EXPECT_THAT(SelfSignedIdentity(directory / "tls"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "server.key is missing"));
+}
+
+TEST(LoadIdentity, NamesTheFileThatIsMissingUnreadableOrOfAnother) {
+  const TemporaryFolder directory;
+  ASSERT_THAT(SelfSignedIdentity(directory / "a"), IsOk());
+  ASSERT_THAT(SelfSignedIdentity(directory / "b"), IsOk());
+  std::ofstream(directory / "text") << "hello";
+  const auto code = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(LoadIdentity(directory / "none", directory / "a/server.key"),
+              FailsWith(code, absl::StrCat("cannot read --tls-cert ", directory / "none",
+                                           ": No such file or directory")));
+  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "none"),
+              FailsWith(code, "cannot read --tls-key"));
+  EXPECT_THAT(LoadIdentity(directory / "a", directory / "a/server.key"),
+              FailsWith(code, "Is a directory"));
+  EXPECT_THAT(LoadIdentity(directory / "text", directory / "a/server.key"),
+              FailsWith(code, "holds no certificate in PEM format"));
+  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "text"),
+              FailsWith(code, "holds no private key in PEM format"));
+  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "b/server.key"),
+              FailsWith(code, "is not the key of --tls-cert"));
+}
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+// Certificates in files of their own: root signs middle, which signs leaf.
+class ChainTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MakeAuthority(folder_.path(), "root");
+    folder_.Write("ca.ext", "basicConstraints=critical,CA:TRUE\n");
+    OpenSsl(folder_.path(),
+            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout middle.key -out "
+            "middle.csr -subj /CN=middle");
+    OpenSsl(folder_.path(),
+            "x509 -req -in middle.csr -CA root.crt -CAkey root.key -CAcreateserial -out "
+            "middle.crt -days 2 -extfile ca.ext");
+    MakeClient(folder_.path(), "leaf", "middle", 2);
+  }
+
+  std::string Text(const std::string& name) const { return Contents(folder_ / name); }
+
+  absl::StatusOr<TlsIdentity> Load(const std::string& certificates,
+                                   const std::string& key = "leaf.key") const {
+    return LoadIdentity(folder_.Write("chain.pem", certificates), folder_ / key);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ChainTest, IsTakenInItsOrderWithOrWithoutItsRoot) {
+  EXPECT_THAT(Load(Text("leaf.crt")), IsOk());
+  EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt")), IsOk());
+  EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt") + Text("root.crt")), IsOk());
+}
+
+TEST_F(ChainTest, IsRefusedOutOfOrderOrWithStrangersInIt) {
+  for (const auto& [chain, number] :
+       {std::pair{Text("leaf.crt") + Text("root.crt"), "number 2 has not issued number 1"},
+        {Text("leaf.crt") + Text("root.crt") + Text("middle.crt"), "number 2 has not issued"},
+        {Text("leaf.crt") + Text("middle.crt") + Text("middle.crt"), "number 3 has not issued"},
+        {Text("leaf.crt") + Text("leaf.crt"), "number 2 has not issued number 1"}}) {
+    EXPECT_THAT(Load(chain), FailsWith(kRefused, number));
+    EXPECT_THAT(Load(chain), FailsWith(kRefused, "--tls-cert " + (folder_ / "chain.pem")));
+  }
+  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")), FailsWith(kRefused, "is not the key"));
+  // The same name, but another key has signed.
+  std::filesystem::create_directories(folder_ / "twin");
+  MakeAuthority(folder_ / "twin", "middle");
+  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")), FailsWith(kRefused, "number 2"));
+}
+
+TEST_F(ChainTest, IsRefusedWithADamagedCertificateInIt) {
+  const std::string middle = Text("middle.crt");
+  std::string cut = middle;
+  cut.erase(100, 7);
+  std::string no_end = middle.substr(0, middle.size() - 5);
+  std::string no_beginning = middle.substr(1);
+  for (const std::string& damaged : {cut, no_end, no_beginning}) {
+    EXPECT_THAT(Load(Text("leaf.crt") + damaged),
+                FailsWith(kRefused, "holds a damaged certificate in PEM format, number 2"));
+    EXPECT_THAT(Load(damaged + Text("leaf.crt")), FailsWith(kRefused, "damaged certificate"));
+    const std::string authorities =
+        folder_.Write("authorities.pem", Text("root.crt") + damaged + Text("leaf.crt"));
+    EXPECT_THAT(LoadAuthorities("--client-ca", authorities),
+                FailsWith(kRefused, "--client-ca " + authorities + " holds a damaged certificate"));
+  }
+  const std::string whole = folder_.Write("authorities.pem", Text("root.crt") + Text("leaf.crt"));
+  EXPECT_THAT(LoadAuthorities("--client-ca", whole), IsOk());
+}
+
+// In one file, as some tools write them; the chain would otherwise be served twice.
+TEST_F(ChainTest, MayStandInTheFileOfItsKey) {
+  const std::string all =
+      folder_.Write("all.pem", Text("leaf.key") + Text("leaf.crt") + Text("middle.crt"));
+  const auto identity = LoadIdentity(all, all);
+  ASSERT_THAT(identity, IsOk());
+  EXPECT_THAT(identity->key_pem, ::testing::Not(::testing::HasSubstr("CERTIFICATE")));
+}
+
+TEST_F(ChainTest, IsRefusedWhereTlsWouldRefuseToServeIt) {
+  MakeWeak(folder_.path(), "weak");
+  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"),
+              FailsWith(kRefused, "chain.pem cannot be served over TLS: "));
+  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"), FailsWith(kRefused, "key too small"));
+  OpenSsl(folder_.path(), "dsaparam -genkey -out dsa.key 2048");
+  OpenSsl(folder_.path(), "req -x509 -new -key dsa.key -out dsa.crt -subj /CN=dsa -days 2");
+  EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"), FailsWith(kRefused, "no shared cipher"));
+}
+
+TEST_F(ChainTest, IsRefusedWhereItWasIssuedForSomethingElse) {
+  const auto make = [&](const std::string& purpose) {
+    OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                                         "-nodes -keyout k.key -out k.crt -subj /CN=k -days 2 "
+                                         "-addext extendedKeyUsage=",
+                                         purpose));
+  };
+  make("clientAuth");
+  EXPECT_THAT(Load(Text("k.crt"), "k.key"),
+              FailsWith(kRefused, "chain.pem is not a server's certificate"));
+  for (const std::string purpose : {"serverAuth", "clientAuth,serverAuth"}) {
+    make(purpose);
+    EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk()) << purpose;
+  }
+}
+
+TEST_F(ChainTest, IsTakenWithEveryKindOfKeyThatTlsKnows) {
+  for (const std::string kind : {"rsa:2048", "rsa:3072", "ed25519", "ec:P-384"}) {
+    const std::string type = kind == "ec:P-384" ? "ec -pkeyopt ec_paramgen_curve:P-384" : kind;
+    OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ", type,
+                                         " -nodes -keyout k.key -out k.crt -subj /CN=k -days 2"));
+    EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk()) << kind;
+  }
+}
+
+TEST_F(ChainTest, IsRefusedBeforeItsTimeAndTakenAfterIt) {
+  MakeEarly(folder_.path(), "early", "root");
+  EXPECT_THAT(Load(Text("early.crt"), "early.key"), FailsWith(kRefused, "is not valid before "));
+  MakeClient(folder_.path(), "late", "root", -1);
+  const auto late = Load(Text("late.crt"), "late.key");
+  ASSERT_THAT(late, IsOk());
+  EXPECT_LT(late->not_after, absl::Now());
+}
+
+TEST_F(ChainTest, ExpiresWithTheFirstOfItsCertificates) {
+  MakeClient(folder_.path(), "long", "middle", 9);
+  const auto alone = Load(Text("long.crt"), "long.key");
+  const auto chain = Load(Text("long.crt") + Text("middle.crt"), "long.key");
+  ASSERT_THAT(chain, IsOk());
+  EXPECT_GT(alone->not_after, absl::Now() + absl::Hours(8 * 24));
+  EXPECT_LT(chain->not_after, absl::Now() + absl::Hours(3 * 24));
+}
+
+TEST_F(ChainTest, OfAuthoritiesNeedsOneThatIsValidNow) {
+  MakeClient(folder_.path(), "late", "root", -1);
+  MakeEarly(folder_.path(), "early", "root");
+  const std::string path = folder_.Write("a.pem", Text("late.crt") + Text("early.crt"));
+  EXPECT_THAT(LoadAuthorities("--client-ca", path),
+              FailsWith(kRefused, "must hold an authority that is valid now, but all of them (2)"));
+  folder_.Write("a.pem", Text("late.crt") + Text("early.crt") + Text("root.crt"));
+  EXPECT_THAT(LoadAuthorities("--client-ca", path), IsOk());
+}
+
+TEST(SelfSignedIdentity, IsAcceptedByClientsWhoseClocksAreBehind) {
+  const TemporaryFolder directory;
+  const auto identity = SelfSignedIdentity(directory / "tls");
+  X509* certificate = Parse(identity->certificate_pem);
+  time_t an_hour_ago = absl::ToTimeT(absl::Now() - absl::Hours(1));
+  EXPECT_LT(X509_cmp_time(X509_get0_notBefore(certificate), &an_hour_ago), 0);
+  X509_free(certificate);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,61 @@
+// What deploy/ says about the daemon, beside the daemon.
+#include <regex>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/config/options.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Deployed(const std::string& file) {
+  return Contents(absl::StrCat(PRIVATEMAIL_DEPLOY, "/", file));
+}
+
+// The value of `key` in a systemd unit; empty: there is none.
+std::string UnitSetting(const std::string& key) {
+  std::istringstream unit(Deployed("systemd/privatemaild.service"));
+  for (std::string line; std::getline(unit, line);) {
+    if (line.rfind(key + "=", 0) == 0) return line.substr(key.size() + 1);
+  }
+  return "";
+}
+
+TEST(SystemdUnit, WaitsLongerForTheDaemonsEndThanTheDaemonForItsCalls) {
+  EXPECT_GT(std::stod(UnitSetting("TimeoutStopSec")), DaemonOptions().drain_seconds);
+}
+
+TEST(SystemdUnit, LeavesNoMemoryInCoreFilesAndHasDescriptorsEnough) {
+  EXPECT_EQ(UnitSetting("LimitCORE"), "0");
+  EXPECT_EQ(UnitSetting("LimitNOFILE"), "65536");
+}
+
+TEST(Logrotate, TakesTheAuditLogOfTheSampleAndHasItReopened) {
+  DaemonOptions options;
+  options.data_directory = "/var/lib/privatemail";
+  const std::string rules = Deployed("logrotate/privatemaild");
+  EXPECT_THAT(rules, HasSubstr(absl::StrCat("\n", AuditLogPath(options), " {\n")));
+  EXPECT_THAT(rules, HasSubstr("systemctl try-reload-or-restart privatemaild.service\n"));
+  EXPECT_EQ(UnitSetting("ExecReload"), "/bin/kill -HUP $MAINPID");
+  // Named otherwise than what the daemon puts aside itself.
+  EXPECT_THAT(rules, HasSubstr("\n    dateext\n"));
+}
+
+TEST(Alerts, WatchWhatEndsServiceOrTrust) {
+  const std::string rules = Deployed("prometheus/alerts.yml");
+  for (const char* expression :
+       {R"(up\{job="privatemail"\} == 0)", R"(privatemail_audit_failures_total\[5m\]\) > 0)",
+        R"(store_errors_total\{code="UNAVAILABLE"\}\[5m\]\) > 0)",
+        R"(store_errors_total\{code="RESOURCE_EXHAUSTED"\}\[5m\]\) > 0)",
+        R"(certificate_expiry_timestamp_seconds - time\(\) <)",
+        R"(rejected_total\{limit="concurrency"\})", R"(rejected_total\{limit!="concurrency"\})"}) {
+    EXPECT_TRUE(std::regex_search(rules, std::regex(expression))) << expression;
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,101 @@
+#include "server/daemon/http.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tests/testing/matchers.h"
+#include "tests/unit/server/daemon/http_client.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class HttpTest : public ::testing::Test {
+ protected:
+  HttpTest() {
+    auto http = HttpServer::Start(
+        "127.0.0.1:0", {[this] { return ready_; }, [] { return std::string("metric 1\n"); }});
+    EXPECT_THAT(http, IsOk());
+    http_ = *std::move(http);
+  }
+
+  std::string Ask(const std::string& method, const std::string& path) const {
+    return Http(http_->address(), method, path);
+  }
+
+  bool ready_ = true;
+  std::unique_ptr<HttpServer> http_;
+};
+
+TEST_F(HttpTest, AnswersHeadLikeGetWithoutTheBody) {
+  for (const char* path : {"/livez", "/readyz", "/metrics", "/nothing"}) {
+    const std::vector<std::string> got = absl::StrSplit(Ask("GET", path), "\r\n\r\n");
+    const std::vector<std::string> head = absl::StrSplit(Ask("HEAD", path), "\r\n\r\n");
+    ASSERT_EQ(got.size(), 2u) << path;
+    ASSERT_EQ(head.size(), 2u) << path;
+    EXPECT_EQ(got[0], head[0]) << path;
+    EXPECT_THAT(got[0], HasSubstr(absl::StrCat("\r\nContent-Length: ", got[1].size(), "\r\n")));
+    EXPECT_NE(got[1], "") << path;
+    EXPECT_EQ(head[1], "") << path;
+  }
+  EXPECT_THAT(Ask("HEAD", "/readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  ready_ = false;
+  EXPECT_THAT(Ask("HEAD", "/readyz"), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+}
+
+TEST_F(HttpTest, HasThreePagesAndAllElseIsNotFound) {
+  for (const char* path : {"/livez", "/readyz", "/metrics", "/metrics?x=y"}) {
+    EXPECT_THAT(Ask("GET", path), StartsWith("HTTP/1.1 200 OK\r\n")) << path;
+  }
+  for (const char* path : {"/", "/livez/", "/livez/x", "/livezz", "/LIVEZ", "/metrics/..", "/x"}) {
+    EXPECT_THAT(Ask("GET", path), StartsWith("HTTP/1.1 404 Not Found\r\n")) << path;
+    EXPECT_THAT(Ask("POST", path), StartsWith("HTTP/1.1 404 Not Found\r\n")) << path;
+  }
+}
+
+TEST_F(HttpTest, TakesNoOtherMethodAndSaysWhich) {
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "PROPFIND"}) {
+    const std::string answer = Ask(method, "/metrics");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 405 Method Not Allowed\r\n")) << method;
+    EXPECT_THAT(answer, HasSubstr("\r\nAllow: GET, HEAD\r\n")) << method;
+  }
+  for (const char* method : {"TRACE", "FOO", "get"}) {
+    EXPECT_THAT(Ask(method, "/metrics"), HasSubstr(" 400 Bad Request\r\n")) << method;
+  }
+}
+
+TEST_F(HttpTest, AnswersBesideAHundredConnectionsThatSayNothing) {
+  std::vector<std::unique_ptr<HttpConnection>> idle;
+  for (int i = 0; i < 100; ++i) {
+    idle.push_back(std::make_unique<HttpConnection>(http_->address()));
+    EXPECT_TRUE(idle.back()->Send(i % 2 == 0 ? "" : "GET /livez HTTP/1.1\r\nHost:"));
+  }
+  const absl::Time start = absl::Now();
+  EXPECT_THAT(Ask("GET", "/livez"), StartsWith("HTTP/1.1 200"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(4));
+  for (const auto& connection : idle)
+    EXPECT_EQ(connection->Receive().find("200"), std::string::npos);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(6));
+}
+
+TEST_F(HttpTest, HangsUpOnARequestThatComesTooSlowly) {
+  const HttpConnection slow(http_->address());
+  const absl::Time start = absl::Now();
+  bool heard = true;
+  for (int i = 0; heard && i < 100; ++i) {
+    heard = slow.Send("G");
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  EXPECT_FALSE(heard);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(4));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

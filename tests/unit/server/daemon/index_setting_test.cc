@@ -1,0 +1,85 @@
+// The settings of the index, from text to what a caller is told.
+#include <grpcpp/grpcpp.h>
+
+#include "absl/time/clock.h"
+#include "common/rpc/status.h"
+#include "server/config/settings.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::StartsWith;
+
+const Setting& Named(absl::string_view key) {
+  for (const Setting& setting : Settings()) {
+    if (setting.key == key) return setting;
+  }
+  ADD_FAILURE() << key;
+  return Settings().front();
+}
+
+TEST(IndexSettings, AreRead) {
+  DaemonOptions options;
+  EXPECT_FALSE(CatalogOptionsOf(options).index.approximate);
+  EXPECT_EQ(CatalogOptionsOf(options).index.recall, .99);
+  EXPECT_THAT(AssignText(Named("index"), "--index", "ivf", &options), IsOk());
+  EXPECT_THAT(AssignText(Named("index_recall"), "--index-recall", "0.5", &options), IsOk());
+  EXPECT_TRUE(CatalogOptionsOf(options).index.approximate);
+  EXPECT_EQ(CatalogOptionsOf(options).index.recall, .5);
+}
+
+TEST(IndexSettings, AreRefusedOutsideTheirRange) {
+  DaemonOptions options;
+  EXPECT_THAT(AssignText(Named("index"), "--index", "hnsw", &options),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "--index must be one of exact, ivf, but is 'hnsw'"));
+  for (const char* recall : {"0.49", "1.01", "nan", "-1"}) {
+    EXPECT_THAT(AssignText(Named("index_recall"), "--index-recall", recall, &options),
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          "--index-recall must be a number between 0.5 and 1"))
+        << recall;
+  }
+}
+
+class IndexSettingTest : public ServiceTest {
+ protected:
+  std::string Index() const {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("birds");
+    v1::GetCollectionResponse response;
+    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+    return response.index();
+  }
+};
+
+TEST_F(IndexSettingTest, IsTakenOverByAReloadForTheNextBuildAndToldToCallers) {
+  grpc::ClientContext context;
+  v1::CreateCollectionRequest request = Birds();
+  request.mutable_settings()->set_embedding_dim(5);
+  v1::CreateCollectionResponse created;
+  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &created)), IsOk());
+  v1::UpsertItemsResponse totals;
+  const std::vector<Item> items = MakeItems(10'000, 1);
+  std::vector<v1::UpsertItemsRequest> messages;
+  for (size_t begin = 0; begin < items.size(); begin += 1000) {
+    messages.push_back(Message("birds", {items.begin() + begin, items.begin() + begin + 1000}));
+  }
+  ASSERT_THAT(Upsert(messages, &totals), IsOk());
+  EXPECT_EQ(Index(), "");
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_EQ(Index(), "exact, scan");
+  DaemonOptions updated = daemon_->options();
+  updated.index = "ivf";
+  updated.index_recall = .9;
+  daemon_->Reload(updated);
+  EXPECT_EQ(Index(), "exact, scan");
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_THAT(Index(), StartsWith("IVF of 200 lists, "));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

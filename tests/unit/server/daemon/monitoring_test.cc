@@ -1,0 +1,236 @@
+// What monitors, probes and auditors see.
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/daemon/http_client.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DaemonOptions Monitored() {
+  DaemonOptions options;
+  options.http = "127.0.0.1:0";
+  return options;
+}
+
+class MonitoringTest : public ServiceTest {
+ protected:
+  MonitoringTest() : ServiceTest(Monitored()) {}
+
+  std::string Metrics() const { return HttpGet(daemon_->http_address(), "/metrics"); }
+
+  // Once the answers of all calls are known to be taken, which their callers know a little earlier.
+  std::string MetricsAtRest() const {
+    std::string metrics = Metrics();
+    for (int i = 0; i < 200 && !absl::StrContains(metrics, "requests_in_flight 0\n"); ++i) {
+      absl::SleepFor(absl::Milliseconds(20));
+      metrics = Metrics();
+    }
+    return metrics;
+  }
+
+  absl::Status Retrieve(const v1::GetCollectionResponse& birds, v1::RetrieveResponse* response,
+                        const std::string& name = "birds") const {
+    grpc::ClientContext context;
+    v1::RetrieveRequest request;
+    request.set_collection(name);
+    request.set_fingerprint(birds.fingerprint());
+    ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
+    request.mutable_release()->set_values(0, 0.123456789F);
+    request.set_k(2);
+    request.set_with_payloads(true);
+    return FromGrpc(retrieval_->Retrieve(&context, request, response));
+  }
+};
+
+TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  v1::RetrieveResponse response;
+  EXPECT_THAT(Retrieve(birds, &response), IsOk());
+  EXPECT_THAT(Retrieve(birds, &response), IsOk());
+  EXPECT_FALSE(Retrieve(birds, &response, "fish").ok());
+  const std::string metrics = MetricsAtRest();
+  EXPECT_THAT(metrics, HasSubstr("HTTP/1.1 200"));
+  for (const char* line :
+       {R"(privatemail_requests_total{code="OK",rpc="Retrieve"} 2)",
+        R"(privatemail_requests_total{code="NOT_FOUND",rpc="Retrieve"} 1)",
+        R"(privatemail_request_seconds_count{rpc="Retrieve"} 3)",
+        R"(privatemail_collection_items{collection="birds"} 6)",
+        R"(privatemail_collection_embedded_items{collection="birds"} 6)",
+        R"(privatemail_collection_changes_since_embedding{collection="birds"} 0)",
+        "privatemail_collections 1", "privatemail_requests_in_flight 0",
+        R"(privatemail_rejected_total{limit="rate"} 0)",
+        R"(privatemail_access_refused_total{code="UNAUTHENTICATED"} 0)"}) {
+    EXPECT_THAT(metrics, HasSubstr(absl::StrCat(line, "\n")));
+  }
+  std::smatch resident;
+  ASSERT_TRUE(std::regex_search(metrics, resident,
+                                std::regex("\nprocess_resident_memory_bytes ([0-9.e+]+)")));
+  EXPECT_GT(std::stod(resident[1]), 1e6);
+}
+
+TEST_F(MonitoringTest, MetricsCountRefusalsForSize) {
+  EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
+  v1::CreateCollectionRequest request = Birds();
+  request.mutable_anchors()->set_rows(1'000'000'000);  // of which memory is wanted, whatever came
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse response;
+  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "(max_anchors)"));
+  const std::string metrics = MetricsAtRest();
+  EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
+}
+
+// Of the dashboard and the alert rules.
+TEST_F(MonitoringTest, EveryMetricThatIsWatchedIsThere) {
+  MakeBirds(6, true);
+  const std::string metrics = Metrics();
+  for (const char* file : {"grafana/privatemail.json", "prometheus/alerts.yml"}) {
+    const std::string text = Contents(absl::StrCat(PRIVATEMAIL_DEPLOY, "/", file));
+    const std::regex metric("\\b(privatemail|process)_[a-z_]+");
+    int found = 0;
+    for (std::sregex_iterator it(text.begin(), text.end(), metric), end; it != end; ++it, ++found) {
+      const std::string name =
+          std::regex_replace(it->str(), std::regex("_(bucket|count|sum)$"), "");
+      EXPECT_THAT(metrics, HasSubstr(absl::StrCat("\n# TYPE ", name, " "))) << file;
+    }
+    EXPECT_GT(found, 5) << file;
+  }
+}
+
+TEST_F(MonitoringTest, MetricsNameNoMoreThanAHundredCollections) {
+  for (int i = 0; i < 103; ++i) {
+    v1::CreateCollectionRequest request = Birds();
+    request.set_name(absl::StrCat("c", 1000 + i));
+    grpc::ClientContext context;
+    v1::CreateCollectionResponse response;
+    ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)), IsOk());
+  }
+  const std::string metrics = Metrics();
+  EXPECT_THAT(metrics, HasSubstr(R"(privatemail_collection_items{collection="c1099"} 0)"));
+  EXPECT_THAT(metrics, HasSubstr(R"(privatemail_collection_items{collection="_other"} 0)"));
+  EXPECT_THAT(metrics, Not(HasSubstr("c1100")));
+}
+
+TEST_F(MonitoringTest, ProbesAnswerAndNothingElseDoes) {
+  const std::string address = daemon_->http_address();
+  EXPECT_THAT(HttpGet(address, "/livez"), HasSubstr("HTTP/1.1 200"));
+  EXPECT_THAT(HttpGet(address, "/readyz"), HasSubstr("HTTP/1.1 200"));
+  for (const char* path : {"/", "/livez/x", "/etc/passwd", "/../etc/passwd"}) {
+    EXPECT_THAT(HttpGet(address, path), Not(HasSubstr("HTTP/1.1 200"))) << path;
+  }
+  daemon_->Drain(absl::Seconds(1));
+  EXPECT_THAT(HttpGet(address, "/livez"), HasSubstr("HTTP/1.1 200"));
+  EXPECT_THAT(HttpGet(address, "/readyz"), HasSubstr("HTTP/1.1 503"));
+}
+
+TEST(Http, RefusesAnAddressThatIsNoneOrTaken) {
+  const TemporaryFolder folder;
+  DaemonOptions options;
+  options.data_directory = folder.path();
+  options.listen = "127.0.0.1:0";
+  for (const char* http : {"localhost:1", "127.0.0.1", "x"}) {
+    options.http = http;
+    EXPECT_THAT(DaemonServer::Start(options),
+                FailsWith(absl::StatusCode::kInvalidArgument, "--http"))
+        << http;
+  }
+  options.http = "127.0.0.1:0";
+  const auto first = DaemonServer::Start(options);
+  ASSERT_THAT(first, IsOk());
+  options.data_directory = folder / "other";
+  options.http = (*first)->http_address();
+  EXPECT_THAT(DaemonServer::Start(options),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "Address already in use"));
+}
+
+TEST_F(MonitoringTest, TheAuditLogTellsWhoDidWhatAndNothingOfWhatItWas) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  v1::RetrieveResponse response;
+  ASSERT_THAT(Retrieve(birds, &response), IsOk());
+  ASSERT_FALSE(Retrieve(birds, &response, "x\"\n").ok());
+  daemon_->Drain(absl::Seconds(1));
+  const std::string text = Contents(directory_ / "audit.jsonl");
+  const std::vector<nlohmann::json> entries = CallsIn(directory_ / "audit.jsonl");
+  ASSERT_EQ(entries.size(), 5u);
+  const char* rpcs[] = {"CreateCollection", "UpsertItems", "BuildEmbedding", "Retrieve",
+                        "Retrieve"};
+  const int rows[] = {0, 6, 6, 3 * 2, 0};
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_EQ(entries[i]["rpc"], rpcs[i]);
+    EXPECT_EQ(entries[i]["rows"], rows[i]) << entries[i];
+    EXPECT_EQ(entries[i]["code"], i == 4 ? "NOT_FOUND" : "OK");
+    EXPECT_EQ(entries[i]["collection"], i == 4 ? "x\"\n" : "birds");
+    EXPECT_GT(entries[i]["request_bytes"], 0);
+    EXPECT_THAT(entries[i]["peer"].get<std::string>(), HasSubstr("ipv4:127.0.0.1:"));
+    EXPECT_EQ(entries[i].size(), 12u);
+  }
+  for (const char* secret : {"0.1234", "file", ".png", "item-", "features", "payload"}) {
+    EXPECT_THAT(text, Not(HasSubstr(secret)));
+  }
+}
+
+HealthCheckResponse::ServingStatus Asked(const absl::StatusOr<HealthCheckResponse>& answer) {
+  return answer.ok() ? answer->status() : HealthCheckResponse::UNKNOWN;
+}
+
+absl::StatusOr<HealthCheckResponse> Check(const std::shared_ptr<grpc::Channel>& channel,
+                                          const std::string& service) {
+  grpc::ClientContext context;
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  HealthCheckResponse response;
+  const absl::Status status =
+      FromGrpc(grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+TEST_F(MonitoringTest, HealthOfACollectionIsServingOnceItIsBuilt) {
+  const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
+  EXPECT_EQ(Asked(Check(channel, "")), HealthCheckResponse::SERVING);
+  EXPECT_THAT(Check(channel, "privatemail.collection.birds"),
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
+  EXPECT_THAT(Check(channel, "other"), FailsWith(absl::StatusCode::kNotFound, "'other'"));
+  MakeBirds(6, false);
+  EXPECT_EQ(Asked(Check(channel, "privatemail.collection.birds")),
+            HealthCheckResponse::NOT_SERVING);
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_EQ(Asked(Check(channel, "privatemail.collection.birds")), HealthCheckResponse::SERVING);
+}
+
+// With keys on, a collection's health would tell strangers which collections there are.
+TEST(Health, OfTheServerTakesNoKeyAndOfACollectionOne) {
+  const TemporaryFolder folder;
+  DaemonOptions options;
+  options.data_directory = folder.path();
+  options.listen = "127.0.0.1:0";
+  const auto daemon = DaemonServer::Start(options);
+  ASSERT_THAT(daemon, IsOk());
+  const auto trusting = Trusting((*daemon)->identity()->certificate_pem);
+  const auto anyone = Connect((*daemon)->address(), trusting);
+  EXPECT_EQ(Asked(Check(anyone, "")), HealthCheckResponse::SERVING);
+  EXPECT_THAT(Check(anyone, "privatemail.collection.birds"),
+              FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
+  const auto admin = Connect((*daemon)->address(), WithKey(trusting, AdminKeyIn(folder.path())));
+  EXPECT_THAT(Check(admin, "privatemail.collection.birds"),
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,228 @@
+// What a running daemon takes over without a restart.
+#include <grpcpp/grpcpp.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "privatemail/v1/keys.grpc.pb.h"
+#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ReloadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    MakeAuthority(folder_.path(), "members");
+    MakeClient(folder_.path(), "member", "members", 2);
+    MakeAuthority(folder_.path(), "others");
+    MakeClient(folder_.path(), "other", "others", 2);
+    for (const char* name : {"first", "second"}) {
+      ASSERT_THAT(SelfSignedIdentity(folder_ / name), IsOk());
+    }
+    Install("first/server.crt", "first/server.key");
+    std::filesystem::copy_file(folder_ / "members.crt", folder_ / "ca.crt");
+    options_.data_directory = folder_ / "data";
+    options_.listen = "127.0.0.1:0";
+    options_.tls_certificate = folder_ / "server.crt";
+    options_.tls_key = folder_ / "server.key";
+    options_.client_ca = folder_ / "ca.crt";
+    auto daemon = DaemonServer::Start(options_);
+    ASSERT_THAT(daemon, IsOk());
+    daemon_ = *std::move(daemon);
+  }
+
+  void Install(const std::string& certificate, const std::string& key) const {
+    const auto over = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(folder_ / certificate, folder_ / "server.crt", over);
+    std::filesystem::copy_file(folder_ / key, folder_ / "server.key", over);
+  }
+
+  // As `who`, trusting the server certificate in `trusted`.
+  std::shared_ptr<grpc::Channel> As(const std::string& who, const std::string& trusted) const {
+    return Connect(daemon_->address(),
+                   WithKey(Presenting(folder_ / who, Contents(folder_ / trusted)),
+                           AdminKeyIn(options_.data_directory)));
+  }
+
+  static absl::Status List(const std::shared_ptr<grpc::Channel>& channel) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
+    v1::ListCollectionsResponse response;
+    return FromGrpc(
+        v1::CollectionsService::NewStub(channel)->ListCollections(&context, {}, &response));
+  }
+
+  // New connections are tried until one succeeds, at most for five seconds.
+  bool IsLetInSoon(const std::string& who, const std::string& trusted) const {
+    for (int i = 0; i < 50; ++i) {
+      if (List(As(who, trusted)).ok()) return true;
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+    return false;
+  }
+
+  const TemporaryFolder folder_;
+  DaemonOptions options_;
+  std::unique_ptr<DaemonServer> daemon_;
+};
+
+TEST_F(ReloadTest, ServesANewCertificateWithoutBreakingConnections) {
+  const auto before = As("member", "first/server.crt");
+  ASSERT_THAT(List(before), IsOk());
+  Install("second/server.crt", "second/server.key");
+  daemon_->RefreshCertificates();
+  EXPECT_TRUE(IsLetInSoon("member", "second/server.crt"));
+  EXPECT_FALSE(List(As("member", "first/server.crt")).ok());
+  EXPECT_THAT(List(before), IsOk());
+  EXPECT_EQ(daemon_->identity()->certificate_pem, Contents(folder_ / "second/server.crt"));
+}
+
+TEST_F(ReloadTest, KeepsTheFormerCertificateWhenTheNewOneIsUnusableAndSaysSo) {
+  MakeClient(folder_.path(), "late", "members", -1);
+  MakeEarly(folder_.path(), "early", "members");
+  MakeWeak(folder_.path(), "weak");
+  folder_.Write("cut.crt", Contents(folder_ / "member.crt") + "-----BEGIN CERTIFICATE-----\nMIIB");
+  folder_.Write("turned.crt", Contents(folder_ / "member.crt") + Contents(folder_ / "other.crt"));
+  for (const auto& [certificate, key, reason] :
+       {std::tuple{"members.key", "first/server.key", "holds no certificate"},
+        {"second/server.crt", "first/server.key", "is not the key of"},
+        {"weak.crt", "weak.key", "key too small"},
+        {"cut.crt", "member.key", "damaged certificate in PEM format, number 2"},
+        {"turned.crt", "member.key", "number 2 has not issued number 1"},
+        {"early.crt", "early.key", "is not valid before"},
+        {"late.crt", "late.key", "expired on"}}) {
+    Install(certificate, key);
+    ::testing::internal::CaptureStderr();
+    daemon_->RefreshCertificates();
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                ::testing::AllOf(HasSubstr("ERROR reload: "), HasSubstr(reason),
+                                 HasSubstr("the former certificate is served on")));
+    absl::SleepFor(absl::Seconds(1.5));  // longer than gRPC waits before it looks
+    EXPECT_THAT(List(As("member", "first/server.crt")), IsOk()) << reason;
+  }
+  Install("second/server.crt", "second/server.key");
+  daemon_->RefreshCertificates();
+  EXPECT_TRUE(IsLetInSoon("member", "second/server.crt"));
+}
+
+TEST_F(ReloadTest, LetsClientsOfNewAuthoritiesInAndOfFormerOnesNoMore) {
+  EXPECT_FALSE(List(As("other", "first/server.crt")).ok());
+  std::filesystem::copy_file(folder_ / "others.crt", folder_ / "ca.crt",
+                             std::filesystem::copy_options::overwrite_existing);
+  daemon_->RefreshCertificates();
+  EXPECT_TRUE(IsLetInSoon("other", "first/server.crt"));
+  EXPECT_FALSE(List(As("member", "first/server.crt")).ok());
+}
+
+TEST_F(ReloadTest, KeepsTheFormerAuthoritiesWhenOneOfTheNewOnesIsDamaged) {
+  const std::string others = Contents(folder_ / "others.crt");
+  folder_.Write("ca.crt",
+                others + others.substr(0, 200) + "\n" + Contents(folder_ / "members.crt"));
+  ::testing::internal::CaptureStderr();
+  daemon_->RefreshCertificates();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("holds a damaged certificate in PEM format, number 2"));
+  absl::SleepFor(absl::Seconds(1.5));  // longer than gRPC waits before it looks
+  EXPECT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_FALSE(List(As("other", "first/server.crt")).ok());
+}
+
+TEST_F(ReloadTest, TakesOverWhatIsLiveAndNamesWhatNeedsARestart) {
+  DaemonOptions updated = options_;
+  updated.limits.max_collections = 0;
+  updated.limits.max_message_bytes = 65536;
+  updated.listen = "127.0.0.1:1";
+  ::testing::internal::CaptureStderr();
+  daemon_->Reload(updated);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("INFO reload: max_collections is now 0, was 1000\n"));
+  EXPECT_THAT(log, HasSubstr("WARNING reload: listen stays '127.0.0.1:0' until a restart makes it "
+                             "'127.0.0.1:1'\n"));
+  EXPECT_THAT(log, HasSubstr("max_message_bytes stays"));
+  EXPECT_EQ(daemon_->options().limits.max_collections, 0);
+  EXPECT_EQ(daemon_->options().listen, "127.0.0.1:0");
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse response;
+  EXPECT_THAT(FromGrpc(v1::CollectionsService::NewStub(As("member", "first/server.crt"))
+                           ->CreateCollection(&context, ServiceTest::Birds(), &response)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "limit of 0 (max_collections)"));
+}
+
+TEST_F(ReloadTest, ReopensTheAuditLogAndReadsTheKeys) {
+  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  const std::string audit = folder_ / "data/audit.jsonl";
+  std::filesystem::rename(audit, audit + ".1");
+  const std::string keys = Contents(folder_ / "data/keys");
+  folder_.Write("data/keys", "damaged");
+  ::testing::internal::CaptureStderr();
+  daemon_->Reload(options_);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("reload: audit log reopened"));
+  EXPECT_THAT(log, HasSubstr("the former keys stay valid"));
+  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_THAT(Contents(audit),
+              ::testing::AllOf(HasSubstr(R"(Z","event":"reload"})"), HasSubstr("ListCollections")));
+}
+
+TEST_F(ReloadTest, SaysThatAKeyIsValidAgainWhoseRevocationWasNotWritten) {
+  const auto keys = v1::KeysService::NewStub(As("member", "first/server.crt"));
+  v1::CreateKeyRequest create;
+  create.set_name("reader");
+  create.add_scopes(v1::KEY_SCOPE_SEARCH);
+  v1::CreateKeyResponse made;
+  grpc::ClientContext first;
+  ASSERT_THAT(FromGrpc(keys->CreateKey(&first, create, &made)), IsOk());
+  std::filesystem::create_directories(folder_ / "data/keys.new/full");
+  v1::RevokeKeyRequest revoke;
+  revoke.set_id(made.key().id());
+  v1::RevokeKeyResponse revoked;
+  grpc::ClientContext second;
+  EXPECT_THAT(FromGrpc(keys->RevokeKey(&second, revoke, &revoked)),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "until the next start or reload"));
+  EXPECT_EQ(CallsIn(folder_ / "data/audit.jsonl").back()["subject"], made.key().id());
+  ::testing::internal::CaptureStderr();
+  daemon_->Reload(options_);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("ERROR reload: key " + made.key().id() +
+                        " was revoked, but that could not "
+                        "be written, so that it is valid again"));
+}
+
+TEST_F(ReloadTest, LimitsTheAuditLogFromNowOn) {
+  for (int i = 0; i < 20; ++i) ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data/audit.jsonl.1"));
+  options_.audit_max_bytes = 1000;
+  daemon_->Reload(options_);
+  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "data/audit.jsonl.1"));
+  EXPECT_LE(std::filesystem::file_size(folder_ / "data/audit.jsonl"), 1000u);
+}
+
+// gRPC has no switch for older versions; this is how it is known that it speaks none.
+TEST_F(ReloadTest, SpeaksTls12And13AndNothingOlder) {
+  const auto handshake = [&](const std::string& version) {
+    const std::string command = absl::StrCat(
+        "openssl s_client -connect ", daemon_->address().ToString(), " -", version,
+        " -alpn h2 -cipher DEFAULT@SECLEVEL=0 -cert ", folder_ / "member.crt", " -key ",
+        folder_ / "member.key", " </dev/null >", folder_ / "handshake", " 2>&1");
+    return std::system(command.c_str()) == 0 &&
+           absl::StrContains(Contents(folder_ / "handshake"), "BEGIN CERTIFICATE");
+  };
+  EXPECT_TRUE(handshake("tls1_3"));
+  EXPECT_TRUE(handshake("tls1_2"));
+  EXPECT_FALSE(handshake("tls1_1"));
+  EXPECT_FALSE(handshake("tls1"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

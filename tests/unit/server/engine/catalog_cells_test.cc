@@ -1,0 +1,427 @@
+// What answers for the cells of a collection follows its items.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <new>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "common/cells/item_code.h"
+#include "server/engine/publish.h"
+#include "tests/unit/server/engine/catalog_fixture.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+// 700 anchors and some items in 16 dimensions.
+constexpr int kWide = 16;
+
+std::vector<float> WideRow(unsigned seed) {
+  std::mt19937_64 bits(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> row(kWide);
+  for (float& value : row) value = normal(bits);
+  return row;
+}
+
+NewCollection WithProductCode() {
+  NewCollection wide{"wide", SmallSettings(), {FloatMatrix(700, kWide), {}}, {}, "vectors"};
+  for (int i = 0; i < 700; ++i) {
+    wide.anchors.features.row(i) =
+        Eigen::Map<const Eigen::RowVectorXf>(WideRow(static_cast<unsigned>(i)).data(), kWide);
+    wide.anchors.labels.push_back(i % 3);
+  }
+  wide.cells = {5};
+  wide.cell_code = CellCode::kPq8;
+  return wide;
+}
+
+class CatalogCells : public CatalogTest {
+ protected:
+  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4},
+                                 CellCode code = CellCode::kFloat16) {
+    NewCollection birds = Birds();
+    birds.cells = std::move(cells);
+    birds.cell_code = code;
+    return birds;
+  }
+
+  CollectionView Create(int items, CellCode code = CellCode::kFloat16) {
+    auto view = catalog_->Create(WithCells({3, 4}, code));
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  void Build() { EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()); }
+
+  // Waits until the cells answer from items of this version or a later one.
+  CollectionView Ready(uint64_t version) const {
+    for (int i = 0; i < 2000; ++i) {
+      const auto view = catalog_->Find("birds");
+      if (view->cells != nullptr && view->cells->items_version() >= version) return *view;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    return *catalog_->Find("birds");
+  }
+
+  // Waits until coordinates of the embedding that searches use answer.
+  CollectionView CoordinatesReady() const {
+    for (int i = 0; i < 2000; ++i) {
+      const auto view = catalog_->Find("birds");
+      if (view->cells != nullptr &&
+          view->cells->embedding_version() == view->retriever->version()) {
+        return *view;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    return *catalog_->Find("birds");
+  }
+
+  // Every item that answers lies where searches find it, and so do the anchors.
+  static void ExpectCoordinatesOfTheEmbedding(const CollectionView& view) {
+    const CellIndex& cells = *view.cells;
+    EXPECT_EQ(cells.anchor_coordinates(), view.retriever->anchor_coordinates().cast<float>());
+    for (int64_t row = 0; row < cells.items(); ++row) {
+      const auto embedded = view.retriever->RowOf(cells.IdOf(row));
+      ASSERT_TRUE(embedded.has_value()) << cells.IdOf(row);
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix sent,
+                           DecodeItemCodes(view.published->parameters, cells.CodeOf(row)));
+      EXPECT_EQ(sent, view.retriever->coordinates().row(*embedded).cast<float>());
+      EXPECT_EQ(cells.LabelOf(row), view.retriever->LabelOf(*embedded));
+      EXPECT_EQ(cells.PayloadOf(row), view.retriever->PayloadOf(*embedded));
+    }
+  }
+
+  // What an answer that takes the whole gallery holds.
+  static std::vector<std::string> Answering(const CollectionView& view) {
+    const auto index = view.Cells();
+    EXPECT_THAT(index, IsOk());
+    std::vector<std::string> ids;
+    for (int64_t row = 0; row < (*index)->items(); ++row) {
+      const auto hidden = view.hidden_in_cells;
+      if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
+      ids.push_back((*index)->IdOf(row));
+    }
+    return ids;
+  }
+};
+
+TEST_F(CatalogCells, AreMadeAfterABuildAndAgainAfterARestart) {
+  const CollectionView created = Create(5);
+  EXPECT_THAT(created.published->parameters.cell_partitions, SizeIs(2));
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "is not built yet"));
+  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
+  Build();
+  const std::string fingerprint = created.published->fingerprint;
+  for (int restart = 0; restart < 2; ++restart) {
+    const CollectionView view = Ready(5);
+    EXPECT_THAT(Answering(view), SizeIs(5));
+    EXPECT_EQ(view.DescribeCells(), "ready: 5 items");
+    EXPECT_EQ(view.published->fingerprint, fingerprint);
+    Reopen();
+  }
+}
+
+TEST_F(CatalogCells, AfterARestartFewestItemsComeFirst) {
+  for (const auto& [name, items] : {std::pair{"large", 40}, {"small", 5}, {"middle", 20}}) {
+    NewCollection collection = WithCells();
+    collection.name = name;
+    ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(std::move(collection)));
+    ASSERT_THAT(catalog_->Upsert(view, MakeItems(items, 1)), IsOk());
+    ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  }
+  std::promise<void> opened;
+  std::atomic<int> galleries = 0;
+  std::vector<std::string> ready;  // when each gallery was read
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    if (galleries == 0) opened.get_future().wait();
+    std::string names;
+    for (const CollectionView& view : catalog_->List()) {
+      if (view.cells != nullptr) names += view.published->name + " ";
+    }
+    ready.push_back(names);
+    ++galleries;
+  };
+  ReopenWith(&hooks);
+  opened.set_value();
+  for (int i = 0; i < 2000 && galleries < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  catalog_.reset();  // before the hooks
+  EXPECT_THAT(ready, ElementsAre("", "small ", "middle small "));
+}
+
+TEST_F(CatalogCells, ACollectionWithoutAnySaysSo) {
+  CreateBirds(4);
+  Build();
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "has no cells"));
+  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
+}
+
+TEST_F(CatalogCells, AreRefusedWithTheFieldNamedAndNothingIsMade) {
+  EXPECT_THAT(catalog_->Create(WithCells({13})),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+  EXPECT_THAT(catalog_->Create(WithCells({})),
+              FailsWith(kInvalid, "cell_code must not be given where there are no cells"));
+  NewCollection uncoded = WithCells();
+  uncoded.cell_code.reset();
+  EXPECT_THAT(catalog_->Create(uncoded),
+              FailsWith(kInvalid, "cell_code must be given where there are cells"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+}
+
+TEST_F(CatalogCells, ADeletedItemAnswersNoMoreWhenTheCallReturnedAlsoAfterARestart) {
+  Create(5);
+  Build();
+  Ready(5);
+  DeleteItems({"item-001", "none"});
+  const CollectionView view = *catalog_->Find("birds");
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  EXPECT_EQ(view.DescribeCells(), "ready: 4 items");
+  Reopen();
+  EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
+}
+
+TEST_F(CatalogCells, AnItemThatIsDeletedWhileTheyAreMadeDoesNotAnswer) {
+  Create(6);
+  for (int i = 0; i < 6; ++i) {
+    Build();  // the cells are being made from here on
+    DeleteItems({"item-00" + std::to_string(i)});
+    EXPECT_THAT(Answering(Ready(static_cast<uint64_t>(6 + i))),
+                Not(Contains("item-00" + std::to_string(i))));
+    const auto view = catalog_->Find("birds");
+    ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("other-" + std::to_string(i), 3, 1)}}), IsOk());
+  }
+}
+
+TEST_F(CatalogCells, AnItemThatIsDeletedAfterItWasReadDoesNotAnswer) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  // The first is the build's, the second the cells'.
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) DeleteItems({"item-001"});
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  const CollectionView view = Ready(5);
+  EXPECT_EQ(view.cells->items(), 5) << "it was read";
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    if (++galleries == 2) throw std::bad_alloc();
+  };
+  ReopenWith(&hooks);
+  Create(5);
+  Build();
+  for (int i = 0; i < 2000 && catalog_->Find("birds")->cells_problem.ok(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kUnavailable, "could not be made"));
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
+  catalog_.reset();
+}
+
+TEST_F(CatalogCells, WhatTakesTooMuchMemoryIsNotMadeAndSaysBothFigures) {
+  const CollectionView created = Create(5);
+  // The gallery itself counts, too.
+  const int64_t beside = CellIndex::MemoryToMake(created.published->parameters, 5);
+  for (const int64_t memory : {int64_t{1000}, beside}) {
+    catalog_->SetOptions({.index = {}, .cells_memory = memory});
+    Build();
+    const std::string limit = "more than the limit of " + std::to_string(memory);
+    for (int i = 0; i < 2000 && !absl::StrContains(catalog_->Find("birds")->DescribeCells(), limit);
+         ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_THAT(
+        catalog_->Find("birds")->DescribeCells(),
+        MatchesRegex(".*cells of collection birds could not be made: memory of making it in "
+                     "bytes is at least [0-9]+, " +
+                     limit + " .max_build_memory.; `privatemail build` tries it again"));
+  }
+  catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+}
+
+TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
+  Create(4);
+  Build();
+  Ready(4);
+  DeleteItems({"item-001"});
+  const auto view = catalog_->Find("birds");
+  ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("item-001", 3, 9)}}), IsOk());
+  EXPECT_THAT(Answering(*catalog_->Find("birds")), Not(Contains("item-001")));
+  Build();
+  EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
+}
+
+// What has changed since the embedding is found as it was, as searches find it, or not at all.
+TEST_F(CatalogCells, WithoutACodeAreOfWhatIsEmbedded) {
+  std::atomic<int> galleries = 0;
+  StoreHooks hooks;
+  const auto put = [&](const std::string& id, int32_t label, unsigned seed) {
+    Item item = MakeItem(id, label, seed);
+    item.payload = "\"later\"";
+    EXPECT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{item}}), IsOk());
+  };
+  hooks.read_gallery = [&] {
+    switch (++galleries) {
+      case 1:  // the build's
+        put("item-900", 3, 90);
+        put("item-002", 3, 91);
+        DeleteItems({"item-003", "item-004"});
+        put("item-004", 5, 92);
+        break;
+      case 2:  // the cells', after it was read
+        DeleteItems({"item-005"});
+        put("item-005", 5, 93);
+        break;
+      default:
+        break;
+    }
+  };
+  ReopenWith(&hooks);
+  Create(6, CellCode::kNone);
+  Build();
+  const CollectionView view = CoordinatesReady();
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-001", "item-002"));
+  EXPECT_EQ(view.cells->items_version(), 6u);
+  EXPECT_EQ(view.cells->PayloadOf(2), "");
+  ExpectCoordinatesOfTheEmbedding(view);
+  Build();
+  const CollectionView later = CoordinatesReady();
+  EXPECT_THAT(Answering(later),
+              ElementsAre("item-000", "item-001", "item-002", "item-004", "item-005", "item-900"));
+  EXPECT_EQ(later.cells->PayloadOf(2), "\"later\"");
+  ExpectCoordinatesOfTheEmbedding(later);
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogCells, WithoutACodeAreMadeAgainByEveryBuildAndAfterARestart) {
+  Create(5, CellCode::kNone);
+  for (uint64_t version = 1; version < 4; ++version) {
+    Build();
+    const CollectionView view = CoordinatesReady();
+    EXPECT_EQ(view.cells->embedding_version(), version) << "though no item has changed";
+    ExpectCoordinatesOfTheEmbedding(view);
+  }
+  DeleteItems({"item-001"});
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{MakeItem("item-001", 3, 9)}}), IsOk());
+  Reopen();
+  const CollectionView view = CoordinatesReady();
+  EXPECT_EQ(view.cells->embedding_version(), 3u);
+  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  ExpectCoordinatesOfTheEmbedding(view);
+}
+
+TEST_F(CatalogCells, WithoutACodeAreKeptByASnapshot) {
+  const CollectionView birds = Create(8, CellCode::kNone);
+  const std::string bytes = SnapshotOf(*catalog_, birds);
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_code, CellCode::kNone);
+  Build();
+  EXPECT_THAT(Answering(CoordinatesReady()), SizeIs(8));
+}
+
+// An embedding of later items has told of a deletion that nothing else did.
+TEST(IdsNotIn, AreThoseThatALaterEmbeddingDoesNotHave) {
+  const Anchors anchors = SmallAnchors();
+  CellPartition halves{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
+  const PublicParameters parameters = *MakePublicParameters(
+      "uuid", SmallSettings(), anchors, {}, "vectors", {halves}, CellCode::kFloat16);
+  Gallery gallery = GalleryOf(MakeItems(6, 1));
+  gallery.version = 6;
+  const auto cells = CellIndex::Make(parameters, anchors, gallery, {false});
+  Embedding embedding = SomeEmbedding(4);
+  for (const auto& [version, missing] : {std::pair{6U, 0U}, {5U, 0U}, {7U, 2U}}) {
+    embedding.items_version = version;
+    const Retriever retriever(parameters, anchors.labels, embedding, IndexOptions{});
+    EXPECT_THAT(IdsNotIn(retriever, *cells), SizeIs(missing)) << version;
+  }
+}
+
+TEST_F(CatalogCells, ASnapshotKeepsThem) {
+  const CollectionView birds = Create(8);
+  const std::string bytes = SnapshotOf(*catalog_, birds);
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_partitions[1].cell_of_anchor,
+            birds.published->parameters.cell_partitions[1].cell_of_anchor);
+  Build();
+  EXPECT_THAT(Answering(Ready(8)), SizeIs(8));
+
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  contents.collection.parameters.cell_partitions[0].cell_of_anchor.pop_back();
+  EXPECT_THAT(Restore(catalog_.get(), contents),
+              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
+}
+
+// Codes that were received before are read by it.
+TEST_F(CatalogCells, ACodebookIsTheSameAfterARestartAndInASnapshot) {
+  ASSERT_OK_AND_ASSIGN(CollectionView wide, catalog_->Create(WithProductCode()));
+  const PublicParameters& parameters = wide.published->parameters;
+  ASSERT_TRUE(parameters.cell_codebook.has_value());
+  EXPECT_EQ(parameters.cell_codebook->centroids_per_part(), 16);
+  EXPECT_GT(parameters.cell_codebook->relative_squared_error, 0);
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const CollectionView reopened, catalog_->Find("wide"));
+  EXPECT_EQ(reopened.published->fingerprint, wide.published->fingerprint);
+  ASSERT_TRUE(reopened.published->parameters.cell_codebook.has_value());
+  EXPECT_EQ(reopened.published->parameters.cell_codebook->centroids,
+            parameters.cell_codebook->centroids);
+
+  const std::string bytes = SnapshotOf(*catalog_, reopened);
+  ASSERT_THAT(catalog_->Delete("wide"), IsOk());
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
+  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
+  EXPECT_EQ(back.published->fingerprint, wide.published->fingerprint);
+  EXPECT_EQ(back.published->parameters.cell_codebook->centroids,
+            parameters.cell_codebook->centroids);
+
+  ASSERT_THAT(catalog_->Delete("wide"), IsOk());
+  contents.collection.parameters.cell_codebook.reset();
+  EXPECT_THAT(Restore(catalog_.get(), contents),
+              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_codebook must be given"));
+}
+
+TEST_F(CatalogCells, AProductCodeOfFewAnchorsIsRefusedAndNothingIsMade) {
+  NewCollection few = WithCells();
+  few.cell_code = CellCode::kPq8;
+  EXPECT_THAT(catalog_->Create(few),
+              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

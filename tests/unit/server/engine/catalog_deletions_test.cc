@@ -1,0 +1,80 @@
+// A deleted item is in no answer, on whichever side of a build it was deleted.
+#include "tests/unit/server/engine/catalog_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+class CatalogDeletions : public CatalogTest {};
+
+TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  DeleteItems({"item-001", "none", "item-001"});
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003"));
+    EXPECT_EQ(catalog_->Find("birds")->items, 3u);
+    Reopen();
+  }
+  DeleteItems({"item-003"});
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+  // Back under its id, but what is embedded is still the one that was deleted.
+  ASSERT_THAT(catalog_->Upsert(view, std::vector<Item>{MakeItem("item-001", 9, 5)}), IsOk());
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+    Reopen();
+  }
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
+}
+
+TEST_F(CatalogDeletions, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
+  CreateBirds(6);
+  for (const bool first_build : {true, false}) {
+    const std::string id = first_build ? "item-001" : "item-002";
+    ASSERT_THAT(catalog_->Build("birds",
+                                [&](int done, int) {
+                                  if (done == 2) DeleteItems({id});
+                                  return absl::OkStatus();
+                                }),
+                IsOk());
+    EXPECT_THAT(Findable(), Not(Contains(id)));
+  }
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+  Reopen();
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+}
+
+TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsResult) {
+  StoreHooks hooks;
+  ReopenWith(&hooks);
+  CreateBirds(5);
+  // The store has been asked already, and the new embedding does not answer yet.
+  hooks.told_of_deletions = [&] {
+    DeleteItems({"item-001"});
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  hooks.told_of_deletions = [] { return absl::OkStatus(); };
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003", "item-004"));
+}
+
+TEST_F(CatalogDeletions, AnItemThatWasDeletedBeforeABuildAndCameBackIsInItsResult) {
+  const CollectionView view = CreateBirds(3);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  // Deleted and back within the build, but before it reads the gallery.
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done != 0) return absl::OkStatus();
+                                DeleteItems({"item-001"});
+                                return catalog_->Upsert(view, MakeItems(3, 1)).status();
+                              }),
+              IsOk());
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,77 @@
+// A catalog over a directory of its own.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CATALOG_FIXTURE_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CATALOG_FIXTURE_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/catalog.h"
+#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/engine/store_with_hooks.h"
+
+namespace privatemail::testing {
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  CatalogTest() { Reopen(); }
+
+  void Reopen() {
+    catalog_.reset();  // it holds the directory
+    Open(*SqliteStore::Open(directory_.path()));
+  }
+
+  // The same over a store in which something else happens, too.
+  void ReopenWith(const StoreHooks* hooks) {
+    catalog_.reset();
+    Open(std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), hooks));
+  }
+
+  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+
+  CollectionView CreateBirds(int items) {
+    auto view = catalog_->Create(Birds());
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
+    return *view;
+  }
+
+  static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
+
+  // Ids that a search for everything finds in its first slot, ascending.
+  std::vector<std::string> Findable() const {
+    const auto view = catalog_->Find("birds");
+    RetrievalQuery query = SomeQuery();
+    query.k = 100;
+    query.hidden = view->hidden;
+    const auto answer = view->retriever->Retrieve(query);
+    EXPECT_THAT(answer, IsOk());
+    std::vector<std::string> ids;
+    for (const Neighbor& neighbor : answer->slots[0]) {
+      ids.push_back(view->retriever->IdOf(neighbor.row));
+    }
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(view->embedded_items(), ids.size());
+    return ids;
+  }
+
+  void DeleteItems(const std::vector<std::string>& ids) {
+    const auto view = catalog_->Find("birds");
+    EXPECT_THAT(catalog_->DeleteItems(*view, ids), IsOk());
+  }
+
+  void Open(std::unique_ptr<Store> store) {
+    auto catalog = Catalog::Open(std::move(store), directory_.path());
+    ASSERT_THAT(catalog, IsOk());
+    catalog_ = *std::move(catalog);
+  }
+
+  const TemporaryFolder directory_;
+  std::unique_ptr<Catalog> catalog_;
+};
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CATALOG_FIXTURE_H_

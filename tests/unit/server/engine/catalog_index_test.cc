@@ -1,0 +1,58 @@
+// Which index answers for a collection.
+#include "absl/time/clock.h"
+#include "tests/unit/server/engine/catalog_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::StartsWith;
+
+class CatalogIndexTest : public CatalogTest {
+ protected:
+  std::string Index() const { return catalog_->Find("birds")->retriever->index_description(); }
+
+  // Once nothing is being made any more.
+  std::string FinalIndex() const {
+    while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
+    return Index();
+  }
+};
+
+TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) {
+  NewCollection birds = Birds();
+  birds.settings.embedding_dim = 5;
+  const auto view = catalog_->Create(birds);
+  ASSERT_THAT(view, IsOk());
+  ASSERT_THAT(catalog_->Upsert(*view, MakeItems(10'000, 1)), IsOk());
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_EQ(Index(), "exact, scan");
+  const CatalogOptions ivf = {.index = {true, .9}};
+  catalog_->SetOptions(ivf);
+  EXPECT_EQ(Index(), "exact, scan");
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
+  Reopen();
+  EXPECT_EQ(Index(), "exact, scan");
+  catalog_.reset();
+  catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr, ivf);
+  EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
+}
+
+TEST_F(CatalogIndexTest, IsMadeAlthoughTheCollectionBeforeItIsDeletedMeanwhile) {
+  catalog_->SetOptions({.index = {true, .9}});
+  for (const char* name : {"fish", "birds"}) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    collection.settings.embedding_dim = 5;
+    const auto view = catalog_->Create(collection);
+    ASSERT_THAT(view, IsOk());
+    ASSERT_THAT(catalog_->Upsert(*view, MakeItems(10'000, 1)), IsOk());
+    ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  }
+  ASSERT_THAT(catalog_->Delete("fish"), IsOk());
+  EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
+  catalog_.reset();  // also while one is being made
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,218 @@
+// A collection into a snapshot and back.
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_format.h"
+#include "common/wire/snapshot.h"
+#include "tests/unit/server/engine/catalog_fixture.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+class CatalogSnapshot : public CatalogTest {
+ protected:
+  std::string Snapshot(const std::string& name) const {
+    return SnapshotOf(*catalog_, *catalog_->Find(name));
+  }
+
+  absl::StatusOr<CollectionView> RestoreAs(const std::string& bytes, const std::string& name) {
+    auto contents = Parse(bytes);
+    EXPECT_THAT(contents, IsOk());
+    contents->collection.name = name;
+    return Restore(catalog_.get(), *contents);
+  }
+
+  // Ids and distances of the nearest few, for every slot.
+  std::vector<std::pair<std::string, double>> Answer(const std::string& name) const {
+    std::srand(5);
+    const RetrievalQuery query = SomeQuery();
+    const auto view = catalog_->Find(name);
+    const auto answer = view->retriever->Retrieve(query);
+    EXPECT_THAT(answer, IsOk());
+    std::vector<std::pair<std::string, double>> all;
+    for (const auto& slot : answer->slots) {
+      for (const Neighbor& neighbor : slot) {
+        all.emplace_back(view->retriever->IdOf(neighbor.row), neighbor.squared_distance);
+      }
+    }
+    return all;
+  }
+
+  void Build(const std::string& name) {
+    EXPECT_THAT(catalog_->Build(name, [](int, int) { return absl::OkStatus(); }), IsOk());
+  }
+};
+
+TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAlike) {
+  const CollectionView birds = CreateBirds(20);
+  Build("birds");
+  const auto before = Answer("birds");
+  const std::string bytes = Snapshot("birds");
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  const auto view = RestoreAs(bytes, "eagles");
+  ASSERT_THAT(view, IsOk());
+  EXPECT_EQ(view->items, 20u);
+  EXPECT_EQ(view->retriever, nullptr);
+  EXPECT_EQ(view->published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(view->latest_version, 40u);  // no version that a client has seen comes again
+  Build("eagles");
+  EXPECT_EQ(Answer("eagles"), before);
+  Reopen();
+  EXPECT_EQ(Answer("eagles"), before);
+}
+
+TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
+  const CollectionView birds = CreateBirds(20);
+  Build("birds");
+  const std::string bytes = Snapshot("birds");
+  const auto before = Answer("birds");
+  const auto copy = RestoreAs(bytes, "copy");
+  ASSERT_THAT(copy, IsOk());
+  EXPECT_NE(copy->published->fingerprint, birds.published->fingerprint);
+  EXPECT_NE(copy->published->parameters.collection_uuid,
+            birds.published->parameters.collection_uuid);
+  EXPECT_EQ(copy->latest_version, 20u);
+  Build("copy");
+  EXPECT_THAT(Answer("copy"), SizeIs(before.size()));
+  EXPECT_EQ(LoadGallery(*catalog_, *copy).features, LoadGallery(*catalog_, birds).features);
+  EXPECT_EQ(Answer("birds"), before);
+  EXPECT_THAT(RestoreAs(bytes, "birds"), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
+}
+
+// It would be saved under the UUID, and searches would find what the deleted one had.
+TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) {
+  const CollectionView birds = CreateBirds(20);
+  const std::string bytes = Snapshot("birds");
+  absl::StatusOr<CollectionView> restored = absl::UnknownError("not yet");
+  EXPECT_THAT(catalog_->Build("birds",
+                              [&](int done, int steps) {
+                                if (done == steps) {
+                                  EXPECT_THAT(catalog_->Delete("birds"), IsOk());
+                                  restored = RestoreAs(bytes, "birds");
+                                }
+                                return absl::OkStatus();
+                              }),
+              FailsWith(absl::StatusCode::kAborted, "was deleted"));
+  ASSERT_THAT(restored, IsOk());
+  EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  Reopen();
+  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+}
+
+// Each batch replaces every item, so a snapshot of one moment has features of one batch alone, and
+// the version is its batch's.
+TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
+  constexpr int kItems = 200;
+  const CollectionView view = CreateBirds(kItems);
+  std::atomic<bool> stop = false;
+  std::atomic<int> batches = 0;
+  std::thread writer([&] {
+    for (int batch = 1; !stop; ++batch) {
+      std::vector<Item> items = MakeItems(kItems, 1);
+      for (Item& item : items) item.payload = absl::StrFormat("{\"batch\":%d}", batch);
+      EXPECT_THAT(catalog_->Upsert(view, items), IsOk());
+      ++batches;
+    }
+  });
+  const auto join = absl::MakeCleanup([&] {
+    stop = true;
+    writer.join();
+  });
+  int distinct = 0;
+  uint64_t last = 0;
+  for (int i = 0; i < 40 || distinct < 3; ++i) {
+    const auto contents = Parse(Snapshot("birds"));
+    ASSERT_THAT(contents, IsOk());
+    ASSERT_THAT(contents->gallery.ids, SizeIs(kItems));
+    for (const std::string& payload : contents->gallery.payloads) {
+      ASSERT_EQ(payload, contents->gallery.payloads[0]);
+    }
+    const uint64_t version = contents->collection.latest_version;
+    ASSERT_EQ(version % kItems, 0u);
+    const uint64_t batch = version / kItems - 1;
+    ASSERT_EQ(contents->gallery.payloads[0],
+              batch == 0 ? "" : absl::StrFormat("{\"batch\":%d}", batch));
+    if (version != last) ++distinct;
+    last = version;
+  }
+  EXPECT_GE(batches, 2);
+}
+
+TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
+  CreateBirds(5);
+  auto contents = *Parse(Snapshot("birds"));
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  const auto restore = [&](const std::function<void(SnapshotContents*)>& spoil) {
+    SnapshotContents spoilt = contents;
+    spoil(&spoilt);
+    return Restore(catalog_.get(), spoilt).status();
+  };
+  EXPECT_THAT(restore([](auto* c) {
+                c->collection.parameters.slot_labels = {3, 5, 11};
+              }),
+              FailsWith(kDataLoss, "its parameters are not those of its anchors"));
+  EXPECT_THAT(restore([](auto* c) { c->collection.parameters.extractor.clear(); }),
+              FailsWith(kDataLoss, "extractor"));
+  EXPECT_THAT(restore([](auto* c) { c->gallery.features(2, 1) = NAN; }),
+              FailsWith(absl::StatusCode::kInvalidArgument, "nan"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+  EXPECT_THAT(restore([](auto*) {}), IsOk());
+}
+
+// Well-formed blocks around what no collection can hold.
+TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
+  CreateBirds(3);
+  SnapshotContents contents = *Parse(Snapshot("birds"));
+  const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
+  contents.gallery.labels[1] = 4;
+  EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                 "block 3 (items) holds what no snapshot can: item 1: "
+                                 "label must be one of"));
+  contents.gallery.labels[1] = 3;
+  contents.gallery.payloads[2] = "{";
+  EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                 "block 3 (items) holds what no snapshot can: item 2: "
+                                 "payload"));
+  contents.gallery.payloads[2] = "";
+  EXPECT_THAT(parse(), IsOk());
+  for (const char* uuid : {"", "birds", "00000000-0000-4000-8000-00000000000G"}) {
+    contents.collection.parameters.collection_uuid = uuid;
+    EXPECT_THAT(parse(), FailsWith(kDataLoss,
+                                   "block 1 (collection) holds what no snapshot can: "
+                                   "collection_uuid is no UUID"));
+  }
+}
+
+TEST_F(CatalogSnapshot, NothingIsAllocatedForWhatIsOnlyPromised) {
+  const CollectionView view = CreateBirds(3);
+  v1::SnapshotCollection head;
+  head.set_name("birds");
+  ToProto(view.published->parameters, head.mutable_parameters());
+  head.set_items(uint64_t{1} << 61);
+  std::string promised;
+  SnapshotWriter writer([&](absl::string_view block) {
+    promised.append(block.data(), block.size());
+    return absl::OkStatus();
+  });
+  ASSERT_THAT(writer.Begin(head, view.published->anchors), IsOk());
+  v1::Item item;
+  item.set_id("a");
+  item.set_label(3);
+  for (int i = 0; i < kDim; ++i) item.add_features(1);
+  ASSERT_THAT(writer.Add(item), IsOk());
+  EXPECT_THAT(writer.Finish(), FailsWith(absl::StatusCode::kInternal, ""));
+  EXPECT_THAT(Parse(promised), FailsWith(kDataLoss, "block 4 is missing"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

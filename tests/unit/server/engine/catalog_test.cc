@@ -1,0 +1,330 @@
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/server/engine/catalog_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+TEST_F(CatalogTest, ChecksNames) {
+  for (const std::string name : {"a", "Birds-2.v_1", "9"}) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    EXPECT_THAT(catalog_->Create(collection), IsOk()) << name;
+  }
+  for (const std::string& name :
+       {std::string(), std::string("-a"), std::string(".a"), std::string("a b"), std::string("a/b"),
+        std::string("a\n"), std::string(65, 'a'), std::string("\xc3\xa9")}) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    EXPECT_THAT(catalog_->Create(collection),
+                FailsWith(absl::StatusCode::kInvalidArgument, "name must be 1 to 64"))
+        << name;
+  }
+}
+
+TEST_F(CatalogTest, RefusesACollectionWithABadFieldAndKeepsNothingOfIt) {
+  NewCollection collection = Birds();
+  collection.anchors.labels.pop_back();
+  EXPECT_THAT(catalog_->Create(collection),
+              FailsWith(absl::StatusCode::kInvalidArgument, "anchor_labels"));
+  EXPECT_THAT(catalog_->List(), SizeIs(0));
+  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
+  EXPECT_THAT(catalog_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+}
+
+TEST_F(CatalogTest, NamesTheCollectionThatDoesNotExist) {
+  const auto code = absl::StatusCode::kNotFound;
+  EXPECT_THAT(catalog_->Find("fish"), FailsWith(code, "collection fish does not exist"));
+  EXPECT_THAT(catalog_->Delete("fish"), FailsWith(code, "fish"));
+  EXPECT_THAT(catalog_->Build("fish", nullptr), FailsWith(code, "fish"));
+}
+
+TEST_F(CatalogTest, NamesTheCommandThatBuilds) {
+  const CollectionView view = CreateBirds(4);
+  EXPECT_THAT(view.Built(), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                      "not built yet: run `privatemail build birds`"));
+}
+
+TEST_F(CatalogTest, RefusesToBuildWithoutItems) {
+  ASSERT_THAT(catalog_->Create(Birds()), IsOk());
+  EXPECT_THAT(catalog_->Build("birds", nullptr),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "has no items"));
+}
+
+TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
+  CreateBirds(8);
+  const auto built = catalog_->Build("birds", nullptr);
+  ASSERT_THAT(built, IsOk());
+  const RetrievalQuery query = SomeQuery();
+  const auto before = built->retriever->Retrieve(query);
+  ASSERT_THAT(before, IsOk());
+  const std::string fingerprint = built->published->fingerprint;
+  Reopen();
+  const auto found = catalog_->Find("birds");
+  ASSERT_THAT(found, IsOk());
+  EXPECT_EQ(found->published->fingerprint, fingerprint);
+  EXPECT_EQ(found->items, 8u);
+  ASSERT_THAT(found->Built(), IsOk());
+  EXPECT_EQ(found->retriever->version(), 1u);
+  const auto after = found->retriever->Retrieve(query);
+  ASSERT_THAT(after, IsOk());
+  for (int slot = 0; slot < 3; ++slot) {
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(after->slots[slot][rank].row, before->slots[slot][rank].row);
+      EXPECT_EQ(after->slots[slot][rank].squared_distance,
+                before->slots[slot][rank].squared_distance);
+    }
+  }
+}
+
+// An embedding can be made again; what is stored beside it cannot.
+TEST_F(CatalogTest, ADamagedEmbeddingLeavesItsCollectionUnbuiltAndTheOthersServing) {
+  const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
+  NewCollection fish = Birds();
+  fish.name = "fish";
+  const auto view = catalog_->Create(fish);
+  ASSERT_THAT(catalog_->Upsert(*view, MakeItems(9, 1)), IsOk());
+  for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  StoreHooks hooks;
+  hooks.read_embedding = [&](const PublicParameters& parameters) {
+    return parameters.collection_uuid == uuid ? absl::DataLossError("a page is damaged")
+                                              : absl::OkStatus();
+  };
+  ReopenWith(&hooks);
+  ASSERT_THAT(catalog_->problems(), ::testing::SizeIs(1));
+  EXPECT_THAT(catalog_->problems()[0], ::testing::HasSubstr("collection birds is not built: its "
+                                                            "embedding cannot be read: a page"));
+  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  EXPECT_EQ(catalog_->Find("birds")->items, 20u);
+  EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(Findable(), ::testing::SizeIs(20));
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogTest, WhatWasSavedAnswersThoughTheStoreFailedRightAfter) {
+  StoreHooks hooks;
+  ReopenWith(&hooks);
+  CreateBirds(6);
+  int asked = 0;
+  hooks.told_of_deletions = [&] {
+    return asked++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
+  };
+  EXPECT_THAT(catalog_->Build("birds", nullptr),
+              FailsWith(absl::StatusCode::kUnavailable, "not now"));
+  EXPECT_EQ(catalog_->Find("birds")->embedded_items(), 6u);
+  EXPECT_THAT(Findable(), ::testing::SizeIs(6));
+  catalog_.reset();  // before the hooks
+}
+
+TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  std::vector<Item> more = MakeItems(6, 1);
+  more[0].label = 9;
+  more[0].payload = "[1]";
+  ASSERT_THAT(catalog_->Upsert(view, more), IsOk());
+  for (int restart = 0; restart < 2; ++restart) {
+    const auto found = catalog_->Find("birds");
+    ASSERT_THAT(found, IsOk());
+    EXPECT_EQ(found->items, 6u);
+    EXPECT_EQ(found->retriever->items(), 4);
+    EXPECT_EQ(found->retriever->LabelOf(0), 3);
+    EXPECT_EQ(found->retriever->PayloadOf(0), "");
+    Reopen();
+  }
+  const auto rebuilt = catalog_->Build("birds", nullptr);
+  ASSERT_THAT(rebuilt, IsOk());
+  EXPECT_EQ(rebuilt->retriever->version(), 2u);
+  EXPECT_EQ(rebuilt->retriever->items(), 6);
+  EXPECT_EQ(rebuilt->retriever->PayloadOf(0), "[1]");
+}
+
+TEST_F(CatalogTest, ReportsABuildFromItsBeginning) {
+  CreateBirds(4);
+  std::vector<int> seen;
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int steps) {
+                                EXPECT_EQ(steps, 3);
+                                seen.push_back(done);
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+  EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(CatalogTest, ACancelledBuildLeavesTheFormerEmbeddingAndMayBeRepeated) {
+  const CollectionView view = CreateBirds(4);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
+  for (int stop = 0; stop <= 3; ++stop) {
+    EXPECT_THAT(catalog_->Build("birds",
+                                [&](int done, int) {
+                                  return done == stop ? absl::CancelledError("stop")
+                                                      : absl::OkStatus();
+                                }),
+                FailsWith(absl::StatusCode::kCancelled, "stop"));
+    EXPECT_EQ(catalog_->Find("birds")->retriever->items(), 4);
+    EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 1u);
+  }
+  EXPECT_EQ(catalog_->Build("birds", nullptr)->retriever->items(), 9);
+}
+
+TEST_F(CatalogTest, RefusesASecondBuildOfACollectionThatIsBeingBuilt) {
+  CreateBirds(4);
+  absl::Status second;
+  ASSERT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done == 1) second = catalog_->Build("birds", nullptr).status();
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+  EXPECT_THAT(second, FailsWith(absl::StatusCode::kAborted, "is being built already"));
+}
+
+TEST_F(CatalogTest, AbortsTheBuildOfACollectionThatIsDeletedMeanwhile) {
+  for (const int when : {0, 1, 3}) {
+    CreateBirds(4);
+    int last = -1;
+    EXPECT_THAT(
+        catalog_->Build("birds",
+                        [&](int done, int) {
+                          last = done;
+                          if (done == when) {
+                            EXPECT_THAT(catalog_->Delete("birds"), IsOk());
+                          }
+                          return absl::OkStatus();
+                        }),
+        FailsWith(absl::StatusCode::kAborted, "birds was deleted while it was being built"));
+    EXPECT_EQ(last, when) << "the work went on";
+    EXPECT_THAT(catalog_->Find("birds"), FailsWith(absl::StatusCode::kNotFound, ""));
+  }
+}
+
+TEST_F(CatalogTest, DoesNotGiveTheOldBuildToANewCollectionOfTheSameName) {
+  const CollectionView old = CreateBirds(4);
+  EXPECT_THAT(catalog_->Build("birds",
+                              [&](int done, int) {
+                                if (done == 3) {
+                                  EXPECT_EQ(*catalog_->Delete("birds"), 4u);
+                                  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
+                                }
+                                return absl::OkStatus();
+                              }),
+              FailsWith(absl::StatusCode::kAborted, ""));
+  const auto young = catalog_->Find("birds");
+  ASSERT_THAT(young, IsOk());
+  EXPECT_NE(young->published->fingerprint, old.published->fingerprint);
+  EXPECT_EQ(young->retriever, nullptr);
+  EXPECT_THAT(catalog_->Upsert(old, MakeItems(2, 1)),
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
+  EXPECT_EQ(catalog_->Find("birds")->items, 0u);
+}
+
+TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
+  const CollectionView view = CreateBirds(30);
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  std::atomic<bool> done = false;
+  std::vector<std::thread> searchers;
+  searchers.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    searchers.emplace_back([&] {
+      while (!done) {
+        const auto found = catalog_->Find("birds");
+        ASSERT_THAT(found, IsOk());
+        const auto answer = found->retriever->Retrieve(SomeQuery());
+        ASSERT_THAT(answer, IsOk());
+        EXPECT_THAT(answer->slots, SizeIs(3));
+      }
+    });
+  }
+  std::thread writer([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_THAT(catalog_->Upsert(view, MakeItems(30, i)), IsOk());
+  });
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  writer.join();
+  done = true;
+  for (std::thread& searcher : searchers) searcher.join();
+  EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
+}
+
+TEST_F(CatalogTest, ABuildOfManyClassesStatesItsMatricesOfClasses) {
+  constexpr int kClasses = 3000;
+  NewCollection many = Birds();
+  many.anchors.features = FloatMatrix::Random(kClasses, many.anchors.features.cols());
+  many.anchors.labels.clear();
+  for (int32_t label = 0; label < kClasses; ++label) many.anchors.labels.push_back(label);
+  many.class_names.clear();
+  const auto view = catalog_->Create(std::move(many));
+  ASSERT_THAT(view, IsOk());
+  // A label graph before the build and one after it, of doubles.
+  EXPECT_GE(view->build_memory(CollectionView::Features::kInFile),
+            int64_t{2} * kClasses * kClasses * 8);
+}
+
+// A collection "wide" whose features take more memory than all else, and more rows than one part of
+// a gallery has.
+class WideCatalogTest : public CatalogTest {
+ protected:
+  static constexpr int kWide = 64;
+  static constexpr int kItems = 5200;
+
+  WideCatalogTest() {
+    NewCollection wide = Birds();
+    wide.name = "wide";
+    wide.anchors.features = FloatMatrix::Random(wide.anchors.features.rows(), kWide);
+    const auto view = catalog_->Create(std::move(wide));
+    std::vector<Item> items = MakeItems(kItems, 1);
+    for (Item& item : items) {
+      const FloatMatrix row = FloatMatrix::Random(1, kWide);
+      item.features.assign(row.data(), row.data() + kWide);
+    }
+    EXPECT_THAT(catalog_->Upsert(*view, items), IsOk());
+  }
+
+  CollectionView View() const { return *catalog_->Find("wide"); }
+  int64_t MemoryWithoutFeatures() const {
+    return View().build_memory(CollectionView::Features::kInFile) + kItems * 100;
+  }
+};
+
+TEST_F(WideCatalogTest, ABuildWithLittleMemoryKeepsFeaturesInAFileAndGivesTheSame) {
+  ASSERT_GT(View().build_memory(CollectionView::Features::kInMemory), MemoryWithoutFeatures());
+  ASSERT_THAT(catalog_->Build("wide", nullptr), IsOk());
+  const auto in_memory = View().retriever;
+  ASSERT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()), IsOk());
+  const auto from_file = View().retriever;
+  EXPECT_EQ(from_file->version(), 2u);
+  EXPECT_EQ(from_file->objective(), in_memory->objective());
+  EXPECT_EQ(from_file->anchor_coordinates(), in_memory->anchor_coordinates());
+  const RetrievalQuery query = SomeQuery();
+  EXPECT_EQ(from_file->Retrieve(query)->slots[0][0].row,
+            in_memory->Retrieve(query)->slots[0][0].row);
+}
+
+// Only a file needs the folder: one that is not there shows which way a build went.
+TEST_F(WideCatalogTest, OnlyABuildWithLittleMemoryMakesAFile) {
+  catalog_.reset();
+  catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");
+  EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
+  EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
+}
+
+TEST_F(WideCatalogTest, ABuildIsRefusedWhenPayloadsTakeMoreThanItMay) {
+  std::vector<Item> items = MakeItems(100, 1);
+  for (Item& item : items) {
+    item.features.assign(kWide, 1);
+    item.payload = absl::StrCat("\"", std::string(100'000, 'x'), "\"");
+  }
+  ASSERT_THAT(catalog_->Upsert(View(), items), IsOk());
+  EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
+              FailsWith(absl::StatusCode::kResourceExhausted, "(max_build_memory)"));
+  EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,89 @@
+#include "common/base/validate.h"
+#include "server/engine/embed.h"
+#include "tests/testing/threaded_rows.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr int kRows = 4012;  // 16 blocks, the last of 172 rows
+
+// A collection that a polynomial does for, and its rows.
+class EmbedShareTest : public ::testing::Test {
+ protected:
+  EmbedShareTest() {
+    collection_.parameters.settings.kernel_bandwidth = 6;
+    FloatMatrix features(kRows, kDim);
+    for (const Item& item : MakeItems(kRows, 1)) {
+      features.row(static_cast<Eigen::Index>(labels_.size())) =
+          Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
+      labels_.push_back(item.label);
+    }
+    rows_ = *UnitRows("items", features);
+  }
+
+  absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& share,
+                                     const StepObserver& observer = nullptr) const {
+    const auto first = labels_.begin() + share->first_row();
+    return EmbedShare(
+        collection_.parameters, share,
+        std::make_shared<MatrixPoints>(rows_.middleRows(share->first_row(), share->rows())),
+        {first, first + share->rows()}, CountLabels(labels_), observer);
+  }
+
+  StoredCollection collection_ = SmallCollection("birds");
+  std::vector<int32_t> labels_;
+  Matrix rows_;
+};
+
+TEST_F(EmbedShareTest, GivesTheBitsOfOneProcessInAnyNumber) {
+  const auto whole =
+      EmbedRows(collection_.parameters, std::make_shared<MatrixPoints>(rows_), labels_, nullptr);
+  ASSERT_THAT(whole, IsOk());
+  for (const int parties : {1, 2, 3, 16}) {
+    ThreadedRows rows(kRows, parties);
+    rows.ForAll([&](int party) {
+      const auto share = rows.Share(party);
+      const auto part = Embed(share);
+      ASSERT_THAT(part, IsOk());
+      EXPECT_EQ(part->coordinates, whole->coordinates.middleRows(share->first_row(), share->rows()))
+          << party << " of " << parties;
+      EXPECT_EQ(part->objective, whole->objective);
+    });
+  }
+}
+
+TEST_F(EmbedShareTest, EndsEverywhereWithTheStatusOfTheOneThatFails) {
+  ThreadedRows rows(kRows, 3);
+  rows.ForAll([&](int party) {
+    const auto share = rows.Share(party);
+    const auto fails = [&](double done, int) {
+      return party == 1 && done >= 2 ? absl::CancelledError("enough") : absl::OkStatus();
+    };
+    const absl::Status own = Embed(share, fails).status();
+    EXPECT_THAT(share->Agree(own), FailsWith(absl::StatusCode::kCancelled, "enough")) << party;
+  });
+}
+
+TEST_F(EmbedShareTest, RefusesWhatNeedsEveryPairOfRows) {
+  collection_.parameters.settings.kernel_bandwidth = .1;
+  ThreadedRows rows(kRows, 2);
+  rows.ForAll([&](int party) {
+    EXPECT_THAT(Embed(rows.Share(party)),
+                FailsWith(absl::StatusCode::kFailedPrecondition,
+                          "cannot share these rows, expected a plan with a polynomial, got tiled"));
+  });
+}
+
+TEST(DeterministicStart, OfLaterRowsIsPartOfTheWhole) {
+  for (const int k : {1, 2, 3}) {
+    const Matrix whole = DeterministicStart("some fingerprint", 50, k, 2);
+    for (const int first : {0, 1, 2, 17, 49}) {
+      EXPECT_EQ(DeterministicStart("some fingerprint", 50 - first, k, 2, first),
+                whole.bottomRows(50 - first));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,209 @@
+#include "server/engine/embed.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "common/base/validate.h"
+#include "common/embedding/tiled_affinity.h"
+#include "server/engine/point_file.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+Gallery SmallGallery(int items) {
+  Gallery gallery;
+  gallery.features.resize(items, kDim);
+  for (const Item& item : MakeItems(items, 1)) {
+    gallery.features.row(static_cast<Eigen::Index>(gallery.ids.size())) =
+        Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
+    gallery.ids.push_back(item.id);
+    gallery.labels.push_back(item.label);
+    gallery.payloads.push_back("");
+  }
+  return gallery;
+}
+
+struct Dense {
+  Matrix z;
+  double objective;
+};
+
+// PRIVACY.md section 1 by its definitions, n x n and element by element: kernel 2 s^2, label graph
+// `distance`, X + 1/2 Diag(L_X)^-1 (alpha L_Y - L_X) X, Frobenius norm sqrt(n) after each step.
+Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const EmbeddingSettings& s,
+                     Matrix x) {
+  const Eigen::Index items = gallery.features.rows();
+  const Eigen::Index n = items + anchors.features.rows();
+  Matrix rows(n, kDim);
+  rows << gallery.features.cast<double>(), anchors.features.cast<double>();
+  rows.rowwise().normalize();
+  Vector labels(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    labels[i] = i < items ? gallery.labels[i] : anchors.labels[i - items];
+  }
+  Matrix w = Matrix::Zero(n, n);
+  Matrix distance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      distance(i, j) = std::abs(labels[i] - labels[j]);
+      const double c = 2 * s.kernel_bandwidth * s.kernel_bandwidth;
+      if (i != j) w(i, j) = std::exp(-(rows.row(i) - rows.row(j)).squaredNorm() / c);
+    }
+  }
+  const Matrix j = Matrix::Identity(n, n) - Matrix::Constant(n, n, 1.0 / static_cast<double>(n));
+  const Matrix a = -0.5 * j * distance * j;
+  const Matrix lx = Matrix(w.rowwise().sum().asDiagonal()) - w;
+  const Matrix ly = Matrix(a.rowwise().sum().asDiagonal()) - a;
+  for (int step = 0; step < s.steps; ++step) {
+    const Matrix inverse = lx.diagonal().cwiseInverse().asDiagonal();
+    x += 0.5 * inverse * (s.alpha * ly - lx) * x;
+    x *= std::sqrt(static_cast<double>(n)) / x.norm();
+  }
+  return {x, (x.transpose() * lx * x).trace() - s.alpha * (x.transpose() * ly * x).trace()};
+}
+
+TEST(Embed, EqualsTheDefinitionOverGalleryThenAnchors) {
+  const StoredCollection collection = SmallCollection("birds");
+  const Gallery gallery = SmallGallery(20);
+  const Dense dense =
+      DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
+                     DeterministicStart(Fingerprint(collection.parameters), 32, 2, 1e-8));
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+  ASSERT_THAT(embedded, IsOk());
+  const Embedding* embedding = &*embedded;
+  EXPECT_LT((embedding->coordinates - dense.z.topRows(20)).norm(), 1e-9);
+  EXPECT_LT((embedding->anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
+  EXPECT_NEAR(embedding->objective, dense.objective, 1e-9 * std::abs(dense.objective));
+  EXPECT_EQ(embedding->ids, gallery.ids);
+  EXPECT_EQ(embedding->labels, gallery.labels);
+}
+
+TEST(Embed, GivesEqualDataEqualCoordinates) {
+  const StoredCollection collection = SmallCollection("birds");
+  const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
+  const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
+  ASSERT_THAT(first, IsOk());
+  EXPECT_EQ(first->coordinates, second->coordinates);
+}
+
+TEST(Embed, TellsOfEveryStepAndStopsWhenTold) {
+  const StoredCollection collection = SmallCollection("birds");
+  std::vector<double> seen;
+  const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
+                             [&](double done, int steps) {
+                               EXPECT_EQ(steps, 3);
+                               seen.push_back(done);
+                               return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+                             });
+  EXPECT_THAT(stopped, FailsWith(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
+}
+
+TEST(Embed, RefusesAnEmptyGallery) {
+  const StoredCollection collection = SmallCollection("birds");
+  EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
+}
+
+// With a weak label graph so many steps average all differences away.
+TEST(Embed, RefusesAnchorsThatEndInOnePlace) {
+  StoredCollection collection = SmallCollection("birds");
+  collection.parameters.settings.steps = 3000;
+  EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
+}
+
+// Large enough for the factored operator. The oracle is the iteration over the exact one, which the
+// tests of numerics hold against its definition.
+TEST(Embed, StaysWithinItsToleranceWhenItIsNotExact) {
+  StoredCollection collection = SmallCollection("birds");
+  EmbeddingSettings& settings = collection.parameters.settings;
+  settings.kernel_bandwidth = 6;
+  const Gallery gallery = SmallGallery(4000);
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+  ASSERT_THAT(embedded, IsOk());
+  EXPECT_THAT(embedded->plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
+  Matrix rows(4012, kDim);
+  rows << *UnitRows("items", gallery.features), *UnitRows("anchors", collection.anchors.features);
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+  const auto exact =
+      SmlqIterate(DeterministicStart(Fingerprint(collection.parameters), 4012, 2, 1e-8),
+                  TiledAffinity(rows, 72), LabelGraph(labels, settings.label_graph, 72),
+                  settings.alpha, settings.steps, settings.normalise);
+  ASSERT_THAT(exact, IsOk());
+  EXPECT_LT((embedded->coordinates - exact->topRows(4000)).norm(),
+            settings.steps * kEmbeddingTolerance * exact->norm());
+}
+
+TEST(Embed, RowsInAFileGiveTheSameBits) {
+  StoredCollection collection = SmallCollection("birds");
+  collection.parameters.settings.kernel_bandwidth = 6;
+  for (const int items : {20, 4000}) {
+    const Gallery gallery = SmallGallery(items);
+    const auto in_memory = Embed(collection.parameters, collection.anchors, gallery, nullptr);
+    ASSERT_THAT(in_memory, IsOk());
+    const TemporaryFolder folder;
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<PointFile> file, PointFile::Create(folder.path(), kDim));
+    for (int first = 0; first < items; first += 700) {
+      const int rows = std::min(700, items - first);
+      ASSERT_THAT(file->Append("items", gallery.features.middleRows(first, rows)), IsOk());
+    }
+    ASSERT_THAT(file->Append("anchors", collection.anchors.features), IsOk());
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // nothing stays behind
+    std::vector<int32_t> labels = gallery.labels;
+    labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+    const auto streamed = EmbedRows(collection.parameters, std::move(file), labels, nullptr);
+    ASSERT_THAT(streamed, IsOk());
+    EXPECT_EQ(streamed->coordinates.topRows(items), in_memory->coordinates);
+    EXPECT_EQ(streamed->coordinates.bottomRows(12), in_memory->anchor_coordinates);
+    EXPECT_EQ(streamed->objective, in_memory->objective);
+  }
+}
+
+TEST(PointFile, RefusesRowsThatDoNotFitAndAFolderThatIsNone) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
+  EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "expected 3, got 4"));
+  EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "items row 0"));
+  EXPECT_EQ(file->rows(), 0);
+  EXPECT_THAT(PointFile::Create(folder / "absent", 3),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
+}
+
+TEST(PointFile, RowsThatCannotBeReadAreAnError) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
+  ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
+  Matrix block(3, 3);
+  EXPECT_THAT(file->Read(0, &block), FailsWith(absl::StatusCode::kDataLoss, "shorter"));
+}
+
+TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {
+  const Matrix start = DeterministicStart("some fingerprint", 100001, 3, 2.5);
+  const double n = static_cast<double>(start.size());
+  // Seeded, so it passes always or never; five standard errors would pass any normal sample.
+  EXPECT_LT(std::abs(start.mean()), 5 * 2.5 / std::sqrt(n));
+  EXPECT_NEAR(start.squaredNorm() / n, 6.25, 5 * 6.25 * std::sqrt(2 / n));
+  for (const double quantile : {-2.0, -1.0, 0.0, 0.5, 1.5}) {
+    const double below = (start.array() < 2.5 * quantile).cast<double>().mean();
+    EXPECT_NEAR(below, 0.5 * std::erfc(-quantile / std::sqrt(2)), 5 * 0.5 / std::sqrt(n));
+  }
+}
+
+TEST(DeterministicStart, DependsOnEveryByteOfTheFingerprint) {
+  const std::string fingerprint(32, '\x80');
+  const Matrix start = DeterministicStart(fingerprint, 2, 2, 1);
+  EXPECT_EQ(start, DeterministicStart(fingerprint, 2, 2, 1));
+  for (size_t i = 0; i < fingerprint.size(); ++i) {
+    std::string other = fingerprint;
+    other[i] = '\x81';
+    EXPECT_NE(start, DeterministicStart(other, 2, 2, 1)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,29 @@
+// What is left of collections that are no more.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "common/sqlite/sqlite.h"
+
+namespace privatemail::testing {
+
+// Rows of all tables of the SQLite store in a folder that belong to no collection, read beside the
+// store; -1 when they cannot be read.
+inline int64_t RowsOfNone(const std::string& folder) {
+  constexpr char kCount[] =
+      "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
+      "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
+      "embeddings) WHERE collection NOT IN (SELECT key FROM collections)";
+  const auto file = sqlite::Database::OpenToRead(folder + "/privatemail.sqlite");
+  if (!file.ok()) return -1;
+  const auto count = (*file)->Query(kCount);
+  int64_t rows = -1;
+  return count.ok() && absl::SimpleAtoi(*count, &rows) ? rows : -1;
+}
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_

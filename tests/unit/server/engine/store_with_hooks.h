@@ -1,0 +1,100 @@
+// A store in which something else happens at a bad moment.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_STORE_WITH_HOOKS_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_STORE_WITH_HOOKS_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/store/store.h"
+
+namespace privatemail::testing {
+
+// What happens right after a store was asked for something, before its answer is looked at.
+struct StoreHooks {
+  std::function<absl::Status(const PublicParameters&)> read_embedding =
+      [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding; an error is its
+  std::function<absl::Status()> told_of_deletions = [] {
+    return absl::OkStatus();
+  };                                           // DeletedSince; an error is its
+  std::function<void()> read_gallery = [] {};  // ReadGallery
+};
+
+class StoreWithHooks final : public Store {
+ public:
+  // The hooks must outlive it.
+  StoreWithHooks(std::unique_ptr<Store> store, const StoreHooks* hooks)
+      : store_(std::move(store)), hooks_(hooks) {}
+
+  absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(const PublicParameters& p,
+                                                                       uint64_t version,
+                                                                       uint64_t after) override {
+    auto deleted = store_->DeletedSince(p, version, after);
+    if (absl::Status status = hooks_->told_of_deletions(); !status.ok()) return status;
+    return deleted;
+  }
+
+  absl::StatusOr<std::vector<StoredCollection>> LoadCollections() override {
+    return store_->LoadCollections();
+  }
+  absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override {
+    return store_->LoadCollection(uuid);
+  }
+  absl::StatusOr<std::vector<CollectionState>> ListStates() override {
+    return store_->ListStates();
+  }
+  absl::Status Create(const StoredCollection& c) override { return store_->Create(c); }
+  absl::Status ImportParts(const StoredCollection& c, GallerySource source) override {
+    return store_->Import(c, source);
+  }
+  absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override { return store_->Delete(uuid); }
+  absl::StatusOr<UpsertResult> Upsert(const PublicParameters& p,
+                                      absl::Span<const Item> items) override {
+    return store_->Upsert(p, items);
+  }
+  absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& p,
+                                           absl::Span<const std::string> ids) override {
+    return store_->DeleteItems(p, ids);
+  }
+  absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& p,
+                                             absl::Span<const std::string> ids) override {
+    return store_->GetItems(p, ids);
+  }
+  absl::Status ReadGallery(const PublicParameters& p, GalleryVisitor visit) override {
+    const absl::Status read = store_->ReadGallery(p, visit);
+    hooks_->read_gallery();
+    return read;
+  }
+  absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& p,
+                                         const Embedding& embedding) override {
+    return store_->SaveEmbedding(p, embedding);
+  }
+  absl::StatusOr<std::optional<Embedding>> LoadEmbedding(const PublicParameters& p) override {
+    if (absl::Status read = hooks_->read_embedding(p); !read.ok()) return read;
+    return store_->LoadEmbedding(p);
+  }
+  absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& p) override {
+    return store_->CountChanges(p);
+  }
+  std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
+                                     std::function<void(const absl::Status&)> report) override {
+    return store_->Watch(std::move(changed), std::move(report));
+  }
+
+ protected:
+  absl::Status ScanItems(const PublicParameters&, absl::string_view, int64_t, bool,
+                         absl::FunctionRef<bool(Item)>) override {
+    return absl::UnimplementedError("not asked for");
+  }
+
+ private:
+  const std::unique_ptr<Store> store_;
+  const StoreHooks* const hooks_;
+};
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_STORE_WITH_HOOKS_H_

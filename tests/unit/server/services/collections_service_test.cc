@@ -1,0 +1,220 @@
+#include "server/services/collections_service.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class CollectionsServiceTest : public ServiceTest {};
+
+TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
+  const v1::GetCollectionResponse created = MakeBirds(5, false);
+  EXPECT_THAT(created.fingerprint(), SizeIs(32));
+  EXPECT_EQ(created.parameters().feature_dim(), 4u);
+  EXPECT_EQ(created.parameters().anchor_count(), 12u);
+  v1::CreateCollectionRequest second = Birds();
+  second.set_name("Ants");
+  ASSERT_THAT(Create(second), IsOk());
+
+  grpc::ClientContext list_context;
+  v1::ListCollectionsResponse list;
+  ASSERT_THAT(FromGrpc(collections_->ListCollections(&list_context, {}, &list)), IsOk());
+  ASSERT_EQ(list.collections_size(), 2);
+  EXPECT_EQ(list.collections(0).name(), "Ants");
+  EXPECT_EQ(list.collections(1).items(), 5u);
+  EXPECT_EQ(list.collections(1).embedding_version(), 0u);
+
+  grpc::ClientContext context;
+  v1::DeleteCollectionRequest request;
+  v1::DeleteCollectionResponse response;
+  request.set_name("birds");
+  ASSERT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
+  EXPECT_EQ(response.deleted_items(), 5u);
+  grpc::ClientContext again;
+  EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&again, request, &response)),
+              FailsWith(absl::StatusCode::kNotFound, "birds"));
+}
+
+TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
+  struct Case {
+    std::function<void(v1::CreateCollectionRequest*)> spoil;
+    const char* field;
+  };
+  for (const Case& bad : {
+           Case{[](auto* r) { r->set_name("no spaces"); }, "name"},
+           Case{[](auto* r) { r->mutable_settings()->set_kernel(v1::KERNEL_UNSPECIFIED); },
+                "kernel"},
+           Case{[](auto* r) { r->mutable_settings()->set_alpha(NAN); }, "alpha"},
+           Case{[](auto* r) { r->mutable_settings()->set_steps(0); }, "steps"},
+           Case{[](auto* r) { r->mutable_settings()->set_embedding_dim(12); }, "anchors"},
+           Case{[](auto* r) { r->clear_anchors(); }, "anchors"},
+           Case{[](auto* r) { r->mutable_anchors()->set_cols(5); }, "anchors"},
+           Case{[](auto* r) { r->mutable_anchors()->set_values(7, INFINITY); }, "anchors row 1"},
+           Case{[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels"},
+           Case{[](auto* r) { r->add_class_names("only one"); }, "class_names"},
+           Case{[](auto* r) { r->clear_extractor(); }, "extractor"},
+           Case{[](auto* r) { r->set_extractor(std::string(1025, 'x')); },
+                "extractor must have at most 1024 bytes, but has 1025"},
+           Case{[](auto* r) {
+                  for (int i = 0; i < 3; ++i) r->add_class_names(std::string(255 + i, 'x'));
+                },
+                "class_names[2] must have at most 256 bytes, but has 257"},
+           Case{[](auto* r) {
+                  for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
+                },
+                "class_names[0] and class_names[2] are the same: \"heron\""},
+       }) {
+    v1::CreateCollectionRequest request = Birds();
+    bad.spoil(&request);
+    EXPECT_THAT(Create(request), FailsWith(absl::StatusCode::kInvalidArgument, bad.field));
+  }
+  ASSERT_THAT(Create(Birds()), IsOk());
+  EXPECT_THAT(Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+}
+
+TEST_F(CollectionsServiceTest, AddsUpAStreamAndCountsPositionsOverAllOfIt) {
+  MakeBirds(3, false);
+  std::vector<Item> first = MakeItems(4, 1);  // three with other payloads, one new
+  std::vector<Item> second = MakeItems(2, 1);
+  second[0].features.resize(2);
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", first), Message("birds", second)}, &totals), IsOk());
+  EXPECT_EQ(totals.inserted(), 1u);
+  EXPECT_EQ(totals.updated(), 3u);
+  EXPECT_EQ(totals.unchanged(), 1u);
+  EXPECT_EQ(totals.rejected(), 1u);
+  ASSERT_EQ(totals.first_rejected_size(), 1);
+  EXPECT_EQ(totals.first_rejected(0).position(), 4u);
+  EXPECT_EQ(totals.first_rejected(0).id(), "item-000");
+  EXPECT_THAT(totals.first_rejected(0).reason(), HasSubstr("expected 4, got 2"));
+}
+
+TEST_F(CollectionsServiceTest, CountsAllRejectionsAndListsAHundred) {
+  MakeBirds(1, false);
+  std::vector<Item> items = MakeItems(150, 1);
+  for (Item& item : items) item.label = 4;
+  items[0].id.assign(1 << 20, 'x');
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  EXPECT_EQ(totals.rejected(), 150u);
+  ASSERT_EQ(totals.first_rejected_size(), 100);
+  EXPECT_EQ(totals.first_rejected(99).position(), 99u);
+  EXPECT_EQ(totals.first_rejected(0).id(), "") << "an oversized id is not sent back";
+}
+
+TEST_F(CollectionsServiceTest, RefusesAStreamOverTwoCollectionsOrNone) {
+  MakeBirds(1, false);
+  v1::UpsertItemsResponse totals;
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Upsert({Message("birds", {}), Message("fish", {})}, &totals),
+              FailsWith(invalid, "expected 'birds', got 'fish' in message 1"));
+  EXPECT_THAT(Upsert({}, &totals), FailsWith(invalid, "collection must be named"));
+  EXPECT_THAT(Upsert({Message("", {})}, &totals), FailsWith(invalid, "collection must be named"));
+  EXPECT_THAT(Upsert({Message("fish", {})}, &totals),
+              FailsWith(absl::StatusCode::kNotFound, "fish"));
+}
+
+TEST_F(CollectionsServiceTest, RefusesAMessageOverTheLimitAtTheBeginningAndLater) {
+  MakeBirds(1, false);
+  std::vector<Item> large = MakeItems(1, 1);
+  large[0].payload = "\"" + std::string(kMaxMessageBytes, 'x') + "\"";
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(Upsert({Message("birds", large)}, &totals),
+              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
+  EXPECT_THAT(Upsert({Message("birds", MakeItems(2, 1)), Message("birds", large)}, &totals),
+              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
+}
+
+TEST_F(CollectionsServiceTest, ReportsTheBuildAtOnceAfterEachStepAndAtTheEnd) {
+  MakeBirds(6, false);
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(progress, SizeIs(5));
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(progress[i].steps_done(), i);
+    EXPECT_EQ(progress[i].steps(), 3u);
+    EXPECT_EQ(progress[i].share(), i / 3.);
+    EXPECT_EQ(progress[i].rows(), 6u + SmallAnchors().labels.size());
+    EXPECT_FALSE(progress[i].has_collection());
+  }
+  EXPECT_EQ(progress[4].steps_done(), 3u);
+  EXPECT_EQ(progress[4].collection().embedded_items(), 6u);
+  EXPECT_EQ(progress[4].collection().embedding_version(), 1u);
+  EXPECT_NE(progress[4].objective(), 0);
+  EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
+}
+
+TEST_F(CollectionsServiceTest, RefusesToBuildWhatIsNotThereOrEmpty) {
+  MakeBirds(0, false);
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
+  EXPECT_THAT(Build("fish", &progress), FailsWith(absl::StatusCode::kNotFound, "fish"));
+  EXPECT_THAT(Build("", &progress), FailsWith(absl::StatusCode::kInvalidArgument, "collection"));
+  EXPECT_THAT(progress, SizeIs(0));
+}
+
+// A collection whose build takes minutes unless it is stopped.
+class LongBuild : public CollectionsServiceTest {
+ protected:
+  LongBuild() {
+    v1::CreateCollectionRequest request = Birds();
+    request.mutable_settings()->set_steps(10000);
+    EXPECT_THAT(Create(request), IsOk());
+    std::vector<Item> items;
+    for (int i = 0; i < 1500; ++i) items.push_back(MakeItem(absl::StrCat(i), 3, i));
+    v1::UpsertItemsResponse totals;
+    EXPECT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+    build_.set_collection("birds");
+    reader_ = collections_->BuildEmbedding(&context_, build_);
+    v1::BuildEmbeddingResponse first;
+    EXPECT_TRUE(reader_->Read(&first));
+    EXPECT_EQ(first.steps_done(), 0u);
+  }
+
+  grpc::ClientContext context_;
+  v1::BuildEmbeddingRequest build_;
+  std::unique_ptr<grpc::ClientReader<v1::BuildEmbeddingResponse>> reader_;
+};
+
+TEST_F(LongBuild, StopsWhenTheCallIsCancelledSoThatAnotherMayStart) {
+  context_.TryCancel();
+  EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kCancelled, ""));
+  // The server notices within a step.
+  bool started = false;
+  for (int attempt = 0; attempt < 100 && !started; ++attempt) {
+    grpc::ClientContext context;
+    const auto reader = collections_->BuildEmbedding(&context, build_);
+    v1::BuildEmbeddingResponse first;
+    started = reader->Read(&first);
+    context.TryCancel();
+    reader->Finish();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(started);
+}
+
+TEST_F(LongBuild, EndsWithAbortedWhenTheCollectionIsDeleted) {
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress),
+              FailsWith(absl::StatusCode::kAborted, "is being built already"));
+  grpc::ClientContext context;
+  v1::DeleteCollectionRequest request;
+  v1::DeleteCollectionResponse response;
+  request.set_name("birds");
+  ASSERT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
+  v1::BuildEmbeddingResponse message;
+  while (reader_->Read(&message)) {
+  }
+  EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kAborted, "was deleted"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,95 @@
+// Callers who want to keep others out.
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/rpc/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "tests/testing/http2_caller.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kList[] = "/privatemail.v1.CollectionsService/ListCollections";
+
+DaemonOptions Limited() {
+  DaemonOptions options;
+  options.limits.max_concurrent = 8;
+  options.limits.max_queued = 4;
+  options.limits.max_connections = 100;
+  options.limits.stream_idle_seconds = 1;
+  return options;
+}
+
+class HostileCallersTest : public ServiceTest {
+ protected:
+  HostileCallersTest() : ServiceTest(Limited()) {}
+
+  absl::Status Probe() const {
+    const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
+    grpc::health::v1::HealthCheckResponse response;
+    return FromGrpc(grpc::health::v1::Health::NewStub(channel)->Check(&context, {}, &response));
+  }
+
+  absl::Status List() const {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
+    v1::ListCollectionsResponse response;
+    return FromGrpc(collections_->ListCollections(&context, {}, &response));
+  }
+};
+
+TEST_F(HostileCallersTest, WhoTakeNoAnswerHoldNoThread) {
+  std::vector<Http2Caller> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back(daemon_->address().port);
+    ASSERT_TRUE(callers.back().Greet());
+    for (int call = 0; call < 50; ++call) ASSERT_TRUE(callers.back().Call(kCheck, "", 0));
+  }
+  absl::SleepFor(absl::Milliseconds(200));
+  EXPECT_THAT(Probe(), IsOk());
+  EXPECT_THAT(List(), IsOk());
+  for (Http2Caller& caller : callers) EXPECT_TRUE(caller.IsEnded(10));
+}
+
+TEST_F(HostileCallersTest, WhoTakeNoAnswerGiveTheirPlacesBack) {
+  MakeBirds(1, false);  // an empty answer would need no window
+  Http2Caller caller(daemon_->address().port);
+  ASSERT_TRUE(caller.Greet());
+  for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_THAT(List(), IsOk());  // waits for a place
+  EXPECT_TRUE(caller.IsEnded(10));
+}
+
+TEST_F(HostileCallersTest, WithManyConnectionsKeepNobodyOutForLonger) {
+  ASSERT_THAT(List(), IsOk());
+  std::vector<Http2Caller> callers;
+  callers.emplace_back(daemon_->address().port);
+  ASSERT_FALSE(callers.front().IsEnded(.2));  // is let in before the others come
+  for (int i = 1; i < 400; ++i) callers.emplace_back(daemon_->address().port);
+  EXPECT_TRUE(callers.back().IsEnded(5));
+  EXPECT_FALSE(callers.front().IsEnded(.1));
+  EXPECT_THAT(List(), IsOk()) << "a connection that is there already";
+  callers.clear();
+  absl::SleepFor(absl::Milliseconds(200));
+  EXPECT_THAT(Probe(), IsOk());
+}
+
+TEST_F(HostileCallersTest, WhoSayNothingAreLeftAlone) {
+  std::vector<Http2Caller> callers;
+  for (int i = 0; i < 20; ++i) {
+    callers.emplace_back(daemon_->address().port);
+    ASSERT_TRUE(callers.back().Greet());
+    ASSERT_TRUE(callers.back().Call(kList, "", 100));  // of which not a byte comes
+  }
+  EXPECT_THAT(Probe(), IsOk());
+  EXPECT_THAT(List(), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,239 @@
+// Single items over the wire.
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class ItemsService : public ServiceTest {
+ protected:
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::CollectionsService::Stub::*method)(grpc::ClientContext*,
+                                                                         const Request&, Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    return FromGrpc((collections_.get()->*method)(&context, request, response));
+  }
+
+  absl::Status Delete(const std::vector<std::string>& ids, v1::DeleteItemsResponse* response) {
+    v1::DeleteItemsRequest request;
+    request.set_collection("birds");
+    request.mutable_ids()->Assign(ids.begin(), ids.end());
+    return Call(&v1::CollectionsService::Stub::DeleteItems, request, response);
+  }
+  absl::Status Get(const std::vector<std::string>& ids, v1::GetItemsResponse* response) {
+    v1::GetItemsRequest request;
+    request.set_collection("birds");
+    request.mutable_ids()->Assign(ids.begin(), ids.end());
+    return Call(&v1::CollectionsService::Stub::GetItems, request, response);
+  }
+
+  static v1::PayloadFilter FileIs(const std::string& file) {
+    v1::PayloadFilter filter;
+    filter.mutable_equals()->set_path("file");
+    filter.mutable_equals()->mutable_value()->set_string_value(file);
+    return filter;
+  }
+
+  // Ids of all matches of a search for everything, of each slot.
+  std::vector<std::vector<std::string>> Found(const v1::GetCollectionResponse& birds,
+                                              const v1::PayloadFilter* filter) {
+    v1::RetrieveRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(birds.fingerprint());
+    request.set_k(50);
+    ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
+    if (filter != nullptr) *request.mutable_filter() = *filter;
+    grpc::ClientContext context;
+    v1::RetrieveResponse response;
+    EXPECT_THAT(FromGrpc(retrieval_->Retrieve(&context, request, &response)), IsOk());
+    std::vector<std::vector<std::string>> found;
+    for (const v1::SlotMatches& slot : response.slots()) {
+      std::vector<std::string>& ids = found.emplace_back();
+      for (const v1::Match& match : slot.matches()) ids.push_back(match.id());
+    }
+    return found;
+  }
+};
+
+TEST_F(ItemsService, GetsItemsWithEverythingThatIsStored) {
+  MakeBirds(4, false);
+  v1::GetItemsResponse response;
+  ASSERT_THAT(Get({"item-002", "none", "item-000"}, &response), IsOk());
+  ASSERT_EQ(response.items_size(), 2);
+  v1::Item expected = ItemMessage(MakeItems(4, 1)[2]);
+  expected.set_payload(R"({"file":"item-002.png"})");
+  expected.set_version(3);
+  EXPECT_EQ(response.items(0).SerializeAsString(), expected.SerializeAsString());
+  EXPECT_EQ(response.items(1).id(), "item-000");
+}
+
+TEST_F(ItemsService, ADeletedItemIsInNoAnswerAnyMore) {
+  const v1::GetCollectionResponse birds = MakeBirds(8, true);
+  for (const auto& slot : Found(birds, nullptr)) EXPECT_THAT(slot, SizeIs(8));
+  v1::DeleteItemsResponse response;
+  ASSERT_THAT(Delete({"item-001", "item-006", "none"}, &response), IsOk());
+  EXPECT_EQ(response.deleted(), 2u);
+  for (const auto& slot : Found(birds, nullptr)) {
+    EXPECT_THAT(slot, SizeIs(6));
+    for (const std::string& id : slot) EXPECT_TRUE(id != "item-001" && id != "item-006") << id;
+  }
+  v1::GetItemsResponse left;
+  ASSERT_THAT(Get({"item-001"}, &left), IsOk());
+  EXPECT_THAT(left.items(), IsEmpty());
+  grpc::ClientContext context;
+  v1::GetCollectionRequest request;
+  request.set_collection("birds");
+  v1::GetCollectionResponse now;
+  ASSERT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &now)), IsOk());
+  EXPECT_EQ(now.items(), 6u);
+  EXPECT_EQ(now.embedded_items(), 6u);
+}
+
+TEST_F(ItemsService, AFilterLeavesTheSameItemsInEverySlot) {
+  const v1::GetCollectionResponse birds = MakeBirds(8, true);
+  const v1::PayloadFilter filter = FileIs("item-005.png");
+  for (const auto& slot : Found(birds, &filter)) EXPECT_THAT(slot, ElementsAre("item-005"));
+}
+
+TEST_F(ItemsService, ScrollsAndCountsWithAFilterAndWithout) {
+  MakeBirds(7, false);
+  v1::ScrollItemsRequest request;
+  request.set_collection("birds");
+  request.set_limit(3);
+  std::vector<std::string> ids;
+  int pages = 0;
+  v1::ScrollItemsResponse page;
+  do {
+    ASSERT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, request, &page), IsOk());
+    for (const v1::Item& item : page.items()) ids.push_back(item.id());
+    request.set_cursor(page.next_cursor());
+    ++pages;
+  } while (!page.next_cursor().empty());
+  EXPECT_EQ(pages, 3);
+  EXPECT_THAT(ids, ElementsAre("item-000", "item-001", "item-002", "item-003", "item-004",
+                               "item-005", "item-006"));
+  *request.mutable_filter() = FileIs("item-004.png");
+  ASSERT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, request, &page), IsOk());
+  ASSERT_EQ(page.items_size(), 1);
+  EXPECT_EQ(page.items(0).id(), "item-004");
+
+  v1::CountItemsRequest count;
+  count.set_collection("birds");
+  v1::CountItemsResponse counted;
+  ASSERT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted), IsOk());
+  EXPECT_EQ(counted.items(), 7u);
+  *count.mutable_filter() = FileIs("item-004.png");
+  ASSERT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted), IsOk());
+  EXPECT_EQ(counted.items(), 1u);
+}
+
+TEST_F(ItemsService, NamesTheFieldThatIsWrong) {
+  const v1::GetCollectionResponse birds = MakeBirds(3, true);
+  const auto code = absl::StatusCode::kInvalidArgument;
+  v1::DeleteItemsResponse deleted;
+  EXPECT_THAT(Delete({}, &deleted),
+              FailsWith(code, "ids must be 1 to 10000 in one call, but are 0"));
+  EXPECT_THAT(Delete(std::vector<std::string>(10001, "a"), &deleted),
+              FailsWith(code, "but are 10001"));
+  v1::GetItemsResponse items;
+  EXPECT_THAT(Get({}, &items), FailsWith(code, "ids must be 1 to 1000"));
+  EXPECT_THAT(Get(std::vector<std::string>(1001, "a"), &items), FailsWith(code, "but are 1001"));
+  v1::ScrollItemsRequest scroll;
+  v1::ScrollItemsResponse page;
+  scroll.set_collection("birds");
+  for (const uint32_t limit : {0u, 1001u, 4294967295u}) {
+    scroll.set_limit(limit);
+    EXPECT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, scroll, &page),
+                FailsWith(code, "limit must be between 1 and 1000"));
+  }
+  scroll.set_limit(1);
+  scroll.mutable_filter();
+  EXPECT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, scroll, &page),
+              FailsWith(code, "filter must be a condition"));
+  v1::CountItemsRequest count;
+  v1::CountItemsResponse counted;
+  count.set_collection("birds");
+  count.mutable_filter()->mutable_range()->set_path("a");
+  EXPECT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted),
+              FailsWith(code, "filter.range must have a bound"));
+  count.Clear();
+  EXPECT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted),
+              FailsWith(code, "collection must be named"));
+  count.set_collection("fish");
+  EXPECT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted),
+              FailsWith(absl::StatusCode::kNotFound, "collection fish does not exist"));
+}
+
+TEST_F(ItemsService, TheAuditLogCountsThemAndTellsNothingOfThem) {
+  MakeBirds(6, false);
+  v1::GetItemsResponse got;
+  ASSERT_THAT(Get({"item-001", "item-002", "none"}, &got), IsOk());
+  v1::ScrollItemsRequest scroll;
+  scroll.set_collection("birds");
+  scroll.set_limit(4);
+  v1::ScrollItemsResponse page;
+  ASSERT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, scroll, &page), IsOk());
+  v1::CountItemsRequest count;
+  count.set_collection("birds");
+  *count.mutable_filter() = FileIs("item-004.png");
+  v1::CountItemsResponse counted;
+  ASSERT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted), IsOk());
+  v1::DeleteItemsResponse deleted;
+  ASSERT_THAT(Delete({"item-001", "item-002", "item-003", "none"}, &deleted), IsOk());
+  daemon_->Drain(absl::Seconds(1));
+  const std::string text = Contents(directory_ / "audit.jsonl");
+  std::vector<std::string> entries;
+  for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
+    entries.push_back(absl::StrCat(entry["rpc"].get<std::string>(), " ", entry["rows"].get<int>()));
+    EXPECT_EQ(entry["collection"], "birds");
+    EXPECT_EQ(entry.size(), 12u) << entry;
+  }
+  EXPECT_THAT(entries, ElementsAre("CreateCollection 0", "UpsertItems 6", "GetItems 2",
+                                   "ScrollItems 4", "CountItems 1", "DeleteItems 3"));
+  for (const char* secret : {"item-", "none", "file", ".png", "filter", "features", "payload"}) {
+    EXPECT_THAT(text, Not(HasSubstr(secret)));
+  }
+}
+
+TEST_F(ItemsService, RefusesAFilterOnASearchByName) {
+  const v1::GetCollectionResponse birds = MakeBirds(3, true);
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  request.set_fingerprint(birds.fingerprint());
+  request.set_k(1);
+  ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
+  request.mutable_filter()->mutable_all_of();
+  grpc::ClientContext context;
+  v1::RetrieveResponse response;
+  EXPECT_THAT(FromGrpc(retrieval_->Retrieve(&context, request, &response)),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "filter.all_of must hold at least one condition"));
+}
+
+TEST_F(ItemsService, RefusesAnAnswerOverTheMessageLimitByName) {
+  MakeBirds(1, false);
+  Item large = MakeItem("large", 3, 1);
+  large.payload = absl::StrCat("\"", std::string(40 << 20, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", {large})}, &totals), IsOk());
+  v1::GetItemsResponse items;
+  EXPECT_THAT(Get({"large", "large"}, &items),
+              FailsWith(absl::StatusCode::kResourceExhausted, "ask for fewer ids at once"));
+  EXPECT_THAT(Get({"large"}, &items), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,278 @@
+// What becomes of the calls of one key.
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/access_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+class KeyCalls : public AccessTest {
+ protected:
+  KeyCalls() {
+    options_.limits.max_concurrent = 16;
+    options_.limits.max_concurrent_per_key = 4;
+    options_.limits.queue_seconds = 1;
+  }
+
+  // An upload that waits for its caller.
+  struct Upload {
+    std::unique_ptr<v1::CollectionsService::Stub> stub;
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse totals;
+    std::unique_ptr<grpc::ClientWriter<v1::UpsertItemsRequest>> writer;
+
+    // The next message; false: the call has ended.
+    bool Send(const Item& item) {
+      v1::UpsertItemsRequest message;
+      message.set_collection("birds");
+      *message.add_items() = ServiceTest::ItemMessage(item);
+      return writer->Write(message);
+    }
+    absl::Status Finish() {
+      writer->WritesDone();
+      return FromGrpc(writer->Finish());
+    }
+  };
+
+  std::unique_ptr<Upload> Begin(const std::string& key) const {
+    auto upload = std::make_unique<Upload>();
+    upload->stub = v1::CollectionsService::NewStub(ChannelWith(key));
+    upload->writer = upload->stub->UpsertItems(&upload->context, &upload->totals);
+    return upload;
+  }
+
+  // An upload whose first item is stored before `change`; how it ends when it goes on after that.
+  // Expects that nothing of the rest is stored.
+  absl::Status UploadAround(const std::string& key, const std::function<void()>& change) const {
+    const auto upload = Begin(key);
+    EXPECT_TRUE(upload->Send(MakeItem("before", 3, 1)));
+    while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
+    change();
+    const std::string before = Everything();
+    upload->Send(MakeItem("after", 3, 2));
+    const absl::Status ended = upload->Finish();
+    EXPECT_EQ(Everything(), before) << "what came after was stored";
+    return ended;
+  }
+
+  void Revoke(const v1::CreateKeyResponse& key) {
+    victim_ = key.key().id();
+    ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  }
+};
+
+TEST_F(KeyCalls, AreHeldToItsRateWhateverTheyAskFor) {
+  const std::string key = MakeKey(kSearchScope, {}, .001).text();
+  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(absl::StatusCode::kPermissionDenied, ""));
+  EXPECT_THAT(Try("ListCollections", "", key), FailsWith(kExhausted, "0.001 calls a second"));
+  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kExhausted, "0.001 calls a second"));
+}
+
+TEST_F(KeyCalls, AreToldWhenToCallAgainSoThatAProgramCanReadIt) {
+  const auto stub =
+      v1::CollectionsService::NewStub(ChannelWith(MakeKey(kSearchScope, {}, .01).text()));
+  for (const bool first : {true, false}) {
+    grpc::ClientContext context;
+    v1::ListCollectionsResponse response;
+    EXPECT_EQ(stub->ListCollections(&context, {}, &response).ok(), first);
+    const auto& metadata = context.GetServerTrailingMetadata();
+    ASSERT_EQ(metadata.count("retry-after-ms"), first ? 0u : 1u);
+    if (first) continue;
+    const grpc::string_ref text = metadata.find("retry-after-ms")->second;
+    const int milliseconds = std::stoi(std::string(text.data(), text.size()));
+    EXPECT_GT(milliseconds, 60'000);
+    EXPECT_LE(milliseconds, 100'000);
+  }
+}
+
+TEST_F(KeyCalls, OfAnotherScopeAreToldWhichTheyTake) {
+  const std::string key = MakeKey(kSearchScope, {"birds"}).text();
+  const auto denied = absl::StatusCode::kPermissionDenied;
+  EXPECT_THAT(Try("BuildEmbedding", "birds", key),
+              FailsWith(denied,
+                        "is not for BuildEmbedding, which takes scope write or admin: it "
+                        "has search"));
+  const std::string admin = MakeKey(kAdminScope, {"birds"}).text();
+  EXPECT_THAT(Try("ListKeys", "", admin),
+              FailsWith(denied,
+                        "is not for ListKeys, which takes scope admin for all collections: "
+                        "it has admin for some"));
+}
+
+TEST_F(KeyCalls, ThatAreRefusedNameTheirCollectionInTheAuditLog) {
+  const v1::CreateKeyResponse key = MakeKey(kSearchScope, {}, .001);
+  Try("BuildEmbedding", "birds", key.text()).IgnoreError();
+  Try("Retrieve", "fish", key.text()).IgnoreError();
+  Try("GetCollection", std::string(1000, 'x'), "none").IgnoreError();
+  std::vector<std::string> told;
+  std::istringstream lines(Contents(folder_ / "data/audit.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.value("code", "OK") == "OK") continue;
+    told.push_back(absl::StrCat(json.at("rpc").get<std::string>(), " ",
+                                json.at("collection").get<std::string>(), " ",
+                                json.at("code").get<std::string>()));
+  }
+  EXPECT_THAT(told,
+              ::testing::ElementsAre(
+                  "BuildEmbedding birds PERMISSION_DENIED", "Retrieve fish RESOURCE_EXHAUSTED",
+                  absl::StrCat("GetCollection ", std::string(64, 'x'), " UNAUTHENTICATED")));
+}
+
+TEST_F(KeyCalls, CannotTakeAllPlaces) {
+  const v1::CreateKeyResponse greedy = MakeKey(kWriteScope, {});
+  std::vector<std::unique_ptr<Upload>> uploads;
+  for (int i = 0; i < 20; ++i) {
+    uploads.push_back(Begin(greedy.text()));
+    uploads.back()->Send(MakeItem("item-000", 3, 1));
+  }
+  EXPECT_THAT(Try("ListCollections", "", MakeKey(kSearchScope, {}).text()), IsOk());
+  std::vector<absl::Status> outcomes;
+  for (const auto& upload : uploads) outcomes.push_back(upload->Finish());
+  EXPECT_THAT(outcomes, ::testing::Contains(FailsWith(
+                            kExhausted, absl::StrCat("key ", greedy.key().id(),
+                                                     " has 4 calls that are worked on and 4 that "
+                                                     "wait (max_concurrent_per_key 4)"))));
+}
+
+// Places are kept for who may revoke the keys that took the others.
+TEST_F(KeyCalls, OfWhoAdministersSomeCollectionsGetNoPlaceThatIsKept) {
+  const std::string some = MakeKey(kAdminScope, {"birds", "fish"}).text();
+  std::vector<std::unique_ptr<Upload>> uploads;
+  for (int key = 0; key < 4; ++key) {
+    const std::string writer = MakeKey(kWriteScope, {}).text();
+    for (int i = 0; i < 4; ++i) {  // of 16 places, 2 are kept
+      uploads.push_back(Begin(writer));
+      uploads.back()->Send(MakeItem("item-000", 3, 1));
+    }
+  }
+  absl::Status status;
+  // Until all have come so far as to hold a place.
+  for (int i = 0; i < 50 && status.ok(); ++i) status = Try("ListCollections", "", some);
+  EXPECT_THAT(status, FailsWith(kExhausted, "(queue_seconds)"));
+  EXPECT_THAT(Try("ListCollections", "", admin_), IsOk());
+  int served = 0;
+  for (const auto& upload : uploads) served += upload->Finish().ok() ? 1 : 0;
+  EXPECT_GE(served, 14);
+}
+
+TEST_F(KeyCalls, EndWhenItIsRevoked) {
+  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"birds"});
+  EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),
+              FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+}
+
+TEST_F(KeyCalls, WithAWholeCollectionEndWhenItIsRevoked) {
+  const auto revoked = FailsWith(absl::StatusCode::kUnauthenticated, "revoked");
+  // More than flow control lets through to a caller who does not read.
+  std::vector<Item> large = MakeItems(400, 1);
+  for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
+  Put("birds", large);
+  {
+    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"birds"});
+    const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+    grpc::ClientContext context;
+    v1::SnapshotCollectionRequest request;
+    request.set_collection("birds");
+    const auto reader = stub->SnapshotCollection(&context, request);
+    v1::SnapshotCollectionResponse piece;
+    ASSERT_TRUE(reader->Read(&piece));
+    Revoke(key);
+    while (reader->Read(&piece)) {
+    }
+    EXPECT_THAT(FromGrpc(reader->Finish()), revoked);
+  }
+  {
+    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"back"});
+    const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+    grpc::ClientContext context;
+    v1::RestoreCollectionResponse response;
+    const auto writer = stub->RestoreCollection(&context, &response);
+    v1::RestoreCollectionRequest message;
+    message.set_collection("back");
+    const std::string bytes = ServiceTest::SnapshotBytes(5);
+    message.set_data(bytes.substr(0, 300));
+    ASSERT_TRUE(writer->Write(message));
+    Revoke(key);
+    message.set_data(bytes.substr(300));
+    writer->Write(message);
+    writer->WritesDone();
+    EXPECT_THAT(FromGrpc(writer->Finish()), revoked);
+    EXPECT_THAT(Everything(), ::testing::Not(::testing::HasSubstr("name: \"back\"")));
+  }
+}
+
+TEST_F(KeyCalls, ThatBuildEndWhenItIsRevoked) {
+  const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
+  v1::CreateCollectionRequest slow = ServiceTest::Birds();
+  slow.set_name("slow");
+  slow.mutable_settings()->set_steps(10000);
+  slow.mutable_settings()->set_normalise(true);
+  {
+    grpc::ClientContext context;
+    v1::CreateCollectionResponse created;
+    ASSERT_THAT(FromGrpc(admin->CreateCollection(&context, slow, &created)), IsOk());
+  }
+  Put("slow", MakeItems(900, 1));
+  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"slow"});
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+  grpc::ClientContext context;
+  v1::BuildEmbeddingRequest request;
+  request.set_collection("slow");
+  const auto reader = stub->BuildEmbedding(&context, request);
+  v1::BuildEmbeddingResponse progress;
+  ASSERT_TRUE(reader->Read(&progress));
+  Revoke(key);
+  while (reader->Read(&progress)) {
+  }
+  EXPECT_THAT(FromGrpc(reader->Finish()), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+  EXPECT_LT(progress.share(), 1);
+}
+
+// The store goes by a UUID, which a restored collection has again: under another name the key is
+// not for it.
+TEST_F(KeyCalls, DoNotGoOnIntoACollectionThatTookTheirsPlace) {
+  const auto replace = [&] {
+    ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
+    ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
+  };
+  EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"birds"}).text(), replace),
+              FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
+}
+
+TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {
+  victim_ = MakeKey(kSearchScope, {}).key().id();
+  ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
+  const std::string log = Contents(folder_ / "data/audit.jsonl");
+  for (const char* rpc : {"CreateKey", "RevokeKey"}) {
+    EXPECT_THAT(log, ::testing::HasSubstr(absl::StrCat(
+                         R"("rpc":")", rpc, R"(","collection":"","subject":")", victim_)));
+  }
+}
+
+TEST_F(KeyCalls, CountChangesByKindForWhoMayWriteAlone) {
+  for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("birds");
+    request.set_with_changes(true);
+    v1::GetCollectionResponse response;
+    const auto stub = v1::RetrievalService::NewStub(ChannelWith(MakeKey(scope, {}).text()));
+    ASSERT_THAT(FromGrpc(stub->GetCollection(&context, request, &response)), IsOk());
+    EXPECT_EQ(response.has_changes(), scope != kSearchScope);
+    EXPECT_EQ(response.changes_since_embedding(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,223 @@
+// What one caller may ask, and what becomes of callers who are gone.
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+DaemonOptions Tight() {
+  DaemonOptions options;
+  options.limits.max_collections = 1;
+  options.limits.max_items = 8;
+  options.limits.max_batch_items = 6;
+  options.limits.max_anchors = 12;
+  options.limits.max_dims = kDim;
+  options.limits.max_k = 4;
+  options.limits.max_message_bytes = 65536;
+  return options;
+}
+
+class LimitsTest : public ServiceTest {
+ protected:
+  explicit LimitsTest(const DaemonOptions& options = Tight()) : ServiceTest(options) {}
+};
+
+TEST_F(LimitsTest, OfANewCollectionNameLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  ToProto(FloatMatrix::Random(13, kDim).eval(), request.mutable_anchors());
+  EXPECT_THAT(
+      Create(request),
+      FailsWith(kExhausted, "number of anchors is 13, more than the limit of 12 (max_anchors)"));
+  ToProto(FloatMatrix::Random(12, kDim + 1).eval(), request.mutable_anchors());
+  EXPECT_THAT(Create(request), FailsWith(kExhausted,
+                                         "number of dimensions of the anchors is 5, more than the "
+                                         "limit of 4 (max_dims)"));
+  EXPECT_THAT(Create(Birds()), IsOk());
+  request = Birds();
+  request.set_name("fish");
+  EXPECT_THAT(Create(request), FailsWith(kExhausted,
+                                         "with this one is 2, more than the limit of 1 "
+                                         "(max_collections)"));
+}
+
+TEST_F(LimitsTest, OfAnUploadNameLimitAndValueAndKeepWhatCameBefore) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(
+      Upsert({Message("birds", MakeItems(7, 1))}, &totals),
+      FailsWith(kExhausted, "in one message is 7, more than the limit of 6 (max_batch_items)"));
+  EXPECT_THAT(
+      Upsert({Message("birds", MakeItems(6, 1)), Message("birds", MakeItems(3, 50))}, &totals),
+      FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse list;
+  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+  EXPECT_EQ(list.collections(0).items(), 6u);
+}
+
+TEST_F(LimitsTest, OfASearchNameLimitAndValue) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  EXPECT_THAT(Retrieve(birds, 4), IsOk());
+  EXPECT_THAT(Retrieve(birds, 5),
+              FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
+}
+
+TEST_F(LimitsTest, OfAMessageShortenPagesOfItemsAndNameThemselvesWhereNothingCanBeShorter) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  std::vector<Item> items = MakeItems(6, 1);
+  for (Item& item : items) item.payload = absl::StrCat("\"", std::string(25'000, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(
+      Upsert({Message("birds", {items[0], items[1]}), Message("birds", {items[2], items[3]}),
+              Message("birds", {items[4], items[5]})},
+             &totals),
+      IsOk());
+  v1::ScrollItemsRequest scroll;
+  scroll.set_collection("birds");
+  scroll.set_limit(6);
+  std::vector<std::string> ids;
+  do {
+    grpc::ClientContext context;
+    v1::ScrollItemsResponse page;
+    ASSERT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)), IsOk());
+    EXPECT_EQ(page.items_size(), 2);
+    for (const v1::Item& item : page.items()) ids.push_back(item.id());
+    scroll.set_cursor(page.next_cursor());
+  } while (!scroll.cursor().empty() && ids.size() < 10);
+  EXPECT_THAT(ids, ::testing::ElementsAre("item-000", "item-001", "item-002", "item-003",
+                                          "item-004", "item-005"));
+  v1::GetItemsRequest get;
+  get.set_collection("birds");
+  for (const std::string& id : ids) get.add_ids(id);
+  grpc::ClientContext context;
+  v1::GetItemsResponse got;
+  EXPECT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)),
+              FailsWith(kExhausted, "the limit of 65536 bytes (max_message_bytes)"));
+}
+
+TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  request.set_extractor(std::string(70'000, 'x'));
+  const absl::Status status = Create(request);
+  EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
+  EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
+}
+
+class AnswerLimitsTest : public LimitsTest {
+ protected:
+  static DaemonOptions Small() {
+    DaemonOptions options;
+    options.limits.max_message_bytes = 65536;
+    return options;
+  }
+  AnswerLimitsTest() : LimitsTest(Small()) {}
+};
+
+// By the daemon, not by gRPC behind its back.
+TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
+  const auto list = [&](v1::ListCollectionsResponse* response) {
+    grpc::ClientContext context;
+    return FromGrpc(collections_->ListCollections(&context, {}, response));
+  };
+  v1::CreateCollectionRequest request = Birds();
+  request.set_extractor(std::string(1024, 'x'));
+  for (int i = 0; i < 55; ++i) {  // each of more than 1,024 + 150 bytes
+    request.set_name(absl::StrCat("birds", i));
+    ASSERT_THAT(Create(request), IsOk());
+    if (i != 40) continue;
+    v1::ListCollectionsResponse response;
+    EXPECT_THAT(list(&response), IsOk());
+    EXPECT_EQ(response.collections_size(), 41);
+  }
+  v1::ListCollectionsResponse response;
+  EXPECT_THAT(list(&response), FailsWith(kExhausted,
+                                         "the response would exceed the limit of 65536 bytes "
+                                         "(max_message_bytes)"));
+  EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
+}
+
+// It came in a message without a cursor, beside which it has no room.
+TEST_F(AnswerLimitsTest, OfAPageNamesTheLimitWhereOneItemIsTooLarge) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  Item item = MakeItem("item-000", 3, 1);
+  item.payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
+  v1::ScrollItemsRequest scroll;
+  scroll.set_collection("birds");
+  scroll.set_limit(1);
+  grpc::ClientContext context;
+  v1::ScrollItemsResponse page;
+  EXPECT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)),
+              FailsWith(kExhausted,
+                        "the response would exceed the limit of 65536 bytes (max_message_bytes): "
+                        "one item alone does; raise the limit"));
+}
+
+DaemonOptions OneAtATime() {
+  DaemonOptions options;
+  options.limits.max_concurrent = 1;
+  options.limits.max_queued = 2;  // one may be a call whose answer is on its way
+  options.limits.queue_seconds = 1;
+  return options;
+}
+
+class QueueTest : public LimitsTest {
+ protected:
+  QueueTest() : LimitsTest(OneAtATime()) {}
+
+  absl::Status List(absl::Duration deadline = absl::Seconds(20)) const {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    v1::ListCollectionsResponse response;
+    return FromGrpc(collections_->ListCollections(&context, {}, &response));
+  }
+};
+
+TEST_F(QueueTest, ACallWaitsItsTurnAndIsRefusedWhenThatTakesTooLong) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  grpc::ClientContext context;
+  v1::UpsertItemsResponse totals;
+  const auto upload = collections_->UpsertItems(&context, &totals);
+  ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+  absl::Status status;
+  // Until the upload has come so far as to hold the only place.
+  for (int i = 0; i < 50 && status.ok(); ++i) status = List();
+  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s (queue_seconds)"));
+  EXPECT_THAT(List(absl::Milliseconds(50)), FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
+  absl::SleepFor(absl::Milliseconds(300));  // until the server has noticed that nobody waits
+  std::thread waiting([&] { EXPECT_THAT(List(), IsOk()); });
+  absl::SleepFor(absl::Milliseconds(20));
+  upload->WritesDone();
+  EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
+  waiting.join();
+}
+
+TEST_F(QueueTest, AnUploadWhoseCallerIsGoneGivesItsPlaceBack) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  {
+    grpc::ClientContext context;
+    v1::UpsertItemsResponse totals;
+    const auto upload = collections_->UpsertItems(&context, &totals);
+    ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+    context.TryCancel();
+    upload->Finish();
+  }
+  absl::Status status = absl::UnknownError("not tried");
+  for (int i = 0; i < 50 && !status.ok(); ++i) status = List();
+  EXPECT_THAT(status, IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

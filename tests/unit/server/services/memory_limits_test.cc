@@ -1,0 +1,109 @@
+// Memory that a call may take, told before it is taken.
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+DaemonOptions LittleMemory() {
+  DaemonOptions options;
+  options.limits.max_request_memory = 65536;
+  options.limits.max_build_memory = 1;
+  return options;
+}
+
+class MemoryLimitsTest : public ServiceTest {
+ protected:
+  MemoryLimitsTest() : ServiceTest(LittleMemory()) {}
+};
+
+TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, false);
+  EXPECT_THAT(Retrieve(birds, 400),
+              FailsWith(kExhausted, "more than the limit of 65536 (max_request_memory)"));
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress),
+              FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
+}
+
+// An anchor's value has 4 bytes as it comes and 8 in double.
+TEST_F(MemoryLimitsTest, OfAnchorsOfANewCollectionNameLimitAndValue) {
+  v1::CreateCollectionRequest request = Birds();
+  ToProto(FloatMatrix::Random(12, 500).eval(), request.mutable_anchors());
+  EXPECT_THAT(Create(request),
+              FailsWith(kExhausted,
+                        "memory of the anchors in bytes is 72000, more than the limit "
+                        "of 65536 (max_request_memory)"));
+  // What is announced counts, whatever came.
+  request.mutable_anchors()->set_rows(100'000);
+  request.mutable_anchors()->set_cols(65'536);
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, "in bytes is 78643200000, more than"));
+  EXPECT_THAT(Create(Birds()), IsOk());
+}
+
+// Of two bytes each, ids without a letter take a hundred in memory: 600 KB.
+TEST_F(MemoryLimitsTest, OfAMessageNameLimitAndValueBeforeItIsMade) {
+  v1::GetItemsRequest request;
+  request.set_collection("birds");
+  for (int i = 0; i < 6000; ++i) request.add_ids("");
+  grpc::ClientContext context;
+  v1::GetItemsResponse items;
+  const absl::Status status = FromGrpc(collections_->GetItems(&context, request, &items));
+  EXPECT_THAT(status, FailsWith(kExhausted, "memory of the message in bytes is "));
+  EXPECT_THAT(status, FailsWith(kExhausted, "the limit of 65536 (max_request_memory)"));
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(Upsert({Message("birds", std::vector<Item>(6000, Item{}))}, &totals),
+              FailsWith(kExhausted, "message 0 of the stream: memory of the message in bytes is "));
+}
+
+DaemonOptions LittleMemoryForAll() {
+  DaemonOptions options;
+  options.limits.max_parsed_memory = 300'000;
+  return options;
+}
+
+class ParsedMemoryTest : public ServiceTest {
+ protected:
+  ParsedMemoryTest() : ServiceTest(LittleMemoryForAll()) {}
+};
+
+// An upload that stays open keeps what its last message takes.
+TEST_F(ParsedMemoryTest, OfAllMessagesIsSharedAndGivenBack) {
+  MakeBirds(3, false);
+  grpc::ClientContext context;
+  v1::UpsertItemsResponse totals;
+  v1::UpsertItemsRequest large = Message("birds", {MakeItem("large", 3, 1)});
+  large.mutable_items(0)->set_payload(absl::StrCat("\"", std::string(200'000, 'x'), "\""));
+  const auto writer = collections_->UpsertItems(&context, &totals);
+  const auto count = [&] {
+    v1::CountItemsRequest request;
+    request.set_collection("birds");
+    v1::CountItemsResponse counted;
+    grpc::ClientContext own;
+    EXPECT_THAT(FromGrpc(collections_->CountItems(&own, request, &counted)), IsOk());
+    return counted.items();
+  };
+  ASSERT_TRUE(writer->Write(large));
+  for (int i = 0; i < 500 && count() == 3; ++i) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(count(), 4u);
+  v1::UpsertItemsResponse other;
+  EXPECT_THAT(Upsert({large}, &other),
+              FailsWith(kExhausted, "the limit of 300000 (max_parsed_memory)"));
+  writer->WritesDone();
+  EXPECT_THAT(FromGrpc(writer->Finish()), IsOk());
+  absl::Status again = absl::UnknownError("not tried");
+  for (int i = 0; i < 500 && !again.ok(); ++i) {
+    again = Upsert({large}, &other);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_THAT(again, IsOk()) << "what was taken was not given back";
+}
+
+}  // namespace
+}  // namespace privatemail::testing

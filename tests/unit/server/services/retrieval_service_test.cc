@@ -1,0 +1,273 @@
+#include "server/services/retrieval_service.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/wire/codec.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+class RetrievalServiceTest : public ServiceTest {
+ protected:
+  v1::RetrieveRequest RequestFor(const v1::GetCollectionResponse& collection) {
+    v1::RetrieveRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(collection.fingerprint());
+    ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
+    request.set_k(4);
+    return request;
+  }
+
+  absl::Status Retrieve(const v1::RetrieveRequest& request, v1::RetrieveResponse* response) {
+    grpc::ClientContext context;
+    return FromGrpc(retrieval_->Retrieve(&context, request, response));
+  }
+};
+
+// A searcher that was told of a later embedding by another daemon asks again.
+TEST_F(RetrievalServiceTest, AnswersFromTheNamedEmbeddingOrALaterOne) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveResponse response;
+  request.set_embedding_version(1);
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  request.set_embedding_version(2);
+  EXPECT_THAT(Retrieve(request, &response),
+              FailsWith(absl::StatusCode::kUnavailable,
+                        "embedding_version 2 of collection birds is not here yet: this daemon has "
+                        "version 1"));
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.embedding_version(), 2u);
+  request.set_embedding_version(1);
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.embedding_version(), 2u);
+}
+
+TEST_F(RetrievalServiceTest, SaysHowManyChangesAnAnswerDoesNotShowYet) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveResponse response;
+  ASSERT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.changes_since_embedding(), 0u);
+  v1::UpsertItemsResponse totals;
+  const std::vector<Item> more = {MakeItem("item-000", 3, 99), MakeItem("new", 3, 1),
+                                  MakeItem("newer", 3, 2)};
+  ASSERT_THAT(Upsert({Message("birds", more)}, &totals), IsOk());
+  v1::DeleteItemsRequest deletion;
+  deletion.set_collection("birds");
+  deletion.add_ids("item-005");
+  v1::DeleteItemsResponse deleted;
+  grpc::ClientContext deleting;
+  ASSERT_TRUE(collections_->DeleteItems(&deleting, deletion, &deleted).ok());
+  ASSERT_THAT(Retrieve(request, &response), IsOk());
+  EXPECT_EQ(response.changes_since_embedding(), 4u);
+
+  grpc::ClientContext context;
+  v1::GetCollectionRequest get;
+  get.set_collection("birds");
+  get.set_with_changes(true);
+  v1::GetCollectionResponse collection;
+  ASSERT_TRUE(retrieval_->GetCollection(&context, get, &collection).ok());
+  EXPECT_EQ(collection.changes_since_embedding(), 4u);
+  EXPECT_EQ(collection.changes().inserted(), 2u);
+  EXPECT_EQ(collection.changes().updated(), 1u);
+  EXPECT_EQ(collection.changes().deleted(), 1u);
+}
+
+TEST_F(RetrievalServiceTest, AnswersEverySlotAndWhatWasAskedFor) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveResponse plain;
+  ASSERT_THAT(Retrieve(request, &plain), IsOk());
+  ASSERT_EQ(plain.slots_size(), 3);
+  for (const v1::SlotMatches& slot : plain.slots()) {
+    ASSERT_EQ(slot.matches_size(), 4);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(slot.matches(i).payload(), "");
+      if (i > 0) {
+        EXPECT_GE(slot.matches(i).squared_distance(), slot.matches(i - 1).squared_distance());
+      }
+    }
+  }
+  EXPECT_EQ(plain.alignment().rotation_size(), 4);
+  EXPECT_EQ(plain.alignment().translation_size(), 2);
+  EXPECT_FALSE(plain.alignment().has_server_anchors());
+  EXPECT_EQ(plain.embedding_version(), 1u);
+  EXPECT_GT(plain.server_seconds(), 0);
+  EXPECT_FALSE(plain.truncated());
+
+  request.set_with_payloads(true);
+  request.set_with_alignment(true);
+  request.set_k(100);
+  v1::RetrieveResponse full;
+  ASSERT_THAT(Retrieve(request, &full), IsOk());
+  EXPECT_TRUE(full.truncated());
+  EXPECT_EQ(full.alignment().server_anchors().rows(), 12u);
+  for (const v1::SlotMatches& slot : full.slots()) {
+    ASSERT_EQ(slot.matches_size(), 6);
+    for (const v1::Match& match : slot.matches()) {
+      EXPECT_EQ(match.payload(), absl::StrCat("{\"file\":\"", match.id(), ".png\"}"));
+    }
+  }
+}
+
+TEST_F(RetrievalServiceTest, RefusesEveryBadRequestWithItsOwnStatus) {
+  const v1::RetrieveRequest good = RequestFor(MakeBirds(6, true));
+  struct Case {
+    std::function<void(v1::RetrieveRequest*)> spoil;
+    absl::StatusCode code;
+    std::string text;
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  for (const Case& bad : {
+           Case{[](auto* r) { r->clear_collection(); }, invalid, "collection must be named"},
+           Case{[](auto* r) { r->set_collection("fish"); }, absl::StatusCode::kNotFound, "fish"},
+           Case{[](auto* r) { r->set_fingerprint(std::string(32, 'x')); },
+                absl::StatusCode::kFailedPrecondition,
+                absl::StrCat(ToHex(good.fingerprint()), ", the request was prepared for 7878")},
+           Case{[](auto* r) { r->set_fingerprint(std::string(10'000'000, 'x')); },
+                absl::StatusCode::kFailedPrecondition,
+                "fingerprint mismatch: expected 32 bytes, got 10000000"},
+           Case{[](auto* r) { r->set_k(0); }, invalid, "k must be"},
+           Case{[](auto* r) { r->set_k(10001); }, absl::StatusCode::kResourceExhausted, "k is"},
+           Case{[](auto* r) { r->set_post_processing_steps(2); }, invalid,
+                "post_processing_steps must be 0 or the collection's steps 3, but is 2"},
+           Case{[](auto* r) { r->clear_release(); }, invalid, "release"},
+           Case{[](auto* r) { r->mutable_release()->set_values(9, NAN); }, invalid,
+                "release row 4: value in column 1 is nan"},
+           Case{[](auto* r) { r->mutable_release()->set_rows(14); }, invalid,
+                "release has 14 rows of 2 columns but 30 values"},
+           Case{[](auto* r) {
+                  r->mutable_release()->set_rows(10);
+                  r->mutable_release()->set_cols(3);
+                },
+                invalid, "expected 15 x 2, got 10 x 3"},
+           Case{[](auto* r) {
+                  r->mutable_release()->set_rows(1u << 31);
+                  r->mutable_release()->set_cols(1u << 31);
+                },
+                absl::StatusCode::kResourceExhausted, "release is 2147483648 x 2147483648"},
+           Case{[](auto* r) {
+                  for (float& value : *r->mutable_release()->mutable_values()) value = 1;
+                },
+                absl::StatusCode::kFailedPrecondition, "residual"},
+       }) {
+    v1::RetrieveRequest request = good;
+    bad.spoil(&request);
+    v1::RetrieveResponse response;
+    EXPECT_THAT(Retrieve(request, &response), FailsWith(bad.code, bad.text));
+  }
+  v1::RetrieveResponse response;
+  EXPECT_THAT(Retrieve(good, &response), IsOk());
+}
+
+TEST_F(RetrievalServiceTest, SaysThatACollectionIsNotBuilt) {
+  const v1::RetrieveRequest request = RequestFor(MakeBirds(6, false));
+  v1::RetrieveResponse response;
+  EXPECT_THAT(Retrieve(request, &response),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
+}
+
+TEST_F(RetrievalServiceTest, RefusesAnAnswerOverTheMessageLimitByName) {
+  MakeBirds(6, false);
+  std::vector<Item> items = MakeItems(6, 1);
+  for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5 << 20, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  v1::RetrieveRequest request = RequestFor(progress.back().collection());
+  request.set_k(6);
+  v1::RetrieveResponse response;
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  request.set_with_payloads(true);
+  EXPECT_THAT(Retrieve(request, &response), FailsWith(absl::StatusCode::kResourceExhausted,
+                                                      "the response would exceed the limit"));
+}
+
+TEST_F(RetrievalServiceTest, SendsAnchorsInChunksThatAddUpToTheOriginal) {
+  // 3,000 x 256 floats are 3 MiB and a bit less.
+  v1::CreateCollectionRequest request = Birds();
+  const FloatMatrix features = FloatMatrix::Random(3000, 256);
+  ToProto(features, request.mutable_anchors());
+  request.clear_anchor_labels();
+  for (int i = 0; i < 3000; ++i) request.add_anchor_labels(i % 7);
+  grpc::ClientContext create_context;
+  v1::CreateCollectionResponse created;
+  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&create_context, request, &created)), IsOk());
+
+  grpc::ClientContext context;
+  v1::GetAnchorsRequest fetch;
+  fetch.set_collection("birds");
+  fetch.set_fingerprint(created.collection().fingerprint());
+  const auto reader = retrieval_->GetAnchors(&context, fetch);
+  v1::GetAnchorsResponse chunk;
+  Anchors received;
+  std::vector<float> values;
+  int chunks = 0;
+  while (reader->Read(&chunk)) {
+    ++chunks;
+    EXPECT_LE(chunk.ByteSizeLong(), (1u << 20) + 65536u);
+    EXPECT_EQ(static_cast<int>(chunk.features().rows()), chunk.labels_size());
+    values.insert(values.end(), chunk.features().values().begin(), chunk.features().values().end());
+    received.labels.insert(received.labels.end(), chunk.labels().begin(), chunk.labels().end());
+  }
+  EXPECT_THAT(FromGrpc(reader->Finish()), IsOk());
+  EXPECT_EQ(chunks, 3);
+  ASSERT_THAT(values, SizeIs(3000 * 256));
+  received.features = Eigen::Map<const FloatMatrix>(values.data(), 3000, 256);
+  EXPECT_EQ(received.features, features);
+  EXPECT_EQ(DigestOf(received), created.collection().parameters().anchor_digest());
+}
+
+TEST_F(RetrievalServiceTest, RefusesAnchorsForAnotherFingerprint) {
+  MakeBirds(1, false);
+  grpc::ClientContext context;
+  v1::GetAnchorsRequest fetch;
+  fetch.set_collection("birds");
+  const auto reader = retrieval_->GetAnchors(&context, fetch);
+  v1::GetAnchorsResponse chunk;
+  EXPECT_FALSE(reader->Read(&chunk));
+  EXPECT_THAT(FromGrpc(reader->Finish()),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "was prepared for none"));
+}
+
+TEST_F(RetrievalServiceTest, TellsWhatIsStoredAndWhatIsEmbedded) {
+  MakeBirds(6, true);
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", MakeItems(9, 1))}, &totals), IsOk());
+  grpc::ClientContext context;
+  v1::GetCollectionRequest request;
+  v1::GetCollectionResponse response;
+  request.set_collection("birds");
+  ASSERT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+  EXPECT_EQ(response.name(), "birds");
+  EXPECT_EQ(response.items(), 9u);
+  EXPECT_EQ(response.embedded_items(), 6u);
+}
+
+TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
+  ::testing::internal::CaptureStderr();
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  request.mutable_release()->set_values(0, 0.123456789F);
+  request.set_with_payloads(true);
+  v1::RetrieveResponse response;
+  EXPECT_THAT(Retrieve(request, &response), IsOk());
+  request.set_collection("x\" code=OK\nforged");
+  EXPECT_FALSE(Retrieve(request, &response).ok());
+  daemon_->Drain(absl::Seconds(1));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::ContainsRegex(
+                       " INFO call rpc=Retrieve key=\"\" collection=birds code=OK ms="));
+  EXPECT_THAT(log, ::testing::HasSubstr(R"(collection="x\" code=OK\nforged" code=NOT_FOUND)"));
+  for (const char* secret : {"0.1234", "file", ".png", "item-"}) {
+    EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,120 @@
+#include "tests/unit/server/services/service_fixture.h"
+
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+
+std::shared_ptr<grpc::Channel> Connect(
+    const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetMaxReceiveMessageSize(-1);
+  // Otherwise tests that use the same address share connections, whatever their credentials.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address.ToString(), credentials, arguments);
+}
+
+ServiceTest::ServiceTest(DaemonOptions options) {
+  options.data_directory = directory_.path();
+  options.listen = "127.0.0.1:0";
+  options.insecure = true;
+  options.auto_build_share = 0;  // versions are what a test builds
+  auto daemon = DaemonServer::Start(options);
+  EXPECT_THAT(daemon, IsOk());
+  daemon_ = *std::move(daemon);
+  const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
+  collections_ = v1::CollectionsService::NewStub(channel);
+  retrieval_ = v1::RetrievalService::NewStub(channel);
+}
+
+v1::CreateCollectionRequest ServiceTest::Birds() {
+  v1::CreateCollectionRequest request;
+  request.set_name("birds");
+  ToProto(SmallSettings(), request.mutable_settings());
+  const Anchors anchors = SmallAnchors();
+  ToProto(anchors.features, request.mutable_anchors());
+  request.mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  request.set_extractor("vectors");
+  return request;
+}
+
+v1::Item ServiceTest::ItemMessage(const Item& item) {
+  v1::Item message;
+  message.set_id(item.id);
+  message.set_label(item.label);
+  message.mutable_features()->Assign(item.features.begin(), item.features.end());
+  message.set_payload(item.payload);
+  return message;
+}
+
+std::string ServiceTest::SnapshotBytes(int items) {
+  SnapshotContents contents = {SmallCollection("birds"), GalleryOf(MakeItems(items, 1))};
+  contents.collection.items = static_cast<uint64_t>(items);
+  return BytesOf(contents);
+}
+
+v1::UpsertItemsRequest ServiceTest::Message(const std::string& collection,
+                                            const std::vector<Item>& items) {
+  v1::UpsertItemsRequest message;
+  message.set_collection(collection);
+  for (const Item& item : items) *message.add_items() = ItemMessage(item);
+  return message;
+}
+
+absl::Status ServiceTest::Create(const v1::CreateCollectionRequest& request) const {
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse response;
+  return FromGrpc(collections_->CreateCollection(&context, request, &response));
+}
+
+absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const {
+  grpc::ClientContext context;
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  request.set_fingerprint(birds.fingerprint());
+  ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
+  request.set_k(k);
+  v1::RetrieveResponse response;
+  return FromGrpc(retrieval_->Retrieve(&context, request, &response));
+}
+
+v1::GetCollectionResponse ServiceTest::MakeBirds(int items, bool build) {
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse created;
+  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, Birds(), &created)), IsOk());
+  v1::UpsertItemsResponse totals;
+  std::vector<Item> batch = MakeItems(items, 1);
+  for (Item& item : batch) item.payload = "{\"file\":\"" + item.id + ".png\"}";
+  EXPECT_THAT(Upsert({Message("birds", batch)}, &totals), IsOk());
+  if (!build) return created.collection();
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress), IsOk());
+  return progress.back().collection();
+}
+
+absl::Status ServiceTest::Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
+                                 v1::UpsertItemsResponse* response) {
+  grpc::ClientContext context;
+  const auto writer = collections_->UpsertItems(&context, response);
+  for (const v1::UpsertItemsRequest& message : messages) {
+    if (!writer->Write(message)) break;  // the status says why
+  }
+  writer->WritesDone();
+  return FromGrpc(writer->Finish());
+}
+
+absl::Status ServiceTest::Build(const std::string& collection,
+                                std::vector<v1::BuildEmbeddingResponse>* progress) {
+  grpc::ClientContext context;
+  v1::BuildEmbeddingRequest request;
+  request.set_collection(collection);
+  const auto reader = collections_->BuildEmbedding(&context, request);
+  v1::BuildEmbeddingResponse message;
+  while (reader->Read(&message)) progress->push_back(message);
+  return FromGrpc(reader->Finish());
+}
+
+}  // namespace privatemail::testing

@@ -1,0 +1,54 @@
+// A daemon in this process, and a client of it.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_SERVICE_FIXTURE_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_SERVICE_FIXTURE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "server/daemon/server.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+
+// Serves an empty directory in plaintext on a free loopback port.
+class ServiceTest : public ::testing::Test {
+ public:
+  static v1::CreateCollectionRequest Birds();
+  static v1::Item ItemMessage(const Item& item);
+  static v1::UpsertItemsRequest Message(const std::string& collection,
+                                        const std::vector<Item>& items);
+  // A whole snapshot of a collection like Birds() with MakeItems(items, 1), whose UUID is new.
+  static std::string SnapshotBytes(int items);
+
+ protected:
+  // Without TLS and on a free port, whatever the options say.
+  explicit ServiceTest(DaemonOptions options = {});
+
+  absl::Status Create(const v1::CreateCollectionRequest& request) const;
+  // Searches birds with a random release.
+  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const;
+  // Creates `birds` with items and, when asked, its embedding.
+  v1::GetCollectionResponse MakeBirds(int items, bool build);
+  absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
+                      v1::UpsertItemsResponse* response);
+  absl::Status Build(const std::string& collection,
+                     std::vector<v1::BuildEmbeddingResponse>* progress);
+
+  const TemporaryFolder directory_;
+  std::unique_ptr<DaemonServer> daemon_;
+  std::unique_ptr<v1::CollectionsService::Stub> collections_;
+  std::unique_ptr<v1::RetrievalService::Stub> retrieval_;
+};
+
+// A channel that itself accepts and sends anything.
+std::shared_ptr<grpc::Channel> Connect(
+    const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+}  // namespace privatemail::testing
+
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_SERVICE_FIXTURE_H_

@@ -1,0 +1,333 @@
+// Snapshots over the network.
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "common/wire/snapshot.h"
+#include "common/rpc/status.h"
+#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/services/service_fixture.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+class SnapshotServiceTest : public ServiceTest {
+ protected:
+  explicit SnapshotServiceTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
+
+  absl::StatusOr<std::string> Snapshot(const std::string& name) {
+    grpc::ClientContext context;
+    v1::SnapshotCollectionRequest request;
+    request.set_collection(name);
+    const auto reader = collections_->SnapshotCollection(&context, request);
+    std::string bytes;
+    v1::SnapshotCollectionResponse response;
+    while (reader->Read(&response)) {
+      EXPECT_LE(response.data().size(), kSnapshotPieceBytes);
+      bytes += response.data();
+    }
+    const absl::Status status = FromGrpc(reader->Finish());
+    if (!status.ok()) return status;
+    return bytes;
+  }
+
+  // Sends (name, bytes) one message each.
+  absl::StatusOr<v1::GetCollectionResponse> Send(
+      const std::vector<std::pair<std::string, std::string>>& messages) {
+    grpc::ClientContext context;
+    v1::RestoreCollectionResponse response;
+    const auto writer = collections_->RestoreCollection(&context, &response);
+    for (const auto& [name, bytes] : messages) {
+      v1::RestoreCollectionRequest request;
+      request.set_collection(name);
+      request.set_data(bytes);
+      if (!writer->Write(request)) break;  // the status says why
+    }
+    writer->WritesDone();
+    const absl::Status status = FromGrpc(writer->Finish());
+    if (!status.ok()) return status;
+    return response.collection();
+  }
+
+  // The bytes in pieces of `piece`.
+  absl::StatusOr<v1::GetCollectionResponse> Restore(const std::string& name,
+                                                    const std::string& bytes,
+                                                    size_t piece = kSnapshotPieceBytes) {
+    std::vector<std::pair<std::string, std::string>> messages;
+    for (size_t first = 0; first < bytes.size(); first += piece) {
+      messages.emplace_back(name, bytes.substr(first, piece));
+    }
+    return Send(messages);
+  }
+
+  int Collections() {
+    grpc::ClientContext context;
+    v1::ListCollectionsResponse list;
+    EXPECT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+    return list.collections_size();
+  }
+
+  void Delete(const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteCollectionRequest request;
+    request.set_name(name);
+    v1::DeleteCollectionResponse response;
+    EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
+  }
+};
+
+TEST_F(SnapshotServiceTest, AreTakenAndRestoredAndKeepTheFingerprintOfALostCollection) {
+  const v1::GetCollectionResponse birds = MakeBirds(300, true);
+  const auto bytes = Snapshot("birds");
+  ASSERT_THAT(bytes, IsOk());
+  const auto copy = Restore("copy", *bytes);
+  ASSERT_THAT(copy, IsOk());
+  EXPECT_EQ(copy->name(), "copy");
+  EXPECT_EQ(copy->items(), 300u);
+  EXPECT_EQ(copy->embedding_version(), 0u);
+  EXPECT_NE(copy->fingerprint(), birds.fingerprint());
+  Delete("birds");
+  const auto again = Restore("birds", *bytes, 1000);
+  ASSERT_THAT(again, IsOk());
+  EXPECT_EQ(again->fingerprint(), birds.fingerprint());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_EQ(Collections(), 2);
+}
+
+TEST_F(SnapshotServiceTest, OfWhatIsNotThereOrTakenAreRefused) {
+  MakeBirds(3, false);
+  EXPECT_THAT(Snapshot("none"), FailsWith(absl::StatusCode::kNotFound, "collection none"));
+  EXPECT_THAT(Restore("birds", SnapshotBytes(3)),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+  EXPECT_THAT(Restore("no name", SnapshotBytes(3)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "name must be"));
+  EXPECT_THAT(Send({}), FailsWith(absl::StatusCode::kInvalidArgument, "collection must be named"));
+  const std::string bytes = SnapshotBytes(3);
+  EXPECT_THAT(Send({{"new", bytes.substr(0, 50)}, {"other", bytes.substr(50)}}),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "expected 'new', got 'other' in message 1 (from 0); nothing is stored"));
+  EXPECT_EQ(Collections(), 1);
+}
+
+TEST_F(SnapshotServiceTest, ThatAreDamagedLeaveNothingBehindAndNameTheBlock) {
+  const std::string good = SnapshotBytes(5);
+  std::string bytes = good;
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  EXPECT_THAT(Restore("new", bytes), FailsWith(kDataLoss, "block "));
+  EXPECT_THAT(Restore("new", good.substr(0, good.size() - 1)),
+              FailsWith(kDataLoss, "block 4 (end) is cut off"));
+  EXPECT_THAT(Restore("new", good + "x"), FailsWith(kDataLoss, "block 4 (end) is followed"));
+  EXPECT_THAT(Send({{"new", ""}}), FailsWith(kDataLoss, "block 0 (header) is cut off"));
+  EXPECT_EQ(Collections(), 0);
+  EXPECT_THAT(Restore("new", good), IsOk());
+}
+
+TEST_F(SnapshotServiceTest, WithATextThatNoCollectionMayHaveAreRefused) {
+  SnapshotContents contents = {SmallCollection("birds"), Gallery()};
+  contents.collection.parameters.extractor = std::string(1025, 'x');
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kDataLoss, "extractor must have at most 1024 bytes, but has 1025"));
+  contents.collection.parameters.extractor = std::string(1024, 'x');
+  EXPECT_THAT(Restore("new", BytesOf(contents)), IsOk());
+}
+
+// Its stream ends as one that is complete does.
+TEST_F(SnapshotServiceTest, OfACallerWhoGoesAwayAreNotStored) {
+  grpc::ClientContext context;
+  v1::RestoreCollectionResponse response;
+  const auto writer = collections_->RestoreCollection(&context, &response);
+  v1::RestoreCollectionRequest request;
+  request.set_collection("new");
+  request.set_data(SnapshotBytes(5));
+  EXPECT_TRUE(writer->Write(request));
+  context.TryCancel();
+  EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(absl::StatusCode::kCancelled, ""));
+  daemon_.reset();  // after every call has ended
+  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path());
+  EXPECT_TRUE((*catalog)->List().empty());
+}
+
+TEST_F(SnapshotServiceTest, LeaveCountsAloneInTheAuditLog) {
+  MakeBirds(3, false);
+  const auto bytes = Snapshot("birds");
+  ASSERT_THAT(Restore("copy", *bytes), IsOk());
+  int seen = 0;
+  for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
+    const std::string line = entry.dump();
+    if (entry["rpc"] != "SnapshotCollection" && entry["rpc"] != "RestoreCollection") continue;
+    ++seen;
+    EXPECT_EQ(entry["rows"], 3);
+    EXPECT_EQ(entry["collection"], entry["rpc"] == "RestoreCollection" ? "copy" : "birds");
+    EXPECT_THAT(line, Not(HasSubstr("item-00")));
+    EXPECT_THAT(line, Not(HasSubstr(".png")));
+  }
+  EXPECT_EQ(seen, 2);
+}
+
+DaemonOptions Tight() {
+  DaemonOptions options;
+  options.limits.max_items = 5;
+  options.limits.max_anchors = 12;
+  options.limits.max_dims = kDim;
+  options.limits.max_collections = 1;
+  options.limits.max_message_bytes = 65536;
+  return options;
+}
+
+class SnapshotLimitsTest : public SnapshotServiceTest {
+ protected:
+  explicit SnapshotLimitsTest(const DaemonOptions& options = Tight())
+      : SnapshotServiceTest(options) {}
+};
+
+TEST_F(SnapshotLimitsTest, NameLimitAndValue) {
+  EXPECT_THAT(
+      Restore("new", SnapshotBytes(6)),
+      FailsWith(kExhausted, "items of the snapshot is 6, more than the limit of 5 (max_items)"));
+  EXPECT_THAT(Restore("new", SnapshotBytes(5)), IsOk());
+  EXPECT_THAT(Restore("more", SnapshotBytes(5)),
+              FailsWith(kExhausted, "is 2, more than the limit of 1 (max_collections)"));
+  EXPECT_EQ(Collections(), 1);
+}
+
+class OfShape : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Narrow() {
+    DaemonOptions options = Tight();
+    options.limits.max_dims = kDim - 1;
+    return options;
+  }
+  OfShape() : SnapshotLimitsTest(Narrow()) {}
+};
+
+TEST_F(OfShape, DimensionsAreLimitedToo) {
+  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+              FailsWith(kExhausted, "dimensions of the snapshot is 4, more than the limit of 3"));
+}
+
+class OfAnchors : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Few() {
+    DaemonOptions options = Tight();
+    options.limits.max_anchors = 11;
+    return options;
+  }
+  OfAnchors() : SnapshotLimitsTest(Few()) {}
+};
+
+TEST_F(OfAnchors, AnchorsAreLimitedToo) {
+  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+              FailsWith(kExhausted, "anchors of the snapshot is 12, more than the limit of 11"));
+}
+
+class OfBytes : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Small() {
+    DaemonOptions options = Tight();
+    options.limits.max_items = 1000;
+    options.limits.max_collections = 10;
+    options.limits.max_snapshot_bytes = 3000;
+    return options;
+  }
+  OfBytes() : SnapshotLimitsTest(Small()) {}
+};
+
+TEST_F(OfBytes, TakenAndRestoredOnesAreLimitedToo) {
+  const std::string bytes = SnapshotBytes(100);
+  ASSERT_GT(bytes.size(), 3000u);
+  EXPECT_THAT(Restore("new", bytes, 1000),
+              FailsWith(kExhausted,
+                        "number of bytes of all snapshots under way is 3709, more than the limit "
+                        "of 3000 (max_snapshot_bytes)"));
+  EXPECT_EQ(Collections(), 0);
+  MakeBirds(100, false);
+  EXPECT_THAT(Snapshot("birds"),
+              FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
+}
+
+TEST_F(OfBytes, ASnapshotWhoseFeaturesAloneAreTooManyIsNotBegun) {
+  MakeBirds(200, false);
+  EXPECT_THAT(Snapshot("birds"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
+      << "200 items of 4 dimensions and 4 bytes";
+}
+
+// Each alone has room.
+TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
+  const std::string bytes = SnapshotBytes(10);
+  ASSERT_GT(bytes.size(), 600u);
+  ASSERT_LT(bytes.size(), 1500u);
+  {
+    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+    std::deque<v1::RestoreCollectionResponse> responses;
+    std::vector<std::unique_ptr<grpc::ClientWriter<v1::RestoreCollectionRequest>>> writers;
+    absl::Status status;
+    // More and more of them, until they hold what there is: each may come too late for its share.
+    for (int i = 0; i < 100 && status.ok(); ++i) {
+      contexts.push_back(std::make_unique<grpc::ClientContext>());
+      writers.push_back(
+          collections_->RestoreCollection(contexts.back().get(), &responses.emplace_back()));
+      v1::RestoreCollectionRequest request;
+      request.set_collection("new" + std::to_string(i));
+      request.set_data(bytes);
+      writers.back()->Write(request);  // the stream does not end
+      status = Restore("late", bytes).status();
+      if (status.ok()) Delete("late");
+    }
+    EXPECT_THAT(status, FailsWith(kExhausted, "(max_snapshot_bytes)"));
+    for (const auto& context : contexts) context->TryCancel();
+    for (const auto& writer : writers) writer->Finish();
+  }
+  absl::Status status = absl::UnknownError("not tried");
+  for (int i = 0; i < 100 && !status.ok(); ++i) status = Restore("late", bytes).status();
+  EXPECT_THAT(status, IsOk()) << "what was taken was not given back";
+}
+
+class OfMemory : public SnapshotLimitsTest {
+ protected:
+  static DaemonOptions Little() {
+    DaemonOptions options = Tight();
+    options.limits.max_request_memory = 65536;
+    options.limits.max_anchors = 2000;
+    return options;
+  }
+  OfMemory() : SnapshotLimitsTest(Little()) {}
+};
+
+TEST_F(OfMemory, AnchorsAreLimitedToo) {
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
+  contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kExhausted,
+                        "memory of the anchors of the snapshot in bytes is 96000, more "
+                        "than the limit of 65536 (max_request_memory)"));
+  EXPECT_EQ(Collections(), 0);
+}
+
+// Blocks are larger than the smallest message; pieces are not.
+TEST_F(SnapshotLimitsTest, ASmallMessageLimitDoesNotKeepALargeItemIn) {
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse created;
+  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, Birds(), &created)), IsOk());
+  std::vector<Item> items = MakeItems(5, 1);
+  for (Item& item : items) {
+    item.payload = "\"" + std::string(60000, 'x') + "\"";
+    v1::UpsertItemsResponse totals;
+    ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
+  }
+  const auto bytes = Snapshot("birds");
+  ASSERT_THAT(bytes, IsOk());
+  Delete("birds");
+  EXPECT_THAT(Restore("birds", *bytes), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

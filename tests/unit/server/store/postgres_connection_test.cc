@@ -1,0 +1,182 @@
+// Below the PostgreSQL store: sessions, their pool, migrations, and what is said of failures.
+#include <thread>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "common/base/place_error.h"
+#include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/schema.h"
+#include "tests/testing/postgres_server.h"
+#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/store/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PostgresMigrations : public ::testing::Test {
+ protected:
+  absl::Status Run(std::vector<const char*> migrations) {
+    return postgres::Migrate(&pool_, migrations);
+  }
+  std::string Ask(const std::string& sql) const { return PostgresServer::Ask(conninfo_, sql); }
+
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
+  postgres::Pool pool_{*postgres::Target::Parse(conninfo_), {}};
+};
+
+constexpr char kFirst[] = "CREATE TABLE a (x int); INSERT INTO a VALUES (1)";
+constexpr char kSecond[] = "ALTER TABLE a ADD COLUMN y int DEFAULT 2";
+
+TEST_F(PostgresMigrations, RunOnceEachInTheirOrder) {
+  ASSERT_THAT(Run({kFirst}), IsOk());
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_EQ(Ask("SELECT count(*) || '/' || sum(y) FROM privatemail.a"), "1/2");
+  EXPECT_EQ(Ask("SELECT string_agg(number::text, ',' ORDER BY number) FROM privatemail.migrations"),
+            "1,2");
+}
+
+TEST_F(PostgresMigrations, OneThatFailsLeavesNothingOfItself) {
+  EXPECT_THAT(Run({kFirst, "ALTER TABLE a ADD COLUMN y int; SELECT 1/0"}),
+              FailsWith(absl::StatusCode::kInternal, "division by zero"));
+  EXPECT_EQ(Ask("SELECT max(number) FROM privatemail.migrations"), "1");
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_EQ(Ask("SELECT y FROM privatemail.a"), "2");
+}
+
+TEST_F(PostgresMigrations, RefuseTheDatabaseOfANewerProgram) {
+  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
+  EXPECT_THAT(Run({kFirst}), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                       "has version 2, this program knows versions up to 1"));
+}
+
+TEST_F(PostgresMigrations, OfManyDaemonsThatStartAtOnceRunOnce) {
+  std::vector<std::thread> daemons;
+  for (int i = 0; i < 6; ++i) {
+    daemons.emplace_back([&] { EXPECT_THAT(PostgresStore::Open(conninfo_), IsOk()); });
+  }
+  for (std::thread& daemon : daemons) daemon.join();
+  EXPECT_EQ(Ask("SELECT count(*) FROM privatemail.migrations"),
+            absl::StrCat(postgres::Migrations().size()));
+}
+
+TEST(PostgresPool, SaysThatAllConnectionsAreBusyAfterTheWait) {
+  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+                      {2, absl::Milliseconds(200)});
+  const auto kind = postgres::Transaction::Kind::kRead;
+  auto one = postgres::Transaction::Begin(&pool, kind);
+  ASSERT_THAT(one, IsOk());
+  {
+    auto two = postgres::Transaction::Begin(&pool, kind);
+    ASSERT_THAT(two, IsOk());
+    const absl::Time start = absl::Now();
+    const absl::Status busy = postgres::Transaction::Begin(&pool, kind).status();
+    EXPECT_THAT(busy, FailsWith(absl::StatusCode::kUnavailable,
+                                "all 2 connections to the store were busy for 200ms"));
+    EXPECT_TRUE(IsPlaceError(busy)) << "it would count as a refusal for size";
+    EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
+  }
+  EXPECT_THAT(postgres::Transaction::Begin(&pool, kind), IsOk());
+}
+
+TEST(PostgresPool, WaitersGetTheConnectionThatIsFreed) {
+  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+                      {1, absl::Seconds(20)});
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 5; ++i) {
+    callers.emplace_back([&] {
+      auto transaction = postgres::Transaction::Begin(&pool, postgres::Transaction::Kind::kWrite);
+      ASSERT_THAT(transaction, IsOk());
+      EXPECT_THAT(transaction->Execute("SELECT pg_sleep(.05)"), IsOk());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(PostgresPool, ATransactionIsRolledBackUnlessItIsCommitted) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  postgres::Pool pool(*postgres::Target::Parse(conninfo), {1, absl::Seconds(5)});
+  const auto kind = postgres::Transaction::Kind::kWrite;
+  PostgresServer::Ask(conninfo, "CREATE TABLE t (x int PRIMARY KEY)");
+  {
+    auto dropped = postgres::Transaction::Begin(&pool, kind);
+    EXPECT_THAT(dropped->Execute("INSERT INTO public.t VALUES (1)"), IsOk());
+  }
+  {
+    auto failed = postgres::Transaction::Begin(&pool, kind);
+    EXPECT_THAT(failed->Execute("INSERT INTO public.t VALUES (2)"), IsOk());
+    EXPECT_FALSE(failed->Execute("INSERT INTO public.t VALUES (2)").ok());
+    EXPECT_FALSE(failed->Commit().ok()) << "a commit that rolls back is no success";
+  }
+  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM t"), "0");
+}
+
+TEST(PostgresConnection, TellsWhatIsWrongWithoutThePassword) {
+  const std::string good = SharedPostgres().NewDatabase();
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    return absl::StrReplaceAll(good, {{from, to}});
+  };
+  const std::string password = PostgresServer::kPassword;
+  for (const auto& [conninfo, code, message] :
+       {std::tuple{replaced("dbname=test", "dbname=none"), absl::StatusCode::kUnavailable,
+                   "does not exist"},
+        {replaced(password, password + "x"), absl::StatusCode::kUnavailable,
+         "password authentication failed"},
+        {replaced("host=127.0.0.1", "host=127.0.0.1 hostaddr=127.0.0.9"),
+         absl::StatusCode::kUnavailable, "refused"},
+        {replaced("password=", "pasword="), absl::StatusCode::kInvalidArgument,
+         "cannot be read as one"},
+        {password, absl::StatusCode::kInvalidArgument, "cannot be read as one"},
+        {std::string(), absl::StatusCode::kInvalidArgument, "cannot be read as one"}}) {
+    const auto store = PostgresStore::Open(conninfo);
+    EXPECT_THAT(store, FailsWith(code, message));
+    EXPECT_THAT(std::string(store.status().message()), Not(HasSubstr(password)));
+  }
+  const auto target = postgres::Target::Parse(good);
+  EXPECT_EQ(target->Redacted("it is " + password + "\n\there"), "it is **** here");
+}
+
+TEST(PostgresConnection, WorksOverASocketAndByUri) {
+  EXPECT_THAT(PostgresStore::Open(SharedPostgres().NewDatabaseOverSocket()), IsOk());
+}
+
+TEST(PostgresConnection, AcknowledgesNothingThatIsNotDurable) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  const std::string database = conninfo.substr(conninfo.find("dbname=") + 7);
+  PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
+  const auto target = *postgres::Target::Parse(conninfo);
+  auto connection = postgres::Connection::Open(target);
+  ASSERT_THAT(connection, IsOk());
+  const auto setting = (*connection)->Query("SHOW synchronous_commit");
+  EXPECT_EQ(setting->Bytes(0, 0), "on");
+  PostgresServer::Ask(conninfo,
+                      "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
+  connection = postgres::Connection::Open(target);
+  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0, 0), "remote_apply");
+
+  PostgresServer careless;
+  const std::string elsewhere = careless.NewDatabase();
+  careless.Kill();
+  careless.Start({"-c", "fsync=off"});
+  EXPECT_THAT(PostgresStore::Open(elsewhere),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "runs with fsync off"));
+}
+
+TEST(PostgresConnection, AStatementThatTakesTooLongEndsAndTheSessionGoesOn) {
+  const auto target = *postgres::Target::Parse(SharedPostgres().NewDatabase());
+  const auto connection = postgres::Connection::Open(target);
+  ASSERT_THAT(connection, IsOk());
+  ASSERT_THAT((*connection)->Execute("SET statement_timeout = 100"), IsOk());
+  EXPECT_THAT((*connection)->Execute("SELECT pg_sleep(30)"),
+              FailsWith(absl::StatusCode::kDeadlineExceeded, "statement timeout"));
+  EXPECT_TRUE((*connection)->usable());
+  EXPECT_THAT((*connection)->Execute("SELECT 1"), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,135 @@
+// A PostgreSQL server that dies under its daemons.
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/base/place_error.h"
+#include "tests/unit/server/store/postgres_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What writers were told, all of them together.
+struct Told {
+  std::atomic<bool> done = false;
+  std::atomic<int> stored = 0;
+  std::atomic<int> refused = 0;
+};
+
+bool Reaches(const std::atomic<int>& count, int wanted) {
+  for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(60);) {
+    if (count >= wanted) return true;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return false;
+}
+
+// Returns the ids whose upsert was acknowledged.
+std::vector<std::string> WriteUntilDone(Told* told, Store& store, int writer,
+                                        const PublicParameters& parameters) {
+  std::vector<std::string> acknowledged;
+  for (int i = 0; !told->done; ++i) {
+    const std::string id = absl::StrFormat("%d-%06d", writer, i);
+    const auto result = store.Upsert(parameters, {{MakeItem(id, 3, i)}});
+    if (result.ok()) {
+      acknowledged.push_back(id);
+      ++told->stored;
+      continue;
+    }
+    ++told->refused;
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
+    EXPECT_TRUE(IsPlaceError(result.status())) << result.status();
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return acknowledged;
+}
+
+TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByItself) {
+  constexpr int kWriters = 4;
+  constexpr int kRounds = 3;
+  PostgresServer server;
+  const auto store = OpenStore(server.NewDatabase(), {kWriters, absl::Seconds(10)});
+  const StoredCollection birds = SmallCollection("birds");
+  ASSERT_THAT(store->Create(birds), IsOk());
+  Told told;
+  std::vector<std::string> written[kWriters];
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.emplace_back(
+        [&, writer] { written[writer] = WriteUntilDone(&told, *store, writer, birds.parameters); });
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
+    server.Kill();
+    EXPECT_TRUE(Reaches(told.refused, told.refused + kWriters));
+    server.Start();
+  }
+  EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
+  told.done = true;
+  for (std::thread& writer : writers) writer.join();
+
+  const auto gallery = store->LoadGallery(birds.parameters);
+  ASSERT_THAT(gallery, IsOk());
+  for (const std::vector<std::string>& ids : written) {
+    for (const std::string& id : ids) {
+      EXPECT_TRUE(std::binary_search(gallery->ids.begin(), gallery->ids.end(), id)) << id;
+    }
+  }
+  // Beyond that only what was under way when the server died, one a writer and round.
+  const auto acknowledged = static_cast<size_t>(told.stored);
+  EXPECT_LE(gallery->ids.size(), acknowledged + kRounds * kWriters);
+  EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());
+}
+
+TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
+  PostgresServer server;
+  const auto store = OpenStore(server.NewDatabase());
+  const StoredCollection birds = SmallCollection("birds");
+  ASSERT_THAT(store->Create(birds), IsOk());
+  std::vector<std::thread> callers;  // leave several idle sessions behind
+  for (int i = 0; i < 6; ++i) {
+    callers.emplace_back([&] { EXPECT_THAT(store->LoadGallery(birds.parameters), IsOk()); });
+  }
+  for (std::thread& caller : callers) caller.join();
+  server.Kill();
+  EXPECT_THAT(store->ListStates(), FailsWith(absl::StatusCode::kUnavailable,
+                                             "the store is unavailable: database test1"));
+  server.Start();
+  EXPECT_THAT(store->Upsert(birds.parameters, MakeItems(3, 1)), IsOk());
+}
+
+TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
+  PostgresServer server;
+  const std::string conninfo = server.NewDatabase();
+  const auto store = OpenStore(conninfo);
+  std::mutex mutex;
+  std::vector<absl::Status> reports;
+  Counter counter;
+  const auto watch = store->Watch(counter.callback(), [&](const absl::Status& status) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    reports.push_back(status);
+  });
+  ASSERT_TRUE(counter.WaitForMoreThan(0));
+  const int before = counter.calls();
+  server.Kill();
+  absl::SleepFor(absl::Milliseconds(2500));  // a few attempts
+  server.Start();
+  ASSERT_TRUE(counter.WaitForMoreThan(before));
+  {
+    const std::lock_guard<std::mutex> guard(mutex);
+    ASSERT_FALSE(reports.empty());
+    EXPECT_EQ(reports.front().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
+        << "the same reason is told once";
+  }
+  const int after = counter.calls();
+  ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("birds")), IsOk());
+  EXPECT_TRUE(counter.WaitForMoreThan(after));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,228 @@
+// What is PostgreSQL's own: several daemons on one database.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/base/place_error.h"
+#include "tests/unit/server/store/postgres_fixture.h"
+#include "tests/unit/server/store/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+class TwoDaemons : public ::testing::Test {
+ protected:
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
+  const StoredCollection birds_ = SmallCollection("birds");
+  const std::unique_ptr<Store> one_ = OpenStore(conninfo_);
+  const std::unique_ptr<Store> other_ = OpenStore(conninfo_);
+};
+
+TEST_F(TwoDaemons, OneOfTwoThatCreateTheSameNameAtOnceIsRefused) {
+  for (int round = 0; round < 10; ++round) {
+    const std::string name = absl::StrCat("c", round);
+    absl::Status outcome[2];
+    std::thread first([&] { outcome[0] = one_->Create(SmallCollection(name)); });
+    outcome[1] = other_->Create(SmallCollection(name));
+    first.join();
+    EXPECT_NE(outcome[0].ok(), outcome[1].ok());
+    EXPECT_THAT(outcome[0].ok() ? outcome[1] : outcome[0],
+                FailsWith(absl::StatusCode::kAlreadyExists, "exists already"));
+  }
+}
+
+TEST_F(TwoDaemons, AnUpsertIntoACollectionThatTheOtherDeletedIsNotFound) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  EXPECT_THAT(other_->Delete(birds_.parameters.collection_uuid), IsOk());
+  EXPECT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)),
+              FailsWith(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, SomeEmbedding(1)),
+              FailsWith(absl::StatusCode::kNotFound, ""));
+}
+
+TEST_F(TwoDaemons, NoticeFeaturesOfAnotherLength) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  PostgresServer::Ask(
+      conninfo_,
+      "UPDATE privatemail.items SET features = 'short' WHERE id = 'item-001' RETURNING 1");
+  const absl::Status read = other_->LoadGallery(birds_.parameters).status();
+  EXPECT_THAT(read, FailsWith(absl::StatusCode::kDataLoss,
+                              "the store's database is damaged (features of item item-001"));
+  EXPECT_TRUE(IsPlaceError(read));
+}
+
+TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 6; ++writer) {
+    writers.emplace_back([&, writer] {
+      Store& store = writer % 2 == 0 ? *one_ : *other_;
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(store.Upsert(birds_.parameters,
+                                 std::vector<Item>{MakeItem(absl::StrCat(writer, "-", i), 3, 1),
+                                                   MakeItem("shared", 3, writer * 100 + i)}),
+                    IsOk());
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const auto page = one_->ScrollItems(birds_.parameters, {}, "", 1000);
+  ASSERT_THAT(page, IsOk());
+  EXPECT_THAT(page->items, SizeIs(121));
+  std::vector<uint64_t> versions;
+  for (const Item& item : page->items) versions.push_back(item.version);
+  std::sort(versions.begin(), versions.end());
+  EXPECT_EQ(std::unique(versions.begin(), versions.end()), versions.end());
+  EXPECT_EQ(one_->ListStates()->front().latest_version, 240u);
+  EXPECT_EQ(one_->ListStates()->front().items, 121u);
+}
+
+// Parts of some rows each: GalleryPartRows(4) is 5000.
+TEST_F(TwoDaemons, RangesOfItemsAreThePartsOfTheGallery) {
+  constexpr int kItems = 5003;
+  const auto store = OpenStore(conninfo_);
+  ASSERT_THAT(store->Create(birds_), IsOk());
+  std::vector<Item> items = MakeItems(kItems, 1);
+  for (int i = 0; i < kItems; ++i) items[i].id = absl::StrFormat("%06d", i);
+  ASSERT_THAT(store->Upsert(birds_.parameters, items), IsOk());
+  const StoredCollection now = *store->LoadCollection(birds_.parameters.collection_uuid);
+  for (const auto& [first, count] : std::vector<std::pair<int, int>>{
+           {0, 0}, {0, 1}, {0, 5000}, {0, kItems}, {1, 5001}, {3, 5000}, {5002, 1}, {kItems, 0}}) {
+    Gallery range;
+    FloatMatrix features(count, kDim);
+    ASSERT_THAT(store->ReadRange(now, first, count,
+                                 [&](int64_t all, Gallery part) {
+                                   EXPECT_EQ(all, count);
+                                   const auto at = static_cast<Eigen::Index>(range.ids.size());
+                                   features.middleRows(at, part.features.rows()) = part.features;
+                                   AppendRows(std::move(part), &range);
+                                   return absl::OkStatus();
+                                 }),
+                IsOk());
+    ASSERT_THAT(range.ids, SizeIs(count)) << first;
+    for (int i = 0; i < count; ++i) {
+      const Item& expected = items[static_cast<size_t>(first + i)];
+      EXPECT_EQ(range.ids[i], expected.id);
+      EXPECT_EQ(range.labels[i], expected.label);
+      EXPECT_EQ(features.row(i),
+                Eigen::Map<const Eigen::RowVectorXf>(expected.features.data(), kDim));
+    }
+  }
+  const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
+  ASSERT_THAT(store->DeleteItems(birds_.parameters, {"000001"}), IsOk());
+  EXPECT_THAT(
+      store->ReadRange(now, 0, 1, ignore),
+      FailsWith(absl::StatusCode::kAborted, "expected version 5003 of them, found version 5004"));
+}
+
+TEST_F(TwoDaemons, ACountThatIsWrongIsDataLossInARangeToo) {
+  const auto store = OpenStore(conninfo_);
+  ASSERT_THAT(store->Create(birds_), IsOk());
+  ASSERT_THAT(store->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  const auto read = [&](const char* count, int64_t first, int64_t items) {
+    PostgresServer::Ask(conninfo_,
+                        absl::StrCat("UPDATE privatemail.collections SET items = ", count));
+    return store->ReadRange(*store->LoadCollection(birds_.parameters.collection_uuid), first, items,
+                            [](int64_t, Gallery) { return absl::OkStatus(); });
+  };
+  EXPECT_THAT(read("10", 5, 5), IsOk());
+  EXPECT_THAT(read("11", 5, 6), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+  EXPECT_THAT(read("9", 5, 4), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+  EXPECT_THAT(read("13", 12, 1), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+}
+
+TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  Embedding large = SomeEmbedding(1);
+  large.items_version = 10;
+  large.ids.clear();
+  for (int i = 0; i < 100000; ++i) large.ids.push_back(absl::StrFormat("%06d", i));
+  large.labels.assign(large.ids.size(), 3);
+  large.payloads.assign(large.ids.size(), "{}");
+  large.coordinates = Matrix::Random(static_cast<Eigen::Index>(large.ids.size()), 2);
+  std::atomic<bool> saved = false;
+  std::thread saver([&] {
+    EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, large), IsOk());
+    saved = true;
+  });
+  int meanwhile = 0;
+  for (int i = 0; !saved; ++i) {
+    EXPECT_THAT(other_->Upsert(birds_.parameters, {{MakeItem(absl::StrCat("x", i), 3, 1)}}),
+                IsOk());
+    if (!saved) ++meanwhile;
+  }
+  saver.join();
+  EXPECT_GE(meanwhile, 2) << "one may have come before the other began";
+  const auto loaded = other_->LoadEmbedding(birds_.parameters);
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ((*loaded)->ids, large.ids);
+  EXPECT_EQ((*loaded)->coordinates, large.coordinates);
+}
+
+TEST_F(TwoDaemons, TheOtherIsToldOfEveryKindOfChange) {
+  Counter counter;
+  const auto watch = other_->Watch(counter.callback(), nullptr);
+  ASSERT_TRUE(counter.WaitForMoreThan(0)) << "once at first";
+  const std::vector<std::string> ids = {"item-000"};
+  const std::vector<std::function<absl::Status()>> changes = {
+      [&] { return one_->Create(birds_); },
+      [&] { return one_->Upsert(birds_.parameters, MakeItems(3, 1)).status(); },
+      [&] { return one_->DeleteItems(birds_.parameters, ids).status(); },
+      [&] { return one_->SaveEmbedding(birds_.parameters, SomeEmbedding(2)).status(); },
+      [&] { return one_->Delete(birds_.parameters.collection_uuid).status(); }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const int before = counter.calls();
+    ASSERT_THAT(changes[i](), IsOk());
+    EXPECT_TRUE(counter.WaitForMoreThan(before)) << i;
+  }
+}
+
+TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
+  ASSERT_THAT(one_->Create(birds_), IsOk());
+  std::atomic<uint64_t> seen = 0;
+  Counter counter;
+  const auto watch = other_->Watch(
+      [&] {
+        seen = other_->ListStates()->front().latest_version;
+        return counter.callback()();
+      },
+      nullptr);
+  ASSERT_TRUE(counter.WaitForMoreThan(0));
+  const int before = counter.calls();
+  const size_t name_at = conninfo_.find("dbname=") + 7;
+  const std::string database = conninfo_.substr(name_at);
+  const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
+  // Nobody can come back before the change is committed, so nobody is told of it.
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
+  PostgresServer::Ask(elsewhere,
+                      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                      "WHERE query LIKE 'LISTEN%' AND datname = '" +
+                          database + "'");
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)), IsOk());
+  EXPECT_EQ(counter.calls(), before);
+  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
+  ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
+  EXPECT_EQ(seen, 1u);
+  const int after = counter.calls();
+  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  EXPECT_TRUE(counter.WaitForMoreThan(after)) << "it does not listen any more";
+}
+
+TEST_F(TwoDaemons, AWatchCallsAgainWhileItsCallbackFails) {
+  std::atomic<int> calls = 0;
+  const auto watch = one_->Watch(
+      [&] { return ++calls < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); }, nullptr);
+  for (int i = 0; i < 100 && calls < 3; ++i) absl::SleepFor(absl::Milliseconds(100));
+  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_EQ(calls, 3);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,186 @@
+// Deletion of whole collections from a SQLite file: while others write, and when it is broken off.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "common/sqlite/sqlite.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/engine/rows_of_none.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr int kMany = 20'000;
+constexpr auto kNotFound = absl::StatusCode::kNotFound;
+
+class SqliteDelete : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Open();
+    // Of each kind of row more than are removed at once.
+    Gallery gallery;
+    gallery.features = FloatMatrix::Random(kMany, kDim);
+    gallery.labels.assign(kMany, 3);
+    gallery.payloads.assign(kMany, "{}");
+    for (int i = 0; i < kMany; ++i) gallery.ids.push_back(absl::StrFormat("%06d", i));
+    ASSERT_THAT(Import(store_.get(), birds_, gallery), IsOk());
+    Embedding embedding = SomeEmbedding(1);
+    embedding.items_version = kMany;
+    embedding.ids = gallery.ids;
+    embedding.labels = gallery.labels;
+    embedding.payloads = gallery.payloads;
+    embedding.coordinates = Matrix::Random(kMany, 2);
+    ASSERT_THAT(store_->SaveEmbedding(birds_.parameters, embedding), IsOk());
+    const std::vector<std::string> some(gallery.ids.begin(), gallery.ids.begin() + 3000);
+    ASSERT_THAT(store_->DeleteItems(birds_.parameters, some), IsOk());
+    ASSERT_THAT(store_->Create(fish_), IsOk());
+    ASSERT_THAT(store_->Upsert(fish_.parameters, MakeItems(7, 1)), IsOk());
+    ASSERT_THAT(store_->SaveEmbedding(fish_.parameters, SomeEmbedding(7)), IsOk());
+  }
+
+  void Open() {
+    store_.reset();
+    auto store = SqliteStore::Open(directory_.path());
+    ASSERT_THAT(store, IsOk());
+    store_ = *std::move(store);
+  }
+
+  void ExpectFishWhole(Store* store) const {
+    EXPECT_EQ(store->LoadGallery(fish_.parameters)->ids.size(), 7u);
+    EXPECT_EQ((*store->LoadEmbedding(fish_.parameters))->ids.size(), 7u);
+  }
+
+  static constexpr uint64_t kLeft = kMany - 3000;
+  const TemporaryFolder directory_;
+  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fish_ = SmallCollection("fish");
+  std::unique_ptr<SqliteStore> store_;
+};
+
+TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
+  std::atomic<bool> ended = false;
+  std::thread deleter([&] {
+    const auto deleted = store_->Delete(birds_.parameters.collection_uuid);
+    ended = true;
+    ASSERT_THAT(deleted, IsOk());
+    EXPECT_EQ(*deleted, kLeft);
+  });
+  std::set<int64_t> left;
+  unsigned writes = 0;
+  while (!ended) {
+    EXPECT_THAT(store_->Upsert(fish_.parameters, {{MakeItem("item-000", 3, 2 + writes++)}}),
+                IsOk());
+    const int64_t rows = RowsOfNone(directory_.path());
+    EXPECT_GE(rows, 0);
+    if (rows <= 0) continue;
+    left.insert(rows);
+    EXPECT_THAT(store_->LoadCollection(birds_.parameters.collection_uuid),
+                FailsWith(kNotFound, ""));
+  }
+  deleter.join();
+  // Of some forty transactions.
+  EXPECT_GE(left.size(), 5u) << writes << " writes";
+  EXPECT_EQ(RowsOfNone(directory_.path()), 0);
+  EXPECT_EQ(store_->ListStates()->size(), 1u);
+  ExpectFishWhole(store_.get());
+  EXPECT_THAT(store_->Delete(birds_.parameters.collection_uuid), FailsWith(kNotFound, ""));
+}
+
+// Whose rows are not there before it either.
+TEST_F(SqliteDelete, LeavesPlaceForACollectionOfTheSameNameAndUuid) {
+  ASSERT_THAT(store_->Delete(birds_.parameters.collection_uuid), IsOk());
+  ASSERT_THAT(Import(store_.get(), birds_, GalleryOf(MakeItems(5, 1))), IsOk());
+  EXPECT_EQ(store_->LoadGallery(birds_.parameters)->ids.size(), 5u);
+  EXPECT_EQ(*store_->LoadEmbedding(birds_.parameters), std::nullopt);
+}
+
+// Deletes the collection after a byte to `start`.
+[[noreturn]] void DeleteUntilKilled(const std::string& directory, const std::string& uuid,
+                                    int start) {
+  auto store = SqliteStore::Open(directory);
+  if (store.ok() && ::write(start, "x", 1) == 1) (*store)->Delete(uuid).IgnoreError();
+  ::pause();
+  ::_exit(1);
+}
+
+void KillWhileDeleting(const std::string& directory, const std::string& uuid, int milliseconds) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) DeleteUntilKilled(directory, uuid, ends[1]);
+  char byte;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  ::usleep(static_cast<useconds_t>(milliseconds) * 1000);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
+  store_.reset();
+  int interrupted = 0;
+  for (const int milliseconds : {0, 5, 10, 20, 30, 50, 80, 130, 210}) {
+    SCOPED_TRACE(milliseconds);
+    const TemporaryFolder folder;
+    const std::string data = folder / "data";
+    std::filesystem::copy(directory_.path(), data);
+    ASSERT_NO_FATAL_FAILURE(
+        KillWhileDeleting(data, birds_.parameters.collection_uuid, milliseconds));
+    // A copy is looked at: whoever looks at the file itself would bring its log into it.
+    const std::string left = folder / "left";
+    std::filesystem::copy(data, left);
+    const int64_t rows = RowsOfNone(left);
+    EXPECT_GE(rows, 0);
+    if (rows > 0) ++interrupted;
+
+    auto store = SqliteStore::Open(data);
+    ASSERT_THAT(store, IsOk());
+    EXPECT_EQ(RowsOfNone(data), 0);
+    ExpectFishWhole(store->get());
+    if ((*store)->ListStates()->size() == 1) continue;
+    EXPECT_EQ(rows, 0);
+    EXPECT_EQ((*store)->LoadGallery(birds_.parameters)->ids.size(), kLeft);
+    EXPECT_EQ((*(*store)->LoadEmbedding(birds_.parameters))->ids.size(), size_t{kMany});
+    EXPECT_EQ(*(*store)->Delete(birds_.parameters.collection_uuid), kLeft);
+  }
+  EXPECT_GE(interrupted, 1);
+}
+
+// Each table by itself: a deletion may end after any of them.
+TEST_F(SqliteDelete, ThatWasBrokenOffAnywhereIsDoneByTheNextStart) {
+  for (const char* kept : {"items", "deletions", "embedded_items", "embeddings"}) {
+    SCOPED_TRACE(kept);
+    const TemporaryFolder folder;
+    store_.reset();
+    std::filesystem::copy(directory_.path(), folder / "data");
+    {
+      const auto file = sqlite::Database::Open(folder / "data/privatemail.sqlite");
+      ASSERT_THAT(file, IsOk());
+      ASSERT_THAT((*file)->Execute("DELETE FROM collections WHERE name = 'birds'"), IsOk());
+      for (const std::string table : {"items", "deletions", "embedded_items", "embeddings"}) {
+        if (table == kept) continue;
+        ASSERT_THAT((*file)->Execute("DELETE FROM " + table +
+                                     " WHERE collection NOT IN (SELECT key FROM collections)"),
+                    IsOk());
+      }
+    }
+    ASSERT_GT(RowsOfNone(folder / "data"), 0);
+    auto store = SqliteStore::Open(folder / "data");
+    ASSERT_THAT(store, IsOk());
+    EXPECT_EQ(RowsOfNone(folder / "data"), 0);
+    ExpectFishWhole(store->get());
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

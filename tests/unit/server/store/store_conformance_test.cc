@@ -1,0 +1,262 @@
+// What both stores promise: collections, galleries and embeddings.
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/server/store/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_P(StoreConformance, TellsInsertedUpdatedAndUnchangedApart) {
+  std::vector<Item> items = MakeItems(5, 1);
+  UpsertResult result = Upsert(items);
+  EXPECT_EQ(result.inserted, 5u);
+  EXPECT_EQ(result.updated + result.unchanged, 0u);
+
+  items[0].label = 9;
+  items[1].features[2] += 1;
+  items[2].payload = R"({"file": "x.png"})";
+  items.push_back(MakeItem("new", 3, 77));
+  result = Upsert(items);
+  EXPECT_EQ(result.inserted, 1u);
+  EXPECT_EQ(result.updated, 3u);
+  EXPECT_EQ(result.unchanged, 2u);
+
+  const Gallery gallery = Load();
+  EXPECT_EQ(gallery.labels[0], 9);
+  EXPECT_EQ(gallery.features(1, 2), items[1].features[2]);
+  EXPECT_EQ(gallery.payloads[2], R"({"file": "x.png"})");
+  EXPECT_THAT(gallery.ids, SizeIs(6));
+}
+
+TEST_P(StoreConformance, LetsTheLastOfEqualIdsInABatchWin) {
+  const UpsertResult result = Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2)});
+  EXPECT_EQ(result.inserted, 1u);
+  EXPECT_EQ(result.updated, 1u);
+  EXPECT_THAT(Load().labels, ElementsAre(5));
+}
+
+struct BadItem {
+  const char* name;
+  std::function<void(Item*)> spoil;
+  const char* reason;
+};
+
+const BadItem kBadItems[] = {
+    BadItem{"EmptyId", [](Item* item) { item->id.clear(); }, "id must be 1 to 512 bytes"},
+    BadItem{"LongId", [](Item* item) { item->id.assign(513, 'x'); }, "but has 513 bytes"},
+    BadItem{"IdWithABareContinuationByte", [](Item* item) { item->id = "a\x80"; }, "not UTF-8"},
+    BadItem{"IdWithASurrogate", [](Item* item) { item->id = "\xed\xa0\x80"; }, "not UTF-8"},
+    BadItem{"IdWithAnOverlongSlash", [](Item* item) { item->id = "\xc0\xaf"; }, "not UTF-8"},
+    BadItem{"ShortFeatures", [](Item* item) { item->features.resize(3); }, "expected 4, got 3"},
+    BadItem{"LongFeatures", [](Item* item) { item->features.resize(8); }, "expected 4, got 8"},
+    BadItem{"NoFeatures", [](Item* item) { item->features.clear(); }, "expected 4, got 0"},
+    BadItem{"Nan", [](Item* item) { item->features[2] = std::nanf(""); },
+            "value in column 2 is nan"},
+    BadItem{"Infinity", [](Item* item) { item->features[0] = -HUGE_VALF; },
+            "value in column 0 is -inf"},
+    BadItem{"ZeroVector", [](Item* item) { item->features.assign(kDim, 0); },
+            "all 4 values are zero"},
+    BadItem{"LabelBetweenClasses", [](Item* item) { item->label = 4; },
+            "label must be one of the collection's 3 classes (3 to 9), but is 4"},
+    BadItem{"PayloadThatIsNoJson", [](Item* item) { item->payload = "{'a': 1}"; },
+            "payload must be empty or a JSON text"},
+    BadItem{"PayloadThatIsNestedTooDeep",
+            [](Item* item) { item->payload = std::string(65, '[') + std::string(65, ']'); },
+            "payload must be nested at most 64 deep"},
+    BadItem{"PayloadWithALatin1Byte", [](Item* item) { item->payload = "\"\xe9\""; },
+            "payload must be empty or a JSON text"}};
+
+TEST_P(StoreConformance, RejectsAMalformedItemAloneAndSaysWhy) {
+  for (const BadItem& bad : kBadItems) {
+    SCOPED_TRACE(bad.name);
+    std::vector<Item> items = {MakeItem(absl::StrCat(bad.name, "-before"), 3, 1),
+                               MakeItem(absl::StrCat(bad.name, "-bad"), 3, 2),
+                               MakeItem(absl::StrCat(bad.name, "-after"), 3, 3)};
+    bad.spoil(&items[1]);
+    const UpsertResult result = Upsert(items);
+    EXPECT_EQ(result.inserted, 2u);
+    ASSERT_THAT(result.rejected, SizeIs(1));
+    EXPECT_EQ(result.rejected[0].position, 1u);
+    EXPECT_THAT(result.rejected[0].reason, HasSubstr(bad.reason));
+  }
+  EXPECT_THAT(Load().ids, SizeIs(2 * std::size(kBadItems)));
+}
+
+TEST_P(StoreConformance, TakesTheLongestIdAndEveryKindOfJson) {
+  std::vector<Item> items = MakeItems(3, 1);
+  items[0].id.assign(512, 'x');
+  items[1].payload = "null";
+  items[2].payload = std::string(64, '[') + std::string(64, ']');
+  EXPECT_THAT(Upsert(items).rejected, IsEmpty());
+}
+
+TEST_P(StoreConformance, OrdersTheGalleryByTheBytesOfIds) {
+  const std::string with_nul("a\0b", 3);
+  std::vector<Item> items;
+  for (const std::string& id : {std::string("b"), std::string("\xc3\xa9"), std::string("a"),
+                                with_nul, std::string("B"), std::string("aa")}) {
+    items.push_back(MakeItem(id, 3, static_cast<unsigned>(items.size())));
+  }
+  EXPECT_EQ(Upsert(items).inserted, 6u);
+  EXPECT_THAT(Load().ids, ElementsAre("B", "a", with_nul, "aa", "b", "\xc3\xa9"));
+}
+
+TEST_P(StoreConformance, HoldsThePartitionsOfACollectionAndItsCode) {
+  StoredCollection stored = SmallCollection("cells");
+  stored.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
+                                       {3, {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}}};
+  stored.parameters.cell_code = CellCode::kScalar8;
+  ASSERT_THAT(store_->Create(stored), IsOk());
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const StoredCollection loaded,
+                       store_->LoadCollection(stored.parameters.collection_uuid));
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(stored.parameters));
+  ASSERT_THAT(loaded.parameters.cell_partitions, SizeIs(2));
+  EXPECT_EQ(loaded.parameters.cell_partitions[1].cell_of_anchor,
+            stored.parameters.cell_partitions[1].cell_of_anchor);
+  EXPECT_EQ(loaded.parameters.cell_code, CellCode::kScalar8);
+}
+
+TEST_P(StoreConformance, HoldsTheCodebookOfAProductCodeBitForBit) {
+  StoredCollection stored = SmallCollection("codebook");
+  stored.parameters.feature_dim = 12;
+  stored.anchors.features = FloatMatrix::Random(12, 12);
+  stored.parameters.anchor_digest = DigestOf(stored.anchors);
+  stored.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}}};
+  stored.parameters.cell_code = CellCode::kPq8;
+  stored.parameters.cell_codebook = ProductCodebook{
+      .centroids = FloatMatrix::Random(12, 256), .parts = 8, .relative_squared_error = 1. / 3};
+  ASSERT_THAT(store_->Create(stored), IsOk());
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const StoredCollection loaded,
+                       store_->LoadCollection(stored.parameters.collection_uuid));
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(stored.parameters));
+  ASSERT_TRUE(loaded.parameters.cell_codebook.has_value());
+  EXPECT_EQ(loaded.parameters.cell_codebook->centroids, stored.parameters.cell_codebook->centroids);
+  EXPECT_EQ(loaded.parameters.cell_codebook->parts, 8);
+  EXPECT_EQ(loaded.parameters.cell_codebook->relative_squared_error, 1. / 3);
+}
+
+TEST_P(StoreConformance, HoldsEverythingBitForBitAfterReopening) {
+  std::vector<Item> items = MakeItems(7, 1);
+  items[3].payload = "[1,2]";
+  Upsert(items);
+  const Embedding embedding = SomeEmbedding(7);
+  ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
+  Reopen();
+
+  const auto collections = store_->LoadCollections();
+  ASSERT_THAT(collections, IsOk());
+  ASSERT_THAT(*collections, SizeIs(1));
+  const StoredCollection& loaded = collections->front();
+  EXPECT_EQ(loaded.name, "birds");
+  EXPECT_EQ(loaded.items, 7u);
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(collection_.parameters));
+  EXPECT_EQ(loaded.anchors.features, collection_.anchors.features);
+  EXPECT_EQ(loaded.anchors.labels, collection_.anchors.labels);
+
+  const Gallery gallery = Load();
+  ASSERT_THAT(gallery.ids, SizeIs(7));
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(gallery.ids[i], items[i].id);
+    EXPECT_EQ(gallery.labels[i], items[i].label);
+    EXPECT_EQ(gallery.payloads[i], items[i].payload);
+    for (int j = 0; j < kDim; ++j) EXPECT_EQ(gallery.features(i, j), items[i].features[j]);
+  }
+
+  const auto restored = store_->LoadEmbedding(collection_.parameters);
+  ASSERT_THAT(restored, IsOk());
+  ASSERT_TRUE(restored->has_value());
+  EXPECT_EQ((*restored)->version, 1u);
+  EXPECT_EQ((*restored)->objective, -1.25);
+  EXPECT_EQ((*restored)->ids, embedding.ids);
+  EXPECT_EQ((*restored)->labels, embedding.labels);
+  EXPECT_EQ((*restored)->coordinates, embedding.coordinates);
+  EXPECT_EQ((*restored)->anchor_coordinates, embedding.anchor_coordinates);
+}
+
+// From before texts had limits.
+TEST_P(StoreConformance, LoadsACollectionWithLongerTextsThanNewOnesMayHave) {
+  StoredCollection fish = SmallCollection("fish");
+  fish.parameters.extractor = std::string(100'000, 'x');
+  fish.parameters.class_names = {"three", std::string(5000, '5'), "nine"};
+  ASSERT_THAT(store_->Create(fish), IsOk());
+  Reopen();
+  const auto loaded = store_->LoadCollection(fish.parameters.collection_uuid);
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ(Fingerprint(loaded->parameters), Fingerprint(fish.parameters));
+}
+
+TEST_P(StoreConformance, HasNoEmbeddingBeforeTheFirstAndThenGrowingVersions) {
+  EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
+  EXPECT_EQ(*store_->SaveEmbedding(collection_.parameters, SomeEmbedding(5)), 1u);
+  EXPECT_EQ(*store_->SaveEmbedding(collection_.parameters, SomeEmbedding(3)), 2u);
+  EXPECT_THAT((**store_->LoadEmbedding(collection_.parameters)).ids, SizeIs(3));
+}
+
+TEST_P(StoreConformance, DeletesACollectionWithAllThatBelongsToItAndNothingElse) {
+  const StoredCollection other = SmallCollection("fish");
+  ASSERT_THAT(store_->Create(other), IsOk());
+  ASSERT_THAT(store_->Upsert(other.parameters, MakeItems(2, 5)), IsOk());
+  Upsert(MakeItems(5, 1));
+  DeleteItems({"item-004"});
+  ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(4)), IsOk());
+
+  const auto deleted = store_->Delete(collection_.parameters.collection_uuid);
+  ASSERT_THAT(deleted, IsOk());
+  EXPECT_EQ(*deleted, 4u);
+  for (const auto& [table, rows] : {std::pair{"collections", 1},
+                                    {"items", 2},
+                                    {"deletions", 0},
+                                    {"embeddings", 0},
+                                    {"embedded_items", 0}}) {
+    EXPECT_EQ(backend_->Rows(table), rows) << table;
+  }
+  const auto code = absl::StatusCode::kNotFound;
+  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), FailsWith(code, ""));
+  EXPECT_THAT(store_->Upsert(collection_.parameters, MakeItems(1, 1)), FailsWith(code, ""));
+  EXPECT_THAT(store_->LoadGallery(collection_.parameters), FailsWith(code, ""));
+  EXPECT_THAT(store_->LoadEmbedding(collection_.parameters), FailsWith(code, ""));
+  EXPECT_THAT(store_->LoadCollection(collection_.parameters.collection_uuid), FailsWith(code, ""));
+  const std::vector<std::string> ids = {"item-000"};
+  EXPECT_THAT(store_->DeleteItems(collection_.parameters, ids), FailsWith(code, ""));
+  EXPECT_THAT(store_->GetItems(collection_.parameters, ids), FailsWith(code, ""));
+  EXPECT_THAT(store_->ScrollItems(collection_.parameters, {}, "", 1), FailsWith(code, ""));
+  EXPECT_THAT(store_->CountItems(collection_.parameters, {}, {}), FailsWith(code, ""));
+  EXPECT_THAT(store_->CountChanges(collection_.parameters), FailsWith(code, ""));
+  EXPECT_THAT(store_->DeletedSince(collection_.parameters, 1, 0), FailsWith(code, ""));
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), FailsWith(code, ""));
+}
+
+TEST_P(StoreConformance, RefusesANameThatIsTaken) {
+  EXPECT_THAT(store_->Create(SmallCollection("birds")),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+}
+
+TEST_P(StoreConformance, CountsEveryItemOfWritersAtOnce) {
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 10; ++i) {
+        Upsert({MakeItem(absl::StrCat(writer, "-", i), 3, 1), MakeItem("shared", 3, 1)});
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(store_->LoadCollections()->front().items, 41u);
+  EXPECT_THAT(Load().ids, SizeIs(41));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace privatemail::testing

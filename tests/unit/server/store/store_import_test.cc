@@ -1,0 +1,250 @@
+// What both stores promise of collections that come with all their items.
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/postgres/postgres_store.h"
+#include "tests/unit/server/store/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using StoreImport = StoreConformance;
+
+TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
+  const StoredCollection fish = SmallCollection("fish");
+  std::vector<Item> items = MakeItems(50, 7);
+  items[3].payload = "[1,2]";
+  Gallery gallery = GalleryOf(items);
+  gallery.version = 70;
+  ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
+  Reopen();
+  const auto loaded = store_->LoadCollection(fish.parameters.collection_uuid);
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ(loaded->name, "fish");
+  EXPECT_EQ(loaded->items, 50u);
+  EXPECT_EQ(loaded->latest_version, 120u);
+  EXPECT_EQ(Fingerprint(loaded->parameters), Fingerprint(fish.parameters));
+  EXPECT_EQ(loaded->anchors.features, fish.anchors.features);
+  const auto stored = store_->LoadGallery(fish.parameters);
+  ASSERT_THAT(stored, IsOk());
+  EXPECT_EQ(stored->version, 120u);
+  EXPECT_EQ(stored->ids, gallery.ids);
+  EXPECT_EQ(stored->labels, gallery.labels);
+  EXPECT_EQ(stored->payloads, gallery.payloads);
+  EXPECT_EQ(stored->features, gallery.features);
+  const std::vector<std::string> ids = {"item-000", "item-049"};
+  const auto some = store_->GetItems(fish.parameters, ids);
+  ASSERT_THAT(some, IsOk());
+  EXPECT_EQ((*some)[0].version, 71u);
+  EXPECT_EQ((*some)[1].version, 120u);
+  EXPECT_EQ(store_->CountChanges(fish.parameters)->inserted, 50u);
+}
+
+TEST_P(StoreImport, IsACollectionLikeAnyOtherAfterwards) {
+  const StoredCollection fish = SmallCollection("fish");
+  ASSERT_THAT(Import(store_.get(), fish, GalleryOf(MakeItems(5, 7))), IsOk());
+  const auto upserted = store_->Upsert(fish.parameters, MakeItems(7, 7));
+  ASSERT_THAT(upserted, IsOk());
+  EXPECT_EQ(upserted->unchanged, 5u);
+  EXPECT_EQ(upserted->inserted, 2u);
+  EXPECT_EQ(upserted->latest_version, 7u);
+  const std::vector<std::string> ids = {"item-002"};
+  EXPECT_EQ(store_->DeleteItems(fish.parameters, ids)->items, 6u);
+  EXPECT_EQ(*store_->Delete(fish.parameters.collection_uuid), 6u);
+  EXPECT_EQ(backend_->Rows("items"), 0);
+}
+
+// Searches would find what the deleted one had.
+TEST_P(StoreImport, TakesNoEmbeddingOfADeletedCollectionWithItsUuid) {
+  Upsert(MakeItems(5, 1));
+  Gallery gallery = Load();
+  Embedding embedding = SomeEmbedding(5);
+  embedding.collection = gallery.collection;
+  embedding.items_version = 5;
+  ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
+  ASSERT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
+  ASSERT_THAT(Import(store_.get(), collection_, gallery), IsOk());
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, embedding),
+              FailsWith(absl::StatusCode::kNotFound, collection_.parameters.collection_uuid));
+  EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
+  EXPECT_NE(Load().collection, gallery.collection);
+  EXPECT_EQ(store_->ListStates()->front().key, Load().collection);
+  embedding.collection = Load().collection;
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
+}
+
+TEST_P(StoreImport, TakesAnEmptyGalleryAndOneOfMoreBytesThanAStatementHolds) {
+  ASSERT_THAT(Import(store_.get(), SmallCollection("none"), Gallery()), IsOk());
+  std::vector<Item> items = MakeItems(40, 7);
+  for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
+  const StoredCollection fish = SmallCollection("fish");
+  ASSERT_THAT(Import(store_.get(), fish, GalleryOf(items)), IsOk());
+  EXPECT_EQ(store_->LoadGallery(fish.parameters)->payloads, GalleryOf(items).payloads);
+}
+
+// In as many parts as there are items, and empty ones.
+TEST_P(StoreImport, TakesPartsOfAnySize) {
+  StoredCollection fish = SmallCollection("fish");
+  const Gallery whole = GalleryOf(MakeItems(9, 7));
+  fish.items = 9;
+  fish.latest_version = 70;
+  const auto source = [](Store::GalleryPartVisitor visit) -> absl::Status {
+    for (const Item& item : MakeItems(9, 7)) {
+      for (const Gallery& part : {GalleryOf({item}), Gallery()}) {
+        if (absl::Status visited = visit(part); !visited.ok()) return visited;
+      }
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(store_->Import(fish, source), IsOk());
+  const auto stored = store_->LoadGallery(fish.parameters);
+  ASSERT_THAT(stored, IsOk());
+  EXPECT_EQ(stored->version, 79u);
+  EXPECT_EQ(stored->ids, whole.ids);
+  EXPECT_EQ(stored->features, whole.features);
+  const std::vector<std::string> last = {"item-008"};
+  EXPECT_EQ(store_->GetItems(fish.parameters, last)->front().version, 79u);
+}
+
+TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
+  StoredCollection fish = SmallCollection("fish");
+  fish.items = 6;
+  const auto import = [&](std::vector<Gallery> parts, const absl::Status& outcome) {
+    return store_->Import(fish, [&](Store::GalleryPartVisitor visit) -> absl::Status {
+      for (const Gallery& part : parts) {
+        if (absl::Status visited = visit(part); !visited.ok()) return visited;
+      }
+      return outcome;
+    });
+  };
+  const Gallery first = GalleryOf(MakeItems(5, 7));
+  EXPECT_THAT(import({first}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 5"));
+  EXPECT_THAT(import({GalleryOf(MakeItems(7, 7))}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 7"));
+  EXPECT_THAT(import({first}, absl::DataLossError("the file is damaged")),
+              FailsWith(absl::StatusCode::kDataLoss, "the file is damaged"));
+  EXPECT_THAT(import({first, GalleryOf({MakeItems(5, 7).back()})}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+  EXPECT_THAT(import({first, GalleryOf({MakeItems(4, 7).back()})}, absl::OkStatus()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+  EXPECT_EQ(backend_->Rows("items"), 0);
+  EXPECT_EQ(backend_->Rows("collections"), 1);
+  EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
+}
+
+// Also when the last part is a whole one.
+TEST_P(StoreImport, IsReadInPartsWithoutAGapOrAnEmptyOne) {
+  const int64_t whole = GalleryPartRows(kDim);
+  for (const int64_t rows : {whole - 1, whole, whole + 1, 2 * whole, 2 * whole + 1}) {
+    SCOPED_TRACE(rows);
+    Gallery gallery;
+    gallery.features = FloatMatrix::Random(rows, kDim);
+    gallery.labels.assign(static_cast<size_t>(rows), 3);
+    gallery.payloads.assign(static_cast<size_t>(rows), "");
+    for (int64_t row = 0; row < rows; ++row) gallery.ids.push_back(absl::StrCat(100'000 + row));
+    const StoredCollection fish = SmallCollection("fish");
+    ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
+    std::vector<int64_t> sizes;
+    Gallery read;
+    FloatMatrix features(rows, kDim);
+    ASSERT_THAT(store_->ReadGallery(fish.parameters,
+                                    [&](int64_t items, Gallery part) {
+                                      EXPECT_EQ(items, rows);
+                                      features.middleRows(
+                                          static_cast<Eigen::Index>(read.ids.size()),
+                                          part.features.rows()) = part.features;
+                                      sizes.push_back(part.features.rows());
+                                      AppendRows(std::move(part), &read);
+                                      return absl::OkStatus();
+                                    }),
+                IsOk());
+    EXPECT_EQ(read.ids, gallery.ids);
+    EXPECT_EQ(features, gallery.features);
+    EXPECT_EQ(sizes.size(), static_cast<size_t>((rows + whole - 1) / whole));
+    for (const int64_t size : sizes) EXPECT_GT(size, 0);
+    ASSERT_THAT(store_->Delete(fish.parameters.collection_uuid), IsOk());
+  }
+}
+
+TEST_P(StoreImport, RefusesANameOrAUuidThatIsTaken) {
+  const Gallery gallery = GalleryOf(MakeItems(3, 7));
+  EXPECT_THAT(Import(store_.get(), SmallCollection("birds"), gallery),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+  StoredCollection copy = collection_;
+  copy.name = "fish";
+  EXPECT_THAT(Import(store_.get(), copy, gallery),
+              FailsWith(absl::StatusCode::kAlreadyExists, collection_.parameters.collection_uuid));
+  EXPECT_EQ(backend_->Rows("items"), 0);
+  EXPECT_EQ(backend_->Rows("collections"), 1);
+}
+
+// The bad one comes after rows that the store has written already.
+TEST_P(StoreImport, LeavesNothingBehindWhenAnItemInTheMiddleIsBad) {
+  std::vector<Item> items = MakeItems(40, 7);
+  for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
+  Gallery gallery = GalleryOf(items);
+  gallery.features(30, 2) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
+              FailsWith(absl::StatusCode::kInvalidArgument, "value in column 2 is nan"));
+  EXPECT_EQ(backend_->Rows("items"), 0);
+  EXPECT_EQ(backend_->Rows("collections"), 1);
+  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), GalleryOf(items)), IsOk());
+}
+
+TEST_P(StoreImport, RefusesAGalleryThatIsNotOne) {
+  const auto refused = [&](const Gallery& gallery, const std::string& part) {
+    EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
+                FailsWith(absl::StatusCode::kInvalidArgument, part));
+  };
+  std::vector<Item> items = MakeItems(3, 7);
+  std::swap(items[1], items[2]);
+  refused(GalleryOf(items), "ids of the gallery must ascend, but number 2");
+  items[1] = items[2];
+  refused(GalleryOf(items), "ids of the gallery must ascend, but number 2");
+  Gallery gallery = GalleryOf(MakeItems(3, 7));
+  gallery.labels.pop_back();
+  refused(gallery, "has 3 ids, 2 labels, 3 payloads and 3 features");
+  gallery = GalleryOf(MakeItems(3, 7));
+  gallery.features.conservativeResize(3, kDim + 1);
+  refused(gallery, "features");
+  EXPECT_EQ(backend_->Rows("collections"), 1);
+}
+
+TEST(PostgresImport, ThatIsCutOffInTheMiddleLeavesNothingBehind) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  const std::unique_ptr<Store> store = *PostgresStore::Open(conninfo);
+  constexpr int kItems = 300;
+  Gallery gallery;
+  gallery.features = FloatMatrix::Ones(kItems, kDim);
+  gallery.labels.assign(kItems, 3);
+  gallery.payloads.assign(kItems, "\"" + std::string(100'000, 'x') + "\"");
+  for (int i = 0; i < kItems; ++i) gallery.ids.push_back(absl::StrCat(1000 + i));
+  const StoredCollection fish = SmallCollection("fish");
+  absl::Status status;
+  std::atomic<bool> ended = false;
+  std::thread import([&] {
+    status = Import(store.get(), fish, gallery);
+    ended = true;
+  });
+  // Rows are there by then, which nobody else sees.
+  const char* cut =
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+      "datname = current_database() AND query LIKE 'INSERT INTO items%'";
+  while (!ended && PostgresServer::Ask(conninfo, cut) == "0") {
+  }
+  import.join();
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable, ""));
+  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.items"), "0");
+  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.collections"), "0");
+  ASSERT_THAT(Import(store.get(), fish, gallery), IsOk());
+  EXPECT_EQ(store->LoadGallery(fish.parameters)->ids, gallery.ids);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreImport, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace privatemail::testing

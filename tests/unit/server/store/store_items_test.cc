@@ -1,0 +1,274 @@
+// What both stores promise: single items, their versions, and what changed since an embedding.
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tests/unit/server/store/store_backend.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+PayloadFilter Filter(const std::string& text) {
+  v1::PayloadFilter proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
+  auto filter = PayloadFilter::FromProto("filter", proto);
+  EXPECT_THAT(filter, IsOk());
+  return *filter;
+}
+
+auto HasId(const std::string& id) { return Field(&Item::id, id); }
+
+class StoreItems : public StoreConformance {
+ protected:
+  uint64_t VersionOf(const std::string& id) {
+    const std::vector<std::string> ids = {id};
+    const auto items = store_->GetItems(collection_.parameters, ids);
+    EXPECT_THAT(items, IsOk());
+    return items->empty() ? 0 : items->front().version;
+  }
+};
+
+TEST_P(StoreItems, EachChangeTakesTheNextVersionAndNoneIsUsedAgain) {
+  std::vector<Item> items = MakeItems(3, 1);
+  EXPECT_EQ(Upsert(items).latest_version, 3u);
+  EXPECT_EQ(VersionOf("item-000"), 1u);
+  EXPECT_EQ(VersionOf("item-002"), 3u);
+  EXPECT_EQ(Upsert(items).latest_version, 3u) << "nothing changed";
+  items[1].label = 9;
+  EXPECT_EQ(Upsert(items).latest_version, 4u);
+  EXPECT_EQ(VersionOf("item-001"), 4u);
+  EXPECT_EQ(VersionOf("item-002"), 3u);
+  const DeleteResult deleted = DeleteItems({"item-001", "none", "item-001"});
+  EXPECT_EQ(deleted.deleted, 1u);
+  EXPECT_EQ(deleted.items, 2u);
+  EXPECT_EQ(deleted.latest_version, 5u);
+  Reopen();
+  const UpsertResult back = Upsert(items);
+  EXPECT_EQ(back.inserted, 1u);
+  EXPECT_EQ(back.items, 3u);
+  EXPECT_EQ(VersionOf("item-001"), 6u);
+  EXPECT_EQ(Load().version, 6u);
+  EXPECT_EQ(store_->ListStates()->front().latest_version, 6u);
+}
+
+TEST_P(StoreItems, ATakenIdInOneBatchTakesAVersionForEachChange) {
+  const UpsertResult result =
+      Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2), MakeItem("a", 5, 2), MakeItem("b", 3, 1)});
+  EXPECT_EQ(result.inserted, 2u);
+  EXPECT_EQ(result.updated, 1u);
+  EXPECT_EQ(result.unchanged, 1u);
+  EXPECT_EQ(result.items, 2u);
+  EXPECT_EQ(result.latest_version, 3u);
+  EXPECT_EQ(VersionOf("a"), 2u);
+}
+
+TEST_P(StoreItems, GetsThoseThatAreThereInTheOrderAsked) {
+  std::vector<Item> items = MakeItems(4, 1);
+  items[2].payload = R"({"a":1})";
+  Upsert(items);
+  const std::vector<std::string> ids = {"item-002", "none", "item-000", "item-002", ""};
+  const auto found = store_->GetItems(collection_.parameters, ids);
+  ASSERT_THAT(found, IsOk());
+  ASSERT_THAT(*found, ElementsAre(HasId("item-002"), HasId("item-000"), HasId("item-002")));
+  EXPECT_EQ((*found)[0].features, items[2].features);
+  EXPECT_EQ((*found)[0].label, items[2].label);
+  EXPECT_EQ((*found)[0].payload, items[2].payload);
+  EXPECT_EQ((*found)[0].version, 3u);
+}
+
+TEST_P(StoreItems, ScrollsOverAllItemsInPagesWithoutGapsOrRepeats) {
+  Upsert(MakeItems(25, 1));
+  for (const int64_t limit : {1, 7, 24, 25, 26, 1000}) {
+    const std::vector<Item> all = ScrollAll({}, limit);
+    ASSERT_THAT(all, SizeIs(25)) << limit;
+    for (int i = 0; i < 25; ++i) EXPECT_EQ(all[i].id, absl::StrFormat("item-%03d", i));
+  }
+  const auto full = store_->ScrollItems(collection_.parameters, {}, "", 25);
+  EXPECT_EQ(full->next, std::nullopt) << "nothing follows a page that holds the last";
+  EXPECT_THAT(store_->ScrollItems(collection_.parameters, {}, "item-023", 5)->items,
+              ElementsAre(HasId("item-024")));
+}
+
+TEST_P(StoreItems, AScrollSeesWhatStaysOnceWhateverIsDeletedOrInsertedMeanwhile) {
+  Upsert(MakeItems(10, 1));
+  auto page = store_->ScrollItems(collection_.parameters, {}, "", 4);
+  ASSERT_THAT(page, IsOk());
+  DeleteItems({"item-000", "item-003", "item-004"});  // also the one the cursor names
+  Upsert({MakeItem("item-0", 3, 1)});
+  page = store_->ScrollItems(collection_.parameters, {}, *page->next, 100);
+  EXPECT_THAT(page->items, ElementsAre(HasId("item-005"), HasId("item-006"), HasId("item-007"),
+                                       HasId("item-008"), HasId("item-009")));
+}
+
+TEST_P(StoreItems, FiltersWhatItScrollsAndCounts) {
+  std::vector<Item> items = MakeItems(20, 1);
+  for (size_t i = 0; i < items.size(); ++i) {
+    items[i].payload = absl::StrFormat(R"({"n":%d,"odd":%s})", i, i % 2 == 1 ? "true" : "false");
+  }
+  items[19].payload.clear();
+  Upsert(items);
+  const PayloadFilter filter = Filter(
+      R"(all_of { filters { equals { path: "odd" value { bool_value: true } } }
+                  filters { range { path: "n" gte: 11 } } })");
+  for (const int64_t limit : {1, 2, 100}) {
+    EXPECT_THAT(ScrollAll(filter, limit), ElementsAre(HasId("item-011"), HasId("item-013"),
+                                                      HasId("item-015"), HasId("item-017")));
+  }
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, filter, {}), 4u);
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, {}, {}), 20u);
+}
+
+TEST_P(StoreItems, ReadsALimitedPartForOnePageOfARareFilterAndCountsAllTheSame) {
+  std::vector<Item> items;
+  for (int i = 0; i < 2 * kMaxScannedItems + 5; ++i) {
+    items.push_back(MakeItem(absl::StrFormat("%06d", i), 3, i % 100));
+  }
+  items.back().payload = "{\"rare\":1}";
+  Upsert(items);
+  const PayloadFilter rare = Filter(R"(equals { path: "rare" value { integer_value: 1 } })");
+  const auto page = store_->ScrollItems(collection_.parameters, rare, "", 10);
+  ASSERT_THAT(page, IsOk());
+  EXPECT_THAT(page->items, IsEmpty());
+  EXPECT_THAT(page->next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
+  EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
+  EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
+  int asked = 0;
+  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++asked == 2; }),
+              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+  EXPECT_EQ(asked, 2) << "between the parts";
+}
+
+TEST_P(StoreItems, EndsAPageBeforeItGrowsTooLarge) {
+  std::vector<Item> items = MakeItems(5, 1);
+  for (Item& item : items) item.payload = '"' + std::string(kMaxPageBytes / 2 - 100, 'x') + '"';
+  items[3].payload = '"' + std::string(kMaxPageBytes + 1, 'x') + '"';
+  Upsert(items);
+  std::vector<size_t> sizes;
+  std::optional<std::string> after = "";
+  while (after) {
+    const auto page = store_->ScrollItems(collection_.parameters, {}, *after, 100);
+    ASSERT_THAT(page, IsOk());
+    sizes.push_back(page->items.size());
+    after = page->next;
+  }
+  EXPECT_THAT(sizes, ElementsAre(2, 1, 1, 1));
+}
+
+TEST_P(StoreItems, CountsEveryItemAsInsertedBeforeTheFirstEmbedding) {
+  Upsert(MakeItems(5, 1));
+  DeleteItems({"item-000"});
+  Upsert({MakeItem("item-001", 9, 50)});
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{4, 0, 0}));
+}
+
+TEST_P(StoreItems, CountsExactlyWhatChangedSinceTheEmbedding) {
+  std::vector<Item> items = MakeItems(10, 1);
+  Upsert(items);
+  DeleteItems({"item-009"});
+  Embed();
+  EXPECT_EQ(Changes(), ChangesSinceEmbedding{});
+  Upsert({MakeItem("new-1", 3, 1), MakeItem("new-2", 3, 1), MakeItem("item-000", 9, 1)});
+  Upsert({MakeItem("item-000", 5, 1), MakeItem("new-1", 9, 1)});  // once is enough
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{2, 1, 0}));
+  DeleteItems({"item-000", "item-001", "new-2"});  // updated, embedded, and never embedded
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
+  Upsert({items[1]});  // back as it was, and yet another item
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{2, 0, 2}));
+  DeleteItems({"item-001"});
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
+  Reopen();
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
+  Embed();
+  EXPECT_EQ(Changes(), ChangesSinceEmbedding{});
+  EXPECT_EQ(backend_->Rows("deletions"), 0) << "nobody needs them any more";
+}
+
+TEST_P(StoreItems, CountsChangesMadeWhileTheEmbeddingWasComputed) {
+  Upsert(MakeItems(6, 1));
+  const Gallery gallery = Load();
+  DeleteItems({"item-002"});
+  Upsert({MakeItem("item-003", 9, 9), MakeItem("new", 3, 1)});
+  Embedding embedding = SomeEmbedding(6);
+  embedding.items_version = gallery.version;
+  ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
+  EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 1, 1}));
+  EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->deleted, ElementsAre("item-002"));
+}
+
+TEST_P(StoreItems, TellsWhatWasDeletedSinceTheEmbeddingOfAVersion) {
+  Upsert(MakeItems(6, 1));
+  EXPECT_EQ(Embed(), 1u);
+  DeleteItems({"item-004", "item-001"});
+  Upsert({MakeItem("item-001", 3, 1)});  // what answers is still the deleted one
+  const auto deleted = store_->DeletedSince(collection_.parameters, 1, 0);
+  ASSERT_THAT(deleted, IsOk());
+  ASSERT_TRUE(deleted->has_value());
+  EXPECT_THAT(**deleted, UnorderedElementsAre("item-001", "item-004"));
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
+  EXPECT_EQ(Embed(), 2u);
+  EXPECT_EQ(*store_->DeletedSince(collection_.parameters, 1, 0), std::nullopt);
+  EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 2, 0), IsEmpty());
+}
+
+TEST_P(StoreItems, KeepsAnEmbeddingOfLaterItemsAgainstOneOfEarlierItems) {
+  Upsert(MakeItems(3, 1));
+  Embedding early = SomeEmbedding(3);
+  early.items_version = Load().version;
+  Upsert(MakeItems(4, 1));
+  Embed();
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, early),
+              FailsWith(absl::StatusCode::kAborted, "an embedding of later items (version 4)"));
+  EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->ids, SizeIs(4));
+}
+
+TEST_P(StoreItems, ListsTheStateOfEveryCollection) {
+  Upsert(MakeItems(3, 1));
+  DeleteItems({"item-000"});
+  Embed();
+  const StoredCollection other = SmallCollection("ants");
+  ASSERT_THAT(store_->Create(other), IsOk());
+  const auto states = store_->ListStates();
+  ASSERT_THAT(states, IsOk());
+  EXPECT_THAT(
+      *states,
+      ElementsAre(
+          AllOf(Field(&CollectionState::name, "ants"),
+                Field(&CollectionState::uuid, other.parameters.collection_uuid),
+                Field(&CollectionState::items, 0u), Field(&CollectionState::latest_version, 0u),
+                Field(&CollectionState::embedding_version, 0u)),
+          AllOf(Field(&CollectionState::name, "birds"), Field(&CollectionState::items, 2u),
+                Field(&CollectionState::latest_version, 4u),
+                Field(&CollectionState::embedding_version, 1u))));
+  const auto loaded = store_->LoadCollection(other.parameters.collection_uuid);
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ(loaded->name, "ants");
+  EXPECT_EQ(loaded->anchors.features, other.anchors.features);
+}
+
+TEST_P(StoreItems, ItemsOfOneCollectionAreNotThoseOfAnother) {
+  const StoredCollection other = SmallCollection("ants");
+  ASSERT_THAT(store_->Create(other), IsOk());
+  Upsert(MakeItems(3, 1));
+  const std::vector<std::string> ids = {"item-000"};
+  EXPECT_EQ(store_->DeleteItems(other.parameters, ids)->deleted, 0u);
+  EXPECT_THAT(*store_->GetItems(other.parameters, ids), IsEmpty());
+  EXPECT_THAT(store_->ScrollItems(other.parameters, {}, "", 9)->items, IsEmpty());
+  EXPECT_THAT(Load().ids, SizeIs(3));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreItems, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace privatemail::testing

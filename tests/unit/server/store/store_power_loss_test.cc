@@ -1,0 +1,304 @@
+// The power goes at every instant of an embedded store's life, and what was not synced is lost,
+// kept or half of both. The store must open, hold every change that was acknowledged, and of the
+// one that was under way all or nothing.
+//
+// The same under a PostgreSQL server: tests/e2e/postgres_power_loss_test.cc.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/testing/simulated_disk.h"
+#include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/engine/rows_of_none.h"
+
+namespace privatemail::testing {
+namespace {
+
+// What a store should hold, known without asking one.
+struct Model {
+  bool birds = false;
+  bool fish = false;
+  std::map<std::string, Item> items = {};  // of birds
+  std::optional<Embedding> embedding = {};
+};
+
+std::string TextOf(const Item& item) {
+  return absl::StrCat(item.id, " ", item.label, " ", item.payload, " ",
+                      absl::BytesToHexString({reinterpret_cast<const char*>(item.features.data()),
+                                              item.features.size() * sizeof(float)}),
+                      "\n");
+}
+
+std::string TextOf(const std::optional<Embedding>& embedding) {
+  if (!embedding) return "no embedding\n";
+  std::string text = absl::StrCat("version ", embedding->version, "\n");
+  for (size_t i = 0; i < embedding->ids.size(); ++i) {
+    const auto row = embedding->coordinates.row(static_cast<Eigen::Index>(i));
+    absl::StrAppend(&text, embedding->ids[i], " ", row(0), " ", row(1), "\n");
+  }
+  return text;
+}
+
+std::string TextOf(const Model& model) {
+  std::string text;
+  if (model.birds) absl::StrAppend(&text, "birds ", model.items.size(), "\n");
+  if (model.fish) absl::StrAppend(&text, "fish 0\n");
+  if (!model.birds) return text;
+  for (const auto& [id, item] : model.items) text += TextOf(item);
+  return text + TextOf(model.embedding);
+}
+
+// A status where something cannot be read.
+absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& birds) {
+  std::string text;
+  PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> all, store->LoadCollections());
+  bool there = false;
+  for (const StoredCollection& collection : all) {
+    absl::StrAppend(&text, collection.name, " ", collection.items, "\n");
+    there = there || collection.name == "birds";
+  }
+  if (!there) return text;
+  PM_ASSIGN_OR_RETURN(const Gallery gallery, store->LoadGallery(birds));
+  PM_ASSIGN_OR_RETURN(const std::vector<Item> items, store->GetItems(birds, gallery.ids));
+  for (const Item& item : items) text += TextOf(item);
+  PM_ASSIGN_OR_RETURN(const std::optional<Embedding> embedding, store->LoadEmbedding(birds));
+  return text + TextOf(embedding);
+}
+
+// Changes of a store one after another, and what each means.
+class Story {
+ public:
+  Story() {
+    Add([this](SqliteStore* store) { return store->Create(birds_); },
+        [](Model* model) { model->birds = true; });
+    Upsert(MakeItems(6, 1));
+    Upsert(Large(MakeItems(9, 50)));  // six updates, three insertions, over many pages
+    Delete({"item-001", "item-004", "item-007", "not there"});
+    SaveEmbedding(5);
+    Upsert(MakeItems(3, 90));
+    Add([this](SqliteStore* store) { return store->Create(fish_); },
+        [](Model* model) { model->fish = true; });
+    SaveEmbedding(7);
+    Delete({"item-000", "item-008"});
+    Add(
+        [this](SqliteStore* store) {
+          return store->Delete(fish_.parameters.collection_uuid).status();
+        },
+        [](Model* model) { model->fish = false; });
+    Upsert(MakeItems(12, 130));
+    Add([this](SqliteStore* store) { return store->Create(fish_); },
+        [](Model* model) { model->fish = true; });
+    Add([this](SqliteStore* store) { return store->Delete(birds().collection_uuid).status(); },
+        [](Model* model) { *model = {.fish = true}; });
+  }
+
+  size_t steps() const { return steps_.size(); }
+  const PublicParameters& birds() const { return birds_.parameters; }
+
+  // Reports each step after it returned. The store is closed and opened in the middle, which
+  // brings its log into its file.
+  void Live(Life& life, const std::string& folder) const {
+    std::unique_ptr<SqliteStore> store;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (i % 6 == 0) store.reset();
+      if (store == nullptr) {
+        auto opened = SqliteStore::Open(folder);
+        life.status_code = static_cast<int>(opened.status().code());
+        if (!opened.ok()) return;
+        store = *std::move(opened);
+      }
+      const absl::Status status = steps_[i](store.get());
+      life.status_code = static_cast<int>(status.code());
+      if (!status.ok()) return;
+      ++life.reported;
+    }
+  }
+
+  // shown: how many steps are there, -1 when it is no number of steps or rows of what was deleted
+  // are there. later: writes that work.
+  void Look(Life& life, const std::string& folder) const {
+    life.shown = -1;
+    auto store = SqliteStore::Open(folder);
+    life.status_code = static_cast<int>(store.status().code());
+    if (!store.ok()) return;
+    const auto text = TextOf(store->get(), birds());
+    life.status_code = static_cast<int>(text.status().code());
+    if (!text.ok() || RowsOfNone(folder) != 0) return;
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (texts_[i] == *text) life.shown = static_cast<int64_t>(i);
+    }
+    StoredCollection more = SmallCollection("more");
+    life.later =
+        (*store)->Create(more).ok() && (*store)->Upsert(more.parameters, MakeItems(2, 1)).ok();
+  }
+
+ private:
+  void Add(std::function<absl::Status(SqliteStore*)> change,
+           const std::function<void(Model*)>& means) {
+    means(&model_);
+    texts_.push_back(TextOf(model_));
+    steps_.push_back(std::move(change));
+  }
+
+  void Upsert(const std::vector<Item>& items) {
+    Add([this, items](SqliteStore* store) { return store->Upsert(birds(), items).status(); },
+        [items](Model* model) {
+          for (const Item& item : items) model->items[item.id] = item;
+        });
+  }
+
+  void Delete(const std::vector<std::string>& ids) {
+    Add([this, ids](SqliteStore* store) { return store->DeleteItems(birds(), ids).status(); },
+        [ids](Model* model) {
+          for (const std::string& id : ids) model->items.erase(id);
+        });
+  }
+
+  void SaveEmbedding(int items) {
+    const Embedding made = SomeEmbedding(items);
+    Add([this, made](SqliteStore* store) { return store->SaveEmbedding(birds(), made).status(); },
+        [made](Model* model) {
+          const uint64_t version = model->embedding ? model->embedding->version + 1 : 1;
+          model->embedding = made;
+          model->embedding->version = version;
+        });
+  }
+
+  static std::vector<Item> Large(std::vector<Item> items) {
+    for (Item& item : items) item.payload = '"' + std::string(3000, item.id.back()) + '"';
+    return items;
+  }
+
+  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fish_ = SmallCollection("fish");
+  Model model_;
+  std::vector<std::function<absl::Status(SqliteStore*)>> steps_;
+  std::vector<std::string> texts_ = {""};
+};
+
+// What a second life says that must not be; empty: nothing.
+std::string FaultOf(const Life& first, const Life& second) {
+  if (second.status_code != 0) {
+    return absl::StrCat("status ",
+                        absl::StatusCodeToString(static_cast<absl::StatusCode>(second.status_code)),
+                        " after ", first.reported, " steps");
+  }
+  if (second.shown < first.reported || second.shown > first.reported + 1) {
+    return absl::StrCat(first.reported, " steps acknowledged, there: ", second.shown);
+  }
+  return second.later == 1 ? "" : "it takes no more writes";
+}
+
+struct Tally {
+  int64_t cuts = 0;
+  int64_t acknowledged = 0;
+  int64_t faults = 0;
+  std::string first_fault = {};
+
+  void Add(const PowerCut& cut, const Life& first, const Life& second) {
+    ++cuts;
+    acknowledged += first.reported;
+    const std::string fault = FaultOf(first, second);
+    if (!fault.empty() && faults++ == 0) {
+      first_fault = absl::StrCat("seed ", cut.seed, " before call ", cut.before_call, ": ", fault);
+    }
+  }
+  void Print(const char* what) const {
+    std::printf("%s: %lld cuts, %lld acknowledged changes looked for, %lld faults\n", what,
+                static_cast<long long>(cuts), static_cast<long long>(acknowledged),
+                static_cast<long long>(faults));
+  }
+};
+
+// Cuts before every call of the first life, the making of the file included, and after its last.
+Tally CutEverywhere(PowerCut cut) {
+  const Story story;
+  Tally tally;
+  for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
+    const TemporaryFolder folder;
+    Stamps stamps;
+    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps,
+                                         [&](Life& life) { story.Live(life, folder.path()); });
+    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](Life& life) { story.Look(life, folder.path()); });
+    tally.Add(cut, first, second);
+    if (first.calls < cut.before_call) {
+      EXPECT_EQ(first.reported, static_cast<int64_t>(story.steps())) << "the uncut life is whole";
+      return tally;
+    }
+  }
+}
+
+TEST(StorePowerLoss, AProcessThatEndsAtAnyInstantLosesNothing) {
+  const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
+  tally.Print("kept");
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+  EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
+}
+
+TEST(StorePowerLoss, LosingAllThatWasNotSyncedLosesNothingThatWasAcknowledged) {
+  const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
+  tally.Print("lost");
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+}
+
+TEST(StorePowerLoss, LosingAnyHalfOfWhatWasNotSyncedLosesNothingThatWasAcknowledged) {
+  Tally all;
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
+    EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+    all.cuts += tally.cuts;
+    all.acknowledged += tally.acknowledged;
+    all.faults += tally.faults;
+  }
+  all.Print("half");
+}
+
+// A life that begins with what a cut left, and is cut itself: recovery and the making of the file
+// among what is cut.
+TEST(StorePowerLoss, CutsInARowLoseNothingThatWasAcknowledged) {
+  const Story story;
+  std::mt19937_64 bits(5);
+  Tally tally;
+  for (int trial = 0; trial < 60; ++trial) {
+    const TemporaryFolder folder;
+    Stamps stamps;
+    const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
+                          .unsynced = static_cast<Unsynced>(bits() % 5),
+                          .seed = bits()};
+    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps,
+                                         [&](Life& life) { story.Live(life, folder.path()); });
+    for (int opened = 0; opened < 6; ++opened) {
+      const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
+                              .unsynced = static_cast<Unsynced>(bits() % 5),
+                              .seed = bits()};
+      LiveUntilPowerCut(folder.path(), again, stamps, [&](Life& life) {
+        life.status_code = static_cast<int>(SqliteStore::Open(folder.path()).status().code());
+      });
+    }
+    tally.Add(cut, first,
+              LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                [&](Life& life) { story.Look(life, folder.path()); }));
+  }
+  tally.Print("in a row");
+  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+}
+
+// The test of the test: a disk that forgets what it was told to keep does lose changes.
+TEST(StorePowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+  EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
+}
+
+}  // namespace
+}  // namespace privatemail::testing
