@@ -8,11 +8,11 @@
 namespace privatemail {
 
 // The denominator c of exp(-|x - y|^2 / c) for a bandwidth s (PRIVACY.md section 1).
+// Numbers are those of v1.Kernel and enter a collection's digest.
 enum class KernelConvention {
-  kTwoSigmaSquared,  // c = 2 s^2: appendix B of the second paper; the bounds assume it. The
-                     // default.
-  kSigma,            // c = s: equation 2 of the second paper's text
-  kSigmaSquared,     // c = s^2: the authors' released code
+  kTwoSigmaSquared = 1,  // c = 2 s^2: appendix B of the second paper, which the bounds assume. Default.
+  kSigma = 2,            // c = s: equation 2 of the second paper's text
+  kSigmaSquared = 3,     // c = s^2: the authors' released code
 };
 
 // c for a bandwidth s > 0.

@@ -15,7 +15,6 @@
 #include "common/cells/cell_code.h"
 #include "common/cells/cell_partition.h"
 #include "common/cells/product_codebook.h"
-#include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
 
@@ -85,13 +84,12 @@ std::string Fingerprint(const PublicParameters& parameters);
 // Lower-case hex, for messages and people.
 std::string ToHex(absl::string_view bytes);
 
-void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
-
-// INVALID_ARGUMENT naming the field when a value is missing, out of range or an enum is
-// unspecified, or a text is too long.
-absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
-// The same for what a store holds: texts of any length, since it may be older than their limits.
-absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
+// INVALID_ARGUMENT naming the field when parts do not fit together: slot labels, class names, anchor
+// count, partitions, code and codebook. Settings have a check of their own.
+absl::Status Validate(const PublicParameters& parameters);
+// INVALID_ARGUMENT: a text is longer than its limit, or two class names are equal. Collections made
+// before these limits are exempt.
+absl::Status ValidateTexts(const PublicParameters& parameters);
 
 // OK when `theirs` (from a request) is the fingerprint `ours`; otherwise FAILED_PRECONDITION naming
 // both, or the length of one that is none.
