@@ -27,7 +27,7 @@ TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
     ExpectSame(bound->m_ii, golden.at("M_ii"));
     ExpectSame(bound->m, golden.at("M"));
     ExpectSame(bound->sensitivity_as_printed, golden.at("delta_as_printed"));
-    ExpectSame(bound->sensitivity_its_proof_supports, golden.at("delta_its_proof_supports"));
+    ExpectSame(bound->sensitivity_supported_by_proof, golden.at("delta_its_proof_supports"));
   }
 }
 

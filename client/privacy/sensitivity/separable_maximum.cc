@@ -6,15 +6,15 @@
 namespace privatemail::client {
 namespace {
 
-// Where gain(c) - l c^2 / 2 is largest on [0, width].
+// argmax of gain(c) - l c^2 / 2 on [0, width].
 long double BestMove(long double width, long double multiplier, ConcaveGain gain) {
   const auto slope = [&](long double c) { return gain(width, c).slope - multiplier * c; };
   if (slope(width) >= 0) return width;
   if (slope(0) <= 0) return 0;
-  return FallsThroughZero(0, width, slope);
+  return FindRootOfDecreasing(0, width, slope);
 }
 
-// The tangent's parabola at the best move: at least the largest gain(c) - l c^2 / 2.
+// Upper bound on max gain(c) - l c^2 / 2, by the tangent at the best move.
 long double BestGainBound(long double width, long double multiplier, ConcaveGain gain) {
   const long double p = BestMove(width, multiplier, gain);
   const ValueAndSlope at = gain(width, p);
@@ -34,7 +34,7 @@ long double SquaredMoves(const std::vector<WidthGroup>& groups, long double mult
   return sum;
 }
 
-// The multiplier at which the best moves use up the ball: the more a move costs, the shorter.
+// The multiplier at which the best moves have the length of the radius; a larger one shortens them.
 long double BestMultiplier(const std::vector<WidthGroup>& groups, long double radius,
                            ConcaveGain gain) {
   if (SquaredMoves(groups, 0, gain) <= radius * radius) return 0;
@@ -50,7 +50,7 @@ long double BestMultiplier(const std::vector<WidthGroup>& groups, long double ra
   };
   long double low = high - 1;
   for (int i = 0; i < 12 && !(excess(low) > 0); ++i) low -= 1 << i;
-  return std::exp(FallsThroughZero(low, high, excess));
+  return std::exp(FindRootOfDecreasing(low, high, excess));
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ long double SeparableMaximumBound(const std::vector<WidthGroup>& groups, long do
   return bound;
 }
 
-long double FallsThroughZero(long double low, long double high,
-                             absl::FunctionRef<long double(long double)> function) {
+long double FindRootOfDecreasing(long double low, long double high,
+                                 absl::FunctionRef<long double(long double)> function) {
   long double at_low = function(low);
   long double at_high = function(high);
   const long double tolerance = 1e-15L * (high - low);

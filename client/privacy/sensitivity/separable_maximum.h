@@ -9,7 +9,7 @@
 
 namespace privatemail::client {
 
-// Coordinates that share a width are maximised once.
+// Coordinates of equal width, maximised once.
 struct WidthGroup {
   long double width = 0;
   int64_t count = 0;
@@ -22,23 +22,24 @@ struct ValueAndSlope {
 };
 using ConcaveGain = absl::FunctionRef<ValueAndSlope(long double width, long double move)>;
 
-// At least max sum_i gain(width_i, c_i) over 0 <= c_i <= width_i with sum c_i^2 <= radius^2, and
-// above it by no more than the rounding of `gain`.
+// An upper bound on max sum_i gain(width_i, c_i) over 0 <= c_i <= width_i with sum c_i^2 <=
+// radius^2, above it by at most the rounding of `gain`.
 //
 // Proof. For every multiplier l >= 0 and every feasible c, sum gain(c_i) <= l radius^2 / 2 + sum_i
 // max_c (gain(c) - l c^2 / 2): weak duality. A concave gain lies below its tangent at any point p,
 // so each inner maximum is at most that of gain(p) + gain'(p) (c - p) - l c^2 / 2, a parabola whose
-// maximum on [0, width] is known in closed form. So whatever l and p a search ends with, the sum is
-// an upper bound; at the optimal ones it is the maximum itself, since the function is concave and
-// the feasible set has an interior. Nothing depends on how well the search converged but tightness.
+// maximum on [0, width] is known in closed form. So the sum is an upper bound for all
+// l and p that a search ends with; at the optimal ones it is the maximum itself, since the function
+// is concave and the feasible set has an interior. Convergence of the search affects tightness
+// only.
 long double SeparableMaximumBound(const std::vector<WidthGroup>& groups, long double radius,
                                   ConcaveGain gain);
 
-// A zero of a function that falls from positive at `low` to negative at `high`, to one part in
-// 10^15 of the bracket, by false position with the Illinois rule. Ends at either end of the last
-// bracket: callers certify what they make of it.
-long double FallsThroughZero(long double low, long double high,
-                             absl::FunctionRef<long double(long double)> function);
+// A root of a function that falls from positive at `low` to negative at `high`, to one part in
+// 10^15 of the bracket, by false position with the Illinois rule. Returns either end of the last
+// bracket, so callers must certify what they derive from it.
+long double FindRootOfDecreasing(long double low, long double high,
+                                 absl::FunctionRef<long double(long double)> function);
 
 }  // namespace privatemail::client
 
