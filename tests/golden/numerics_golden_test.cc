@@ -1,9 +1,9 @@
 #include <string>
 
 #include "common/embedding/alignment.h"
-#include "common/numerics/neighbors.h"
 #include "common/embedding/smlq.h"
 #include "common/embedding/tiled_affinity.h"
+#include "common/numerics/neighbors.h"
 #include "tests/golden/golden.h"
 
 namespace privatemail {
@@ -64,7 +64,7 @@ class JointSchemeGolden : public ::testing::TestWithParam<int> {
   const Matrix gallery_ = MatrixFrom(scheme_.at("gallery_features"));
 };
 
-TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
+TEST_P(JointSchemeGolden, MatchesReference) {
   ASSERT_EQ(scheme_.at("runs").size(), 9u);
   const auto client = Client();
   ASSERT_TRUE(client.ok()) << client.status();
@@ -91,7 +91,7 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
 
 INSTANTIATE_TEST_SUITE_P(EveryGraphAndKernel, JointSchemeGolden, ::testing::Range(0, 9));
 
-TEST(UmeyamaGolden, EqualsTheReferenceForASimilarityAndForAReflection) {
+TEST(UmeyamaGolden, SimilarityAndReflectionMatchReference) {
   ASSERT_EQ(Golden().at("umeyama").size(), 2u);
   for (const json& golden : Golden().at("umeyama")) {
     const auto map =

@@ -1,13 +1,11 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
+#include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "client/privacy/accounting/composition.h"
-#include "client/privacy/mechanisms/inference_privacy_calibration.h"
-#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
-#include "client/privacy/sensitivity/published_laplace_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/sensitivity.h"
 #include "tests/golden/golden.h"
 
@@ -16,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
+TEST(PublishedGaussianGolden, MatchesPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_gaussian_sensitivity").size(), 5u);
   for (const json& golden : Golden().at("published_gaussian_sensitivity")) {
     const auto bound =
@@ -31,7 +29,7 @@ TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
   }
 }
 
-TEST(CellsGolden, EqualTheReference) {
+TEST(CellsGolden, MatchesReference) {
   ASSERT_EQ(Golden().at("cells").size(), 5u);
   for (const json& golden : Golden().at("cells")) {
     const auto mechanism = CellMechanism::Create(
@@ -52,7 +50,7 @@ TEST(CellsGolden, EqualTheReference) {
   }
 }
 
-TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
+TEST(ReplaceTargetGolden, MatchesReferenceAndExceedsAdversary) {
   ASSERT_EQ(Golden().at("replace_target_sensitivity").size(), 4u);
   for (const json& golden : Golden().at("replace_target_sensitivity")) {
     const double bandwidth = golden.at("sigma");
@@ -76,7 +74,7 @@ TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
 }
 
 // Below by no more than 1e-12, above by no more than 1e-6.
-TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
+TEST(GaussianStddevGolden, IsRoundedUp) {
   ASSERT_EQ(Golden().at("gaussian_stddev_per_unit_l2").size(), 18u);
   for (const json& golden : Golden().at("gaussian_stddev_per_unit_l2")) {
     const auto analytic = AnalyticGaussianStddev(golden.at("epsilon"), golden.at("delta"));
@@ -90,7 +88,7 @@ TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
   }
 }
 
-TEST(StrongCompositionGolden, EqualsBothForms) {
+TEST(StrongCompositionGolden, MatchesBothForms) {
   ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
   for (const json& golden : Golden().at("strong_composition")) {
     const Guarantee each{.epsilon = golden.at("epsilon"),
@@ -109,7 +107,7 @@ TEST(StrongCompositionGolden, EqualsBothForms) {
   }
 }
 
-TEST(InferencePrivacyGolden, ChainsToTheSameGuarantee) {
+TEST(InferencePrivacyGolden, ChainingMatchesReference) {
   ASSERT_EQ(Golden().at("inference_privacy").at("chaining").size(), 3u);
   for (const json& golden : Golden().at("inference_privacy").at("chaining")) {
     const Guarantee near{.epsilon = golden.at("epsilon"),
@@ -170,7 +168,7 @@ Real LossInOneDimension(double width, double l2_sensitivity, double stddev) {
   return ln_density_at_the_end(std::min(width, l2_sensitivity)) - ln_density_at_the_end(0);
 }
 
-TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension) {
+TEST(BoundedGaussianGolden, OneDimensionMatchesExactAndPublishedVariance) {
   ASSERT_EQ(Golden().at("bounded_gaussian_univariate").size(), 4u);
   for (const json& golden : Golden().at("bounded_gaussian_univariate")) {
     const std::vector<double> width = {golden.at("width").get<double>()};
@@ -189,7 +187,7 @@ TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension)
   }
 }
 
-TEST(InferencePrivacyGolden, CalibratesTheSameNoise) {
+TEST(InferencePrivacyGolden, CalibrationMatchesReference) {
   const json& golden = Golden().at("inference_privacy");
   ASSERT_EQ(golden.at("lap_output_scale").size(), 2u);
   for (const json& row : golden.at("lap_output_scale")) {
@@ -201,7 +199,7 @@ TEST(InferencePrivacyGolden, CalibratesTheSameNoise) {
   }
   ASSERT_EQ(golden.at("gauss_output_stddev").size(), 3u);
   for (const json& row : golden.at("gauss_output_stddev")) {
-    const HiddenBall ball{.radius = row.at("alpha")};
+    const NeighbourBall ball{.radius = row.at("alpha")};
     const auto analytic =
         CalibrateGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu"));
     ASSERT_TRUE(analytic.ok()) << analytic.status();
@@ -223,7 +221,7 @@ void ExpectConstants(const PublishedLaplaceConstants& constants, const json& gol
   ExpectSame(constants.phi_max, golden.at("phi_max"));
 }
 
-TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForOneHotLabels) {
+TEST(PublishedLaplaceGolden, OneHotLabelsMatchPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_laplace_sensitivity").size(), 3u);
   for (const json& golden : Golden().at("published_laplace_sensitivity")) {
     const auto constants =
@@ -240,7 +238,7 @@ TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForOneHotLabels) {
   }
 }
 
-TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForIntegerLabels) {
+TEST(PublishedLaplaceGolden, IntegerLabelsMatchPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_laplace_sensitivity_integer_labels").size(), 2u);
   for (const json& golden : Golden().at("published_laplace_sensitivity_integer_labels")) {
     const auto constants = PublishedLaplaceInteger(golden.at("n"), golden.at("alpha"),

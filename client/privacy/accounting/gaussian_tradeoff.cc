@@ -83,7 +83,7 @@ absl::StatusOr<double> GaussianDelta(double mu, double epsilon) {
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", epsilon));
   const long double delta = std::exp(LnGaussianDelta(epsilon, mu)) * (1 + kSurplus);
   const auto rounded = static_cast<double>(delta);
-  // Where doubles are subnormal, one step is more than the surplus.
+  // One step of subnormal doubles is more than the surplus.
   const bool rounded_down = static_cast<long double>(rounded) < delta;
   return std::clamp(rounded_down ? std::nextafter(rounded, 1.0) : rounded,
                     std::numeric_limits<double>::denorm_min(), 1.0);

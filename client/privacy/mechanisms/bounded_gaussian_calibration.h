@@ -48,7 +48,7 @@ absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
 absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
                                                             double l2_sensitivity, double epsilon);
 
-// The same calibration for exact sampling on a grid: every side of the box is a whole number of
+// Calibration for exact sampling on a grid: every side of the box is a whole number of
 // steps g long, the value is rounded to the grid, and the output is the discrete Gaussian around it
 // conditioned on the grid points in the box, both ends included. Proven.
 //

@@ -33,8 +33,8 @@ class Mechanism {
   // - INVALID_ARGUMENT: another number of values than the shape's. Otherwise errors of `bits`.
   virtual absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const = 0;
 
-  // The same draw rounded to double, under the same guarantee, which holds for the grid points
-  // themselves. The audit needs it: a float hides whether the noise is on the grid.
+  // One Release rounded to double instead, under the same guarantee, which holds for the grid
+  // points themselves. The audit needs it: a float hides whether the noise is on the grid.
   virtual absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const = 0;
 
   // Standard deviation of the noise of every entry, the rounding's share included; of the

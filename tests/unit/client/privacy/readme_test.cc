@@ -53,7 +53,7 @@ MechanismParameters With(const MechanismTraits& traits, absl::string_view needs)
   return parameters;
 }
 
-TEST(Readme, ListsEveryMechanismWithWhatItNeedsAndGives) {
+TEST(Readme, MechanismTableMatchesCode) {
   const std::map<std::string, Row> rows = MechanismsOfTheReadme();
   EXPECT_EQ(rows.size(), AllMechanisms().size());
   for (const MechanismTraits& traits : AllMechanisms()) {

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "privatemail/ledger.h"
-#include "privatemail/ledger_witness.h"
 #include "tests/testing/simulated_disk.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -128,7 +128,7 @@ void Record(const std::string& what, const Tally& tally) {
               static_cast<long long>(tally.faults));
 }
 
-TEST(LedgerPowerLoss, AProcessThatEndsAtAnyInstantCostsNothingAndLeavesALedgerThatGoesOn) {
+TEST(LedgerPowerLoss, ProcessEndAtAnyCallLosesNoChargeAndIsRepaired) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
   Record("kept", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -136,7 +136,7 @@ TEST(LedgerPowerLoss, AProcessThatEndsAtAnyInstantCostsNothingAndLeavesALedgerTh
   EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
 }
 
-TEST(LedgerPowerLoss, LosingAllThatWasNotSyncedRefundsNothingAndLeavesALedgerThatGoesOn) {
+TEST(LedgerPowerLoss, LosingAllUnsyncedWritesRefundsNothingAndIsRepaired) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
   Record("lost", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -145,7 +145,7 @@ TEST(LedgerPowerLoss, LosingAllThatWasNotSyncedRefundsNothingAndLeavesALedgerTha
 
 // A disk may write the stamp of a witness and not yet its record: then nobody can tell the power
 // cut from a restored copy, and the ledger refuses (ledger.h).
-TEST(LedgerPowerLoss, LosingAnyHalfOfWhatWasNotSyncedRefundsNothing) {
+TEST(LedgerPowerLoss, LosingHalfOfUnsyncedWritesRefundsNothing) {
   Tally all;
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
@@ -190,7 +190,7 @@ Tally CutALaterCharge(Unsynced unsynced) {
 
 // A record that reached the disk before its stamp bears the stamp of the change before, and yet is
 // no copy: one that is put back is stamped then.
-TEST(LedgerPowerLoss, ARecordThatReachedTheDiskBeforeItsStampIsTrusted) {
+TEST(LedgerPowerLoss, RecordOnDiskBeforeItsStampIsAccepted) {
   const Tally tally = CutALaterCharge(Unsynced::kAllButStamps);
   Record("all_but_stamps", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -198,7 +198,7 @@ TEST(LedgerPowerLoss, ARecordThatReachedTheDiskBeforeItsStampIsTrusted) {
 }
 
 // An old record with a new stamp is what a restored copy looks like: one instant of a change.
-TEST(LedgerPowerLoss, AStampThatReachedTheDiskBeforeItsRecordIsTheOnlyRefusal) {
+TEST(LedgerPowerLoss, StampOnDiskBeforeItsRecordIsTheOnlyRefusal) {
   const Tally tally = CutALaterCharge(Unsynced::kStampsOnly);
   Record("stamps_only", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -217,7 +217,7 @@ void PutBack(const std::filesystem::path& copy, const std::string& folder) {
 
 // The ledger of before is put back over one whose process ended, another charge is made and
 // released, and what the process left is put back in turn.
-TEST(LedgerPowerLoss, NoCopyOfAChangeThatWasCutShortRefundsTheOneMadeInItsStead) {
+TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
   const TemporaryFolder before;
   Stamps stamps_of_before;
   LiveUntilPowerCut(before.path(), {}, stamps_of_before,
@@ -249,7 +249,7 @@ TEST(LedgerPowerLoss, NoCopyOfAChangeThatWasCutShortRefundsTheOneMadeInItsStead)
 }
 
 // Lives that follow one another, each cut somewhere, recoveries included.
-TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
+TEST(LedgerPowerLoss, RepeatedCutsNeverOverspend) {
   std::mt19937_64 bits(5);
   int64_t exhausted = 0;
   for (int trial = 0; trial < 60; ++trial) {
@@ -278,7 +278,7 @@ TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
 }
 
 // The test of the test: a disk that forgets what it was told to keep does lose charges.
-TEST(LedgerPowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+TEST(LedgerPowerLoss, DiskIgnoringSyncsIsDetectedByThisTest) {
   EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
 }
 

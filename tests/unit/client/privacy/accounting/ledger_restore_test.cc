@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/ledger.h"
-#include "privatemail/ledger_witness.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
@@ -36,7 +36,7 @@ void ExpectDistrusted(const std::string& path, size_t changes_known) {
   EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
 }
 
-TEST(LedgerRestore, ARestoredLedgerRefundsNothingAndRefuses) {
+TEST(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 2);
@@ -49,20 +49,9 @@ TEST(LedgerRestore, ARestoredLedgerRefundsNothingAndRefuses) {
                         "both count 3 changes, but this witness is not the one"));
 }
 
-TEST(LedgerRestore, ALedgerRestoredWithoutItsWitnessRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(folder / "backup", path,
-                             std::filesystem::copy_options::overwrite_existing);
-  ExpectDistrusted(path, 3);
-}
-
 // The ledger of one moment and the witness of the next, as a backup that runs between two releases
 // would hold them.
-TEST(LedgerRestore, ALedgerAndAWitnessOfDifferentMomentsRefuse) {
+TEST(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   const auto overwrite = std::filesystem::copy_options::overwrite_existing;
@@ -80,7 +69,7 @@ TEST(LedgerRestore, ALedgerAndAWitnessOfDifferentMomentsRefuse) {
 }
 
 // The witness counts a change when the call that made it returns, not when the next one begins.
-TEST(LedgerRestore, PuttingALedgerBackAfterASingleChangeRefuses) {
+TEST(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
   for (const bool grant : {false, true}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
@@ -99,7 +88,7 @@ TEST(LedgerRestore, PuttingALedgerBackAfterASingleChangeRefuses) {
 }
 
 // The instants between the two writes of a change, made by hand.
-TEST(LedgerRestore, WhoeverComesNextFinishesAChangeThatWasCutShort) {
+TEST(LedgerRestore, NextChargeFinishesIncompleteChange) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 2);
@@ -116,7 +105,7 @@ TEST(LedgerRestore, WhoeverComesNextFinishesAChangeThatWasCutShort) {
 }
 
 // Two changes on top of the same one have the same count, and names of their own.
-TEST(LedgerRestore, AChangeThatWasCutShortIsNotTakenForTheOneMadeInItsStead) {
+TEST(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
   for (const char* put_back : {
            // Made and not witnessed, then another change instead of it.
            "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
@@ -136,7 +125,7 @@ TEST(LedgerRestore, AChangeThatWasCutShortIsNotTakenForTheOneMadeInItsStead) {
 }
 
 // As if another ledger had been put in its place between the two writes of a change.
-TEST(LedgerRestore, AChangeThatIsGoneWhenItIsWitnessedIsNotReported) {
+TEST(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 1);
@@ -151,10 +140,10 @@ TEST(LedgerRestore, AChangeThatIsGoneWhenItIsWitnessedIsNotReported) {
 
 // Two processes whose ledgers are different files (one was put back while the other was open) hold
 // no lock in common but the witness's.
-TEST(LedgerRestore, AWitnessIsReplacedOnlyWhereItIsWhatWasRead) {
+TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   const TemporaryFolder folder;
   const LedgerWitness witness(folder / "witness");
-  ASSERT_THAT(witness.Begin({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
   ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
   ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
               IsOk());
@@ -163,7 +152,7 @@ TEST(LedgerRestore, AWitnessIsReplacedOnlyWhereItIsWhatWasRead) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-TEST(LedgerRestore, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
+TEST(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 1);
@@ -174,7 +163,7 @@ TEST(LedgerRestore, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
   ExpectDistrusted(path, 2);
 }
 
-TEST(LedgerRestore, ACopyElsewhereRefuses) {
+TEST(LedgerRestore, CopyAtAnotherPathIsRefused) {
   const TemporaryFolder folder;
   SpendTenths(folder / "ledger", 2);
   CopyState(folder / "ledger", folder / "copy");
@@ -183,7 +172,7 @@ TEST(LedgerRestore, ACopyElsewhereRefuses) {
   EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
 }
 
-TEST(LedgerRestore, ALostLedgerOrWitnessRefuses) {
+TEST(LedgerRestore, LostLedgerOrWitnessIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 2);
@@ -196,7 +185,7 @@ TEST(LedgerRestore, ALostLedgerOrWitnessRefuses) {
 }
 
 // A process that ended between the making of a witness and its first record leaves it empty.
-TEST(LedgerRestore, AnEmptyWitnessIsTheBeginningOfANewLedgerAndOfNoOther) {
+TEST(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   std::ofstream(path + ".witness").close();
@@ -206,7 +195,7 @@ TEST(LedgerRestore, AnEmptyWitnessIsTheBeginningOfANewLedgerAndOfNoOther) {
   ExpectDistrusted(path, 2);
 }
 
-TEST(LedgerRestore, ADamagedWitnessIsNamed) {
+TEST(LedgerRestore, DamagedWitnessReturnsDataLoss) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   SpendTenths(path, 1);

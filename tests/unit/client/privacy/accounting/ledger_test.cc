@@ -17,14 +17,14 @@
 namespace privatemail::client {
 namespace {
 
-TEST(Ledger, RefusesUntilABudgetIsSet) {
+TEST(Ledger, ChargeWithoutGrantIsRefused) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kFailedPrecondition, "privatemail budget set"));
 }
 
-TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
+TEST(Ledger, ExhaustedBudgetIsReportedAndNotCharged) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
@@ -40,7 +40,7 @@ TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
   EXPECT_EQ(entry.releases, 1);
 }
 
-TEST(Ledger, ThreeTenthsFitIntoThreeTenthsAndNoMore) {
+TEST(Ledger, ThreeTenthsFitExactly) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {.3, 3e-6}), IsOk());
@@ -49,7 +49,7 @@ TEST(Ledger, ThreeTenthsFitIntoThreeTenthsAndNoMore) {
               FailsWith(absl::StatusCode::kResourceExhausted, "left epsilon 0 "));
 }
 
-TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
+TEST(Ledger, EntriesAreByCollectionAndSurviveReopening) {
   const TemporaryFolder folder;
   {
     ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
@@ -64,7 +64,7 @@ TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
   EXPECT_FALSE(other.granted.has_value());
 }
 
-TEST(Ledger, ALowerGrantNeverRefunds) {
+TEST(Ledger, LowerGrantKeepsCharges) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
@@ -74,7 +74,7 @@ TEST(Ledger, ALowerGrantNeverRefunds) {
   EXPECT_EQ(ledger->Show(kUuid)->spent().epsilon, .8);
 }
 
-TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
+TEST(Ledger, BadNumbersAreNamedAndNotCharged) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   const double nan = std::nan("");
@@ -99,7 +99,7 @@ TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 0);
 }
 
-TEST(Ledger, AFileThatIsNoLedgerIsRefusedByName) {
+TEST(Ledger, ForeignFileIsRefusedByName) {
   const TemporaryFolder folder;
   std::ofstream(folder / "ledger")
       << "this is a diary, not a ledger; it is long enough to have a header of its own....";
@@ -110,7 +110,7 @@ TEST(Ledger, AFileThatIsNoLedgerIsRefusedByName) {
 }
 
 // Four processes and four threads each race for a budget of 20 charges.
-TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
+TEST(Ledger, ConcurrentProcessesNeverOverspend) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   {
@@ -146,7 +146,7 @@ TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
 
 // A child reports each charge after it returned and is killed at some instant: all it reported are
 // there, and at most one more.
-TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
+TEST(Ledger, ChargesSurviveKill) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path));
@@ -189,7 +189,7 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
 
 // 40 releases of mu .1 have mu .1 sqrt(40) together: at delta 1e-5 epsilon 2.594383 (by scipy),
 // where sums say 40 * .341; a 41st makes it 2.6308.
-TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
+TEST(Ledger, GaussianAccountingAddsSquaredMu) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
@@ -208,7 +208,7 @@ TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
 }
 
 // As any other grant but for delta, of which there is nothing.
-TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
+TEST(Ledger, GrantWithoutDeltaPaysForPureReleasesOnly) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
@@ -226,7 +226,7 @@ TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
   EXPECT_EQ(entry.SpentBy(Accounting::kGaussian).epsilon, std::numeric_limits<double>::infinity());
 }
 
-TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
+TEST(Ledger, GaussianAccountingRefusesGuaranteesWithoutMu) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
   ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
@@ -240,7 +240,7 @@ TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
 }
 
-TEST(Ledger, HistoryHoldsEveryGrantAndChargeOldestFirst) {
+TEST(Ledger, HistoryListsGrantsAndChargesOldestFirst) {
   const TemporaryFolder folder;
   SpendTenths(folder / "ledger", 2);
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));

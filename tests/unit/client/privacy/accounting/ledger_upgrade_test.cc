@@ -9,8 +9,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "privatemail/ledger.h"
 #include "common/sqlite/sqlite.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
@@ -65,7 +65,7 @@ void MakeUnnamed(const std::string& path, int witnessed, bool told) {
       IsOk());
 }
 
-TEST(LedgerUpgrade, WhatWasSpentStaysSpentAndChangesGoOn) {
+TEST(LedgerMigration, KeepsChargesAndAcceptsMore) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
@@ -83,7 +83,7 @@ TEST(LedgerUpgrade, WhatWasSpentStaysSpentAndChangesGoOn) {
   }
 }
 
-TEST(LedgerUpgrade, AChangeThatOnlyACountVouchesForIsRefused) {
+TEST(LedgerMigration, UnconfirmedChangeWithoutIdIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder / "ledger";
   MakeUnnamed(path, 2, /*told=*/false);
@@ -93,7 +93,7 @@ TEST(LedgerUpgrade, AChangeThatOnlyACountVouchesForIsRefused) {
   EXPECT_EQ(ledger->History(kUuid)->size(), 2);
 }
 
-TEST(LedgerUpgrade, ACopyOfBeforeThatIsPutBackAfterRefuses) {
+TEST(LedgerMigration, CopyFromBeforeIsRefused) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
