@@ -14,7 +14,7 @@
 //    The end 0 is its mirror image. So the loss of the mechanism is exactly
 //      epsilon(s) = max { sum_i k_i(c_i) : 0 <= c_i <= w_i, sum c_i^2 <= sensitivity^2 }.
 // 3. k is a negative cumulant generating function, so concave in c: the maximum is a separable
-//    concave one, and SeparableMaximumBound is at least that large.
+//    concave one, for which the code has a certified upper bound by weak duality.
 // 4. k falls when s grows: then X moves towards w in likelihood ratio and c / s^2 shrinks, both of
 //    which make exp(-c (w - X) / s^2) larger. So noise rounded up keeps the guarantee.
 // 5. k(c) lies between c w / 2 s^2 (the chord to k(w) = w^2 / 2 s^2) and c w / s^2 (since k'(0) =

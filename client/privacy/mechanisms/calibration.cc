@@ -44,30 +44,20 @@ Guarantee BallGuarantee(double epsilon, double delta, const NeighbourBall& ball,
           .source = std::move(source)};
 }
 
-absl::StatusOr<CalibratedGaussian> CalibrateAnalytic(double epsilon, double delta,
-                                                     const NeighbourBall& ball, double lipschitz,
-                                                     absl::string_view name) {
+absl::StatusOr<CalibratedGaussian> CalibrateBall(double epsilon, double delta,
+                                                 const NeighbourBall& ball, double lipschitz,
+                                                 absl::string_view name, bool published) {
   PM_ASSIGN_OR_RETURN(const double sensitivity, BallSensitivity(ball, lipschitz));
-  PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(epsilon, delta));
+  PM_ASSIGN_OR_RETURN(const double per_unit, published ? PublishedGaussianStddev(epsilon, delta)
+                                                       : AnalyticGaussianStddev(epsilon, delta));
   PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
-  CalibratedGaussian noise{
-      stddev, BallGuarantee(epsilon, delta, ball, true,
-                            absl::StrCat("Inference Privacy, ", name,
-                                         ", with the noise of Balle and Wang 2018, theorem 8"))};
-  noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
+  const char* const source = published ? ": as published, not a proven guarantee"
+                                       : ", with the noise of Balle and Wang 2018, theorem 8";
+  CalibratedGaussian noise{stddev,
+                           BallGuarantee(epsilon, delta, ball, !published,
+                                         absl::StrCat("Inference Privacy, ", name, source))};
+  if (!published) noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
-}
-
-absl::StatusOr<CalibratedGaussian> CalibratePublished(double epsilon, double delta,
-                                                      const NeighbourBall& ball, double lipschitz,
-                                                      absl::string_view name) {
-  PM_ASSIGN_OR_RETURN(const double sensitivity, BallSensitivity(ball, lipschitz));
-  PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(epsilon, delta));
-  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, sensitivity));
-  return CalibratedGaussian{stddev,
-                            BallGuarantee(epsilon, delta, ball, false,
-                                          absl::StrCat("Inference Privacy, ", name,
-                                                       ": as published, not a proven guarantee"))};
 }
 
 }  // namespace
@@ -123,27 +113,27 @@ absl::StatusOr<CalibratedLaplace> CalibrateLapOutput(double epsilon, const Neigh
 absl::StatusOr<CalibratedGaussian> CalibrateGaussOutput(double epsilon, double delta,
                                                         const NeighbourBall& ball,
                                                         double l2_lipschitz) {
-  return CalibrateAnalytic(epsilon, delta, ball, l2_lipschitz, "Gauss-Output");
+  return CalibrateBall(epsilon, delta, ball, l2_lipschitz, "Gauss-Output", /*published=*/false);
 }
 
 absl::StatusOr<CalibratedGaussian> CalibratePublishedGaussOutput(double epsilon, double delta,
                                                                  const NeighbourBall& ball,
                                                                  double l2_lipschitz) {
-  return CalibratePublished(epsilon, delta, ball, l2_lipschitz, "Gauss-Output");
+  return CalibrateBall(epsilon, delta, ball, l2_lipschitz, "Gauss-Output", /*published=*/true);
 }
 
 absl::StatusOr<CalibratedGaussian> CalibrateGaussInput(double epsilon, double delta,
                                                        const NeighbourBall& ball,
                                                        int64_t dimension) {
   PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(dimension, ball.p));
-  return CalibrateAnalytic(epsilon, delta, ball, lipschitz, "Gauss-Input");
+  return CalibrateBall(epsilon, delta, ball, lipschitz, "Gauss-Input", /*published=*/false);
 }
 
 absl::StatusOr<CalibratedGaussian> CalibratePublishedGaussInput(double epsilon, double delta,
                                                                 const NeighbourBall& ball,
                                                                 int64_t dimension) {
   PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(dimension, ball.p));
-  return CalibratePublished(epsilon, delta, ball, lipschitz, "Gauss-Input");
+  return CalibrateBall(epsilon, delta, ball, lipschitz, "Gauss-Input", /*published=*/true);
 }
 
 absl::StatusOr<double> IdentityLipschitz(int64_t dimension, double p) {

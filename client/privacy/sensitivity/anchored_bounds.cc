@@ -13,10 +13,7 @@
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::FiniteBound;
-using iteration_bounds::NormalizedWeightRange;
-using iteration_bounds::OperatorNorm;
-using iteration_bounds::WeightRange;
+using namespace iteration_bounds;
 
 // Covers the rounding of unit rows and of sums over them.
 constexpr double kSlack = 1e-12;
@@ -44,7 +41,7 @@ absl::Status CheckInputs(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckBetween("largest coordinate of an anchor",
                                   in.coordinates.cwiseAbs().maxCoeff(), 1e-100, 1e100));
   PM_RETURN_IF_ERROR(CheckBetween("largest pull", in.pull.cwiseAbs().maxCoeff(), 0, 1e100));
-  return iteration_bounds::CheckAnchorLengths(in.anchors);
+  return CheckAnchorLengths(in.anchors);
 }
 
 // An upper bound on |X|_op: |X|^4 = |X'X|^2 is at most the sum of squares of X'X.
@@ -73,8 +70,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const double norm_x = OperatorNormBound(x) + kSlack * std::sqrt(count);
   const double radius_q = q.rowwise().norm().maxCoeff();
   const double pbar = std::min(1., mean_anchor.norm() + kSlack);
-  const WeightRange weights =
-      NormalizedWeightRange(count, m, iteration_bounds::AffinitySpan(in.kernel_denominator));
+  const WeightRange weights = NormalizedWeightRange(count, m, AffinitySpan(in.kernel_denominator));
   const double uneven = weights.MaxDeviationNorm(count);
 
   KnownSums sums;
@@ -115,7 +111,7 @@ double RoundingBound(const AnchoredInputs& in, double length) {
 
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
-  PM_ASSIGN_OR_RETURN(const double m, iteration_bounds::SmallestAffinity(in.kernel_denominator));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const KnownSums sums = ComputeKnownSums(in, m);
   // 1/D_low - 1/D_high, plus the cancellation error where the two are nearly equal.
   const double uneven_degree =

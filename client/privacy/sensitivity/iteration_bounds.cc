@@ -43,13 +43,7 @@ absl::StatusOr<double> SmallestAffinity(double kernel_denominator) {
   return m;
 }
 
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
-  return SmallestAffinity(in.kernel_denominator);
-}
-
 double AffinitySpan(double kernel_denominator) { return -std::expm1(-4 / kernel_denominator); }
-
-double AffinitySpan(const IterationInputs& in) { return AffinitySpan(in.kernel_denominator); }
 
 absl::Status CheckAnchorLengths(const Matrix& anchors) {
   const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;

@@ -18,11 +18,9 @@ inline constexpr double kSmallestAffinity = 1e-150;
 
 // m = exp(-4/c). FAILED_PRECONDITION: below kSmallestAffinity.
 absl::StatusOr<double> SmallestAffinity(double kernel_denominator);
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 
 // 1 - m, without the cancellation in a wide kernel.
 double AffinitySpan(double kernel_denominator);
-double AffinitySpan(const IterationInputs& in);
 
 // INVALID_ARGUMENT naming the first row whose length differs from 1 by more than (d + 8) u, the
 // rounding of UnitRows that IterationRoundingError assumes.

@@ -12,13 +12,7 @@
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::AffinitySpan;
-using iteration_bounds::L1Bound;
-using iteration_bounds::L2Bound;
-using iteration_bounds::LabelPull;
-using iteration_bounds::OperatorNorm;
-using iteration_bounds::RowMoves;
-using iteration_bounds::SmallestAffinity;
+using namespace iteration_bounds;
 
 absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
   const auto expected = static_cast<int64_t>(in.start.rows()) - in.slots;
@@ -27,7 +21,7 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
         absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
                      expected, ", got ", anchors.rows()));
   }
-  return iteration_bounds::CheckAnchorLengths(anchors);
+  return CheckAnchorLengths(anchors);
 }
 
 // Named as in the header's proof.
@@ -51,7 +45,8 @@ KnownSums ComputeKnownSums(const IterationInputs& in, const Matrix& anchors, dou
   const double r = std::expm1(h) - h + 1e-12 * (1 + h);
   const double known = h * OperatorNorm(of_anchors.transpose() * anchors) +
                        r * std::sqrt(anchor_count) * OperatorNorm(of_anchors);
-  const double free = AffinitySpan(in) * std::sqrt(slots) * OperatorNorm(of_slots);
+  const double free =
+      AffinitySpan(in.kernel_denominator) * std::sqrt(slots) * OperatorNorm(of_slots);
 
   KnownSums sums;
   sums.distance = centred.rowwise().norm();
@@ -75,14 +70,14 @@ double SumOfLargest(Vector values, int count) {
 absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& anchors,
                                        int changed_rows) {
   PM_RETURN_IF_ERROR(CheckAnchors(in, anchors));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const KnownSums sums = ComputeKnownSums(in, anchors, m);
   const Vector g = LabelPull(in);
   const double t = changed_rows;
 
   const auto others = static_cast<double>(in.start.rows() - 1);
   const double degree = std::max(sums.degree_low - 1, others * m);  // E
-  const Vector unchanged = (AffinitySpan(in) / degree *
+  const Vector unchanged = (AffinitySpan(in.kernel_denominator) / degree *
                             (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
                              t * (g.array() + sums.n_length + sums.distance.array()) / degree))
                                .matrix();

@@ -10,13 +10,7 @@
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::AffinitySpan;
-using iteration_bounds::CheckInputs;
-using iteration_bounds::ComputeStartSpread;
-using iteration_bounds::FiniteBound;
-using iteration_bounds::LabelPull;
-using iteration_bounds::SmallestAffinity;
-using iteration_bounds::StartSpread;
+using namespace iteration_bounds;
 
 // The largest r exp(-r^2 / c) over distances between unit rows.
 double LargestKernelMoment(double c, double m) {
@@ -33,11 +27,11 @@ double LargestOwnMove(double deviation, double pull) {
 
 absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const double c = in.kernel_denominator;
   const auto n = static_cast<double>(in.start.rows());
   const double smallest_degree = (n - 1) * m;
-  const StartSpread spread = ComputeStartSpread(in.start, m, AffinitySpan(in));
+  const StartSpread spread = ComputeStartSpread(in.start, m, AffinitySpan(in.kernel_denominator));
   const Vector pull = LabelPull(in) / smallest_degree;
   // |q_a - F_i| <= distance_a + reach_i, and a row moves by `moment` times that.
   const Vector reach = spread.average + pull;

@@ -11,28 +11,21 @@
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::AffinitySpan;
-using iteration_bounds::CheckInputs;
-using iteration_bounds::FiniteBound;
-using iteration_bounds::L1Bound;
-using iteration_bounds::L2Bound;
-using iteration_bounds::LabelPull;
-using iteration_bounds::OperatorNorm;
-using iteration_bounds::RowMoves;
-using iteration_bounds::SmallestAffinity;
+using namespace iteration_bounds;
 
 absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_rows) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("changed_rows", changed_rows, 1, 2));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const double c = in.kernel_denominator;
   const auto others = static_cast<double>(in.start.rows() - 1);  // n - 1
   const double t = changed_rows;
   const Vector g = LabelPull(in);
   const double rho = in.start.rowwise().norm().maxCoeff();
 
-  const Vector unchanged =
-      (t * AffinitySpan(in) * (2 * rho + g.array() / (others * m)) / (others * m)).matrix();
+  const Vector unchanged = (t * AffinitySpan(in.kernel_denominator) *
+                            (2 * rho + g.array() / (others * m)) / (others * m))
+                               .matrix();
 
   const Matrix centred = in.start.rowwise() - in.start.colwise().mean();
   const double spread = OperatorNorm(centred);
@@ -57,7 +50,7 @@ absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& in, int
 
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const Vector length = in.start.rowwise().norm();
   const double smallest_degree = static_cast<double>(in.start.rows() - 1) * m;
   return FiniteBound(
@@ -68,7 +61,7 @@ absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {
 absl::StatusOr<double> IterationRoundingError(const IterationInputs& in, int64_t feature_dim) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", feature_dim, 1, int64_t{1} << 40));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const auto n = static_cast<double>(in.start.rows());
   const double of_affinity = 9 * static_cast<double>(feature_dim + 6) / in.kernel_denominator + 8;
   const double of_terms = std::expm1((of_affinity + n) * kUnitRoundoff);
