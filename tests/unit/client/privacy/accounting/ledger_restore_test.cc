@@ -19,10 +19,11 @@
 namespace privatemail::client {
 namespace {
 
+using LedgerRestore = LedgerTest;
+
 void CopyState(const std::string& from, const std::string& to) {
   for (const char* suffix : {"", ".witness"}) {
-    std::filesystem::copy_file(from + suffix, to + suffix,
-                               std::filesystem::copy_options::overwrite_existing);
+    Overwrite(from + suffix, to + suffix);
   }
 }
 
@@ -36,40 +37,35 @@ void ExpectDistrusted(const std::string& path, size_t changes_known) {
   EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
 }
 
-TEST(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  CopyState(path, folder / "backup");
-  SpendTenths(path, 3);
-  CopyState(folder / "backup", path);  // in place: the files keep their inodes
-  ExpectDistrusted(path, 3);
-  EXPECT_THAT(Ledger::Open(path).value()->Show(kUuid),
+TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "backup");
+  SpendTenths(path_, 3);
+  CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
+  ExpectDistrusted(path_, 3);
+  EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
               FailsWith(absl::StatusCode::kDataLoss,
                         "both count 3 changes, but this witness is not the one"));
 }
 
 // The ledger of one moment and the witness of the next, as a backup that runs between two releases
 // would hold them.
-TEST(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
+TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::copy_file(path_, folder_ / "backup");
   {
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    const auto ledger = Open();
     ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
   }
-  std::filesystem::copy_file(path + ".witness", folder / "backup.witness");
-  std::filesystem::copy_file(folder / "backup", path, overwrite);
-  ExpectDistrusted(path, 3);  // the ledger alone
-  std::filesystem::copy_file(folder / "backup.witness", path + ".witness", overwrite);
-  ExpectDistrusted(path, 3);  // both
+  std::filesystem::copy_file(path_ + ".witness", folder_ / "backup.witness");
+  Overwrite(folder_ / "backup", path_);
+  ExpectDistrusted(path_, 3);  // the ledger alone
+  Overwrite(folder_ / "backup.witness", path_ + ".witness");
+  ExpectDistrusted(path_, 3);  // both
 }
 
 // The witness counts a change when the call that made it returns, not when the next one begins.
-TEST(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
+TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
   for (const bool grant : {false, true}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
@@ -81,31 +77,28 @@ TEST(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
                         : ledger->Charge(kUuid, Costs(.1, 1e-6)).status(),
                   IsOk());
     }
-    std::filesystem::copy_file(folder / "backup", path,
-                               std::filesystem::copy_options::overwrite_existing);
+    Overwrite(folder / "backup", path);
     ExpectDistrusted(path, 3);
   }
 }
 
 // The instants between the two writes of a change, made by hand.
-TEST(LedgerRestore, NextChargeFinishesIncompleteChange) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
+TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
+  SpendTenths(path_, 2);
   for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
                           "former_stamp = witness_stamp, witness_stamp = 0",
                           "witness_stamp = 0"}) {
     {
-      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
       ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
     }
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    const auto ledger = Open();
     EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   }
 }
 
 // Two changes on top of the same one have the same count, and names of their own.
-TEST(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
+TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
   for (const char* put_back : {
            // Made and not witnessed, then another change instead of it.
            "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
@@ -125,15 +118,13 @@ TEST(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
 }
 
 // As if another ledger had been put in its place between the two writes of a change.
-TEST(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
   ASSERT_THAT(database->Execute("CREATE TRIGGER lose AFTER INSERT ON changes BEGIN "
                                 "DELETE FROM changes WHERE number = NEW.number; END"),
               IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "just made is not in it"));
 }
@@ -152,55 +143,46 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-TEST(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
   ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
-  ExpectDistrusted(path, 2);
+  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
+  ExpectDistrusted(path_, 2);
 }
 
-TEST(LedgerRestore, CopyAtAnotherPathIsRefused) {
-  const TemporaryFolder folder;
-  SpendTenths(folder / "ledger", 2);
-  CopyState(folder / "ledger", folder / "copy");
-  ExpectDistrusted(folder / "copy", 3);
-  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "copy");
+  ExpectDistrusted(folder_ / "copy", 3);
+  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(path_));
   EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
 }
 
-TEST(LedgerRestore, LostLedgerOrWitnessIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::rename(path + ".witness", folder / "aside");
-  ExpectDistrusted(path, 3);
-  std::filesystem::rename(folder / "aside", path + ".witness");
-  std::filesystem::remove(path);
-  EXPECT_THAT(Ledger::Open(path),
+TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::rename(path_ + ".witness", folder_ / "aside");
+  ExpectDistrusted(path_, 3);
+  std::filesystem::rename(folder_ / "aside", path_ + ".witness");
+  std::filesystem::remove(path_);
+  EXPECT_THAT(Ledger::Open(path_),
               FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
 }
 
 // A process that ended between the making of a witness and its first record leaves it empty.
-TEST(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  std::ofstream(path + ".witness").close();
-  SpendTenths(path, 1);
-  EXPECT_EQ(Ledger::Open(path).value()->Show(kUuid)->releases, 1);
-  std::filesystem::resize_file(path + ".witness", 0);
-  ExpectDistrusted(path, 2);
+TEST_F(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
+  std::ofstream(path_ + ".witness").close();
+  SpendTenths(path_, 1);
+  EXPECT_EQ(Ledger::Open(path_).value()->Show(kUuid)->releases, 1);
+  std::filesystem::resize_file(path_ + ".witness", 0);
+  ExpectDistrusted(path_, 2);
 }
 
-TEST(LedgerRestore, DamagedWitnessReturnsDataLoss) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  std::fstream(path + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  std::fstream(path_ + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "digest"));
 }

@@ -18,6 +18,8 @@
 namespace privatemail::client {
 namespace {
 
+using LedgerMigration = LedgerTest;
+
 // The tables of schema 3: a grant of 1 and a charge of .75.
 constexpr char kTables[] = R"sql(
   PRAGMA application_id = 1347243079;
@@ -65,7 +67,7 @@ void MakeUnnamed(const std::string& path, int witnessed, bool told) {
       IsOk());
 }
 
-TEST(LedgerMigration, KeepsChargesAndAcceptsMore) {
+TEST_F(LedgerMigration, KeepsChargesAndAcceptsMore) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
@@ -83,25 +85,22 @@ TEST(LedgerMigration, KeepsChargesAndAcceptsMore) {
   }
 }
 
-TEST(LedgerMigration, UnconfirmedChangeWithoutIdIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  MakeUnnamed(path, 2, /*told=*/false);
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+TEST_F(LedgerMigration, UnconfirmedChangeWithoutIdIsRefused) {
+  MakeUnnamed(path_, 2, /*told=*/false);
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.125, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "does not match its witness"));
   EXPECT_EQ(ledger->History(kUuid)->size(), 2);
 }
 
-TEST(LedgerMigration, CopyFromBeforeIsRefused) {
+TEST_F(LedgerMigration, CopyFromBeforeIsRefused) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     MakeUnnamed(path, last_change_was_witnessed ? 2 : 1, last_change_was_witnessed);
     std::filesystem::copy_file(path, folder / "copy");
     ASSERT_THAT(Ledger::Open(path).value()->Charge(kUuid, Costs(.125, 1e-6)), IsOk());
-    std::filesystem::copy_file(folder / "copy", path,
-                               std::filesystem::copy_options::overwrite_existing);
+    Overwrite(folder / "copy", path);
     EXPECT_THAT(Ledger::Open(path).value()->Show(kUuid),
                 FailsWith(absl::StatusCode::kDataLoss, "does not match its witness"));
   }
