@@ -1,5 +1,4 @@
-// `privatemail sensitivity` with each of its bounds, beside values that were computed without the
-// code under test: golden.json, or the printed formulas in plain loops for a start of one column.
+// `privatemail sensitivity` with each bound, against golden.json or the one-column oracle.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -24,7 +23,7 @@ using namespace client::one_column;  // the oracle
 
 class SensitivityCommand : public ::testing::Test {
  protected:
-  // Labels of `slots` classes in turn for so many anchors.
+  // Anchor labels that cycle through `slots` classes.
   std::string Labels(int64_t slots, int64_t anchors) const {
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < anchors; ++i) labels.push_back(static_cast<int32_t>(i % slots));
@@ -32,7 +31,7 @@ class SensitivityCommand : public ::testing::Test {
     return folder_ / "labels.npy";
   }
 
-  // `slots` classes and so many anchors. What it prints.
+  // Standard output for `slots` classes and `anchors` anchors.
   std::string Printed(const std::string& flags, const std::string& bound, int64_t slots,
                       int64_t anchors, const std::string& more) const {
     const std::string command =
@@ -47,7 +46,7 @@ class SensitivityCommand : public ::testing::Test {
     return text;
   }
 
-  // In JSON, its errors included.
+  // Output as JSON, errors included.
   json Answer(const std::string& bound, int64_t slots, int64_t anchors,
               const std::string& more) const {
     return json::parse(Printed(" --json", bound, slots, anchors, more), nullptr,

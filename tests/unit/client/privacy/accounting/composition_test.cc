@@ -98,7 +98,7 @@ TEST(StrongComposition, CoversRandomizedResponse) {
         const std::vector<Guarantee> parts(static_cast<size_t>(k), Dp(epsilon, 0));
         const Guarantee all = *ComposeHeterogeneous(parts, slack);
         EXPECT_LE(ExactDeltaOfRandomisedResponse(epsilon, k, all.epsilon), all.delta + 1e-12);
-        // Pure DP read as Gaussian DP covers it, too.
+        // So does pure DP converted to Gaussian DP.
         const double gaussian = ComposeGaussian(parts, slack)->epsilon;
         EXPECT_LE(ExactDeltaOfRandomisedResponse(epsilon, k, gaussian), slack * (1 + 1e-9));
       }
@@ -106,7 +106,7 @@ TEST(StrongComposition, CoversRandomizedResponse) {
   }
 }
 
-// k e + ... of the formula itself, written out.
+// The formula of strong composition, written out.
 double Together(double each, double delta, double times) {
   return each * std::sqrt(2 * times * std::log(1 / delta)) +
          times * each * std::expm1(each) / (std::exp(each) + 1);
@@ -188,7 +188,7 @@ TEST(GaussianComposition, MuIsRootOfSumOfSquares) {
   EXPECT_LT(all.epsilon, ComposeBasic({Gaussian(.3), Gaussian(.4)})->epsilon);
 }
 
-// Every part but the first is so small that a sum in doubles loses all of it.
+// Parts so small that a sum in doubles loses them.
 TEST(GaussianComposition, ManySmallPartsAreRoundedUp) {
   for (const int small : {1, 100, 100'000}) {
     std::vector<Guarantee> parts = {Gaussian(1)};
@@ -322,7 +322,7 @@ TEST_F(CompositionRounding, ChainsAreRoundedUp) {
   }
 }
 
-// Squares of these are no doubles.
+// The squares of these underflow.
 TEST_F(CompositionRounding, UnderflowingSquaresAreRoundedUp) {
   Guarantee part = Dp(1e-170, 1e-20);
   part.gaussian_mu = 1e-170;

@@ -62,7 +62,7 @@ TEST(GaussianMuOfPureDp, PassesKinkInAHundredDigits) {
   }
 }
 
-// The claim itself, not the kink alone: no test of an epsilon-DP pair beats the Gaussian pair.
+// The whole claim, not only the kink: no test of an epsilon-DP pair beats the Gaussian pair.
 TEST(GaussianMuOfPureDp, GaussianCurveIsBelowPureDpCurve) {
   for (const double epsilon : {.01, .7, 3.0, 20.0}) {
     const Real half = Real(*GaussianMuOfPureDp(epsilon));

@@ -96,7 +96,7 @@ TEST(Neighbours, DifferentBoxesDoNotCompose) {
       other.box = box;
       for (const bool made : {false, true}) ExpectApart(Of(one, made), Of(other, made));
     }
-    // However it was made.
+    // Equal for both factories.
     EXPECT_EQ(Of(one, false).neighbours, Of(one, true).neighbours);
   }
   ExpectApart(CalibrateBoundedGaussian({1, 2}, 1, 1)->guarantee,

@@ -1,5 +1,4 @@
-// A ledger that was copied, restored, lost or damaged, or whose witness was: it spends nothing
-// more.
+// Ledgers that were copied, restored, lost or damaged, or whose witness was: refused.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -22,13 +21,11 @@ namespace {
 using LedgerRestore = LedgerTest;
 
 void CopyState(const std::string& from, const std::string& to) {
-  for (const char* suffix : {"", ".witness"}) {
-    Overwrite(from + suffix, to + suffix);
-  }
+  for (const char* suffix : {"", ".witness"}) Overwrite(from + suffix, to + suffix);
 }
 
-// Refuses to spend and to grant, yet shows what it knows.
-void ExpectDistrusted(const std::string& path, size_t changes_known) {
+// Charge, Grant and Show refuse; History reads.
+void ExpectRefused(const std::string& path, size_t changes_known) {
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "restored"));
@@ -42,14 +39,13 @@ TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
   CopyState(path_, folder_ / "backup");
   SpendTenths(path_, 3);
   CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
-  ExpectDistrusted(path_, 3);
+  ExpectRefused(path_, 3);
   EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
               FailsWith(absl::StatusCode::kDataLoss,
                         "both count 3 changes, but this witness is not the one"));
 }
 
-// The ledger of one moment and the witness of the next, as a backup that runs between two releases
-// would hold them.
+// As in a backup that runs between two releases.
 TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
   SpendTenths(path_, 2);
   std::filesystem::copy_file(path_, folder_ / "backup");
@@ -59,9 +55,9 @@ TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
   }
   std::filesystem::copy_file(path_ + ".witness", folder_ / "backup.witness");
   Overwrite(folder_ / "backup", path_);
-  ExpectDistrusted(path_, 3);  // the ledger alone
+  ExpectRefused(path_, 3);  // the ledger alone
   Overwrite(folder_ / "backup.witness", path_ + ".witness");
-  ExpectDistrusted(path_, 3);  // both
+  ExpectRefused(path_, 3);  // both
 }
 
 // The witness counts a change when the call that made it returns, not when the next one begins.
@@ -78,11 +74,11 @@ TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
                   IsOk());
     }
     Overwrite(folder / "backup", path);
-    ExpectDistrusted(path, 3);
+    ExpectRefused(path, 3);
   }
 }
 
-// The instants between the two writes of a change, made by hand.
+// States between the two writes of a change, made by hand.
 TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
   SpendTenths(path_, 2);
   for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
@@ -97,12 +93,12 @@ TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
   }
 }
 
-// Two changes on top of the same one have the same count, and names of their own.
+// Two changes on top of the same one have the same count and different ids.
 TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
   for (const char* put_back : {
-           // Made and not witnessed, then another change instead of it.
+           // Committed and not witnessed, then another change in its place.
            "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
-           // The same, of which no one knows what it was made on top of.
+           // Without ids.
            "former_change = '', change = ''",
        }) {
     const TemporaryFolder folder;
@@ -113,11 +109,11 @@ TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
       ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
                   IsOk());
     }
-    ExpectDistrusted(path, 3);
+    ExpectRefused(path, 3);
   }
 }
 
-// As if another ledger had been put in its place between the two writes of a change.
+// As if another ledger had replaced it between the two writes of a change.
 TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
   SpendTenths(path_, 1);
   ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
@@ -129,8 +125,8 @@ TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
               FailsWith(absl::StatusCode::kDataLoss, "just made is not in it"));
 }
 
-// Two processes whose ledgers are different files (one was put back while the other was open) hold
-// no lock in common but the witness's.
+// Two processes with different ledger files (one restored while the other was open) share only the
+// witness's lock.
 TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   const TemporaryFolder folder;
   const LedgerWitness witness(folder / "witness");
@@ -148,14 +144,14 @@ TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
   ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
   ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
-  ExpectDistrusted(path_, 2);
+  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
+  ExpectRefused(path_, 2);
 }
 
 TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
   SpendTenths(path_, 2);
   CopyState(path_, folder_ / "copy");
-  ExpectDistrusted(folder_ / "copy", 3);
+  ExpectRefused(folder_ / "copy", 3);
   ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(path_));
   EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
 }
@@ -163,20 +159,20 @@ TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
 TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
   SpendTenths(path_, 2);
   std::filesystem::rename(path_ + ".witness", folder_ / "aside");
-  ExpectDistrusted(path_, 3);
+  ExpectRefused(path_, 3);
   std::filesystem::rename(folder_ / "aside", path_ + ".witness");
   std::filesystem::remove(path_);
   EXPECT_THAT(Ledger::Open(path_),
               FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
 }
 
-// A process that ended between the making of a witness and its first record leaves it empty.
+// A process that ends between creating a witness and its first record leaves it empty.
 TEST_F(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
   std::ofstream(path_ + ".witness").close();
   SpendTenths(path_, 1);
   EXPECT_EQ(Ledger::Open(path_).value()->Show(kUuid)->releases, 1);
   std::filesystem::resize_file(path_ + ".witness", 0);
-  ExpectDistrusted(path_, 2);
+  ExpectRefused(path_, 2);
 }
 
 TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {

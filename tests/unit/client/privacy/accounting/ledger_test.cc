@@ -134,8 +134,8 @@ TEST_F(LedgerTest, ConcurrentProcessesNeverOverspend) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 20);
 }
 
-// A child reports each charge after it returned and is killed at some instant: all it reported are
-// there, and at most one more.
+// A child reports each charge after it returned and is killed at some time: all reported charges
+// are stored, and at most one more.
 TEST_F(LedgerTest, ChargesSurviveKill) {
   ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path_));
   ASSERT_THAT(ledger->Grant(kUuid, {1e6, .9}), IsOk());
@@ -175,8 +175,8 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
   return guarantee;
 }
 
-// 40 releases of mu .1 have mu .1 sqrt(40) together: at delta 1e-5 epsilon 2.594383 (by scipy),
-// where sums say 40 * .341; a 41st makes it 2.6308.
+// 40 releases of mu .1 compose to mu .1 sqrt(40): epsilon 2.594383 at delta 1e-5 (scipy), against
+// 40 * .341 by sums; a 41st makes it 2.6308.
 TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
   const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
@@ -194,7 +194,6 @@ TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
 }
 
-// As any other grant but for delta, of which there is nothing.
 TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
   const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());

@@ -24,7 +24,7 @@ Real LnDensity(double z, const Real& v, double w, double s) {
   return -pow(Real((z - v) / s), 2) / 2 - LnMass(w, v, s);
 }
 
-// Where values may lie, how they move and what comes out, all from a generator of moves.
+// Widths, sensitivity and noise over several orders of magnitude.
 struct RandomBox {
   std::vector<double> widths;
   double sensitivity;
@@ -45,8 +45,8 @@ RandomBox Draw(std::mt19937& bits, int largest_dimension) {
   return box;
 }
 
-// Two values in the box at most the sensitivity apart, and an output: uniform, or pushed to where
-// the loss is large (ends of the box), so that the search means something.
+// Two values in the box at most the sensitivity apart, and an output: uniform, or at the ends of
+// the box, where the loss is large.
 TEST(BoundedGaussianEpsilon, BoundsRandomPairsAndOutputs) {
   std::mt19937 bits(20240607);
   std::uniform_real_distribution<double> uniform;
@@ -74,8 +74,8 @@ TEST(BoundedGaussianEpsilon, BoundsRandomPairsAndOutputs) {
   }
 }
 
-// Brute force in two dimensions: every direction of a fan, then finer ones about the worst. Fans
-// are scanned in long double, the worst direction judged in fifty digits.
+// Scans all directions, then finer around the worst one, in long double; judges the worst direction
+// in fifty digits.
 TEST(BoundedGaussianEpsilon, BruteForceInTwoDimensionsReachesBound) {
   std::mt19937 bits(7);
   for (int trial = 0; trial < 60; ++trial) {
@@ -119,7 +119,7 @@ TEST(BoundedGaussianEpsilon, BruteForceInTwoDimensionsReachesBound) {
   }
 }
 
-// One side of a box whose loss is by symmetry m times that of a side moved by D / sqrt(m).
+// By symmetry the loss is m times that of a side moved by D / sqrt(m).
 TEST(BoundedGaussianEpsilon, CubeSplitsMoveEvenly) {
   for (const int m : {1, 3, 50, 4096}) {
     const std::vector<double> cube(static_cast<size_t>(m), 2.0);
@@ -180,7 +180,7 @@ TEST(CalibratePublishedBoundedGaussian, SolvesTheoremSixInFiftyDigits) {
   }
 }
 
-// The discrete law itself: every pair of grid points that rounded values can reach, every output.
+// Enumerates every pair of grid points that rounded values can reach, and every output.
 double LargestDiscreteLoss(int points, double g, double reach, double s, int dimension) {
   std::vector<std::vector<double>> ln_density(static_cast<size_t>(points));
   for (int v = 0; v < points; ++v) {

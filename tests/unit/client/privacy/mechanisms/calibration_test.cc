@@ -30,8 +30,8 @@ TEST(AnalyticGaussian, MeetsDeltaInAHundredDigits) {
   }
 }
 
-// The same definition in quadruple precision: 34 digits, exponents to 10^4932. Its terms cancel at
-// small epsilon: how much of the first is left over says how many of the digits are.
+// DeltaOf in quadruple precision: 34 digits, exponents to 10^4932. Its terms cancel at small
+// epsilon; `left_over` tells how many digits remain.
 using Quad = boost::multiprecision::cpp_bin_float_quad;
 
 Quad Tail(const Quad& x) { return boost::math::erfc(Quad(x / sqrt(Quad(2)))) / 2; }
@@ -73,8 +73,7 @@ TEST(AnalyticGaussian, RandomParametersMeetDeltaTightly) {
   }
   EXPECT_EQ(too_small, 0);
   EXPECT_EQ(too_large, 0);
-  // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller than
-  // what it has to tell apart.
+  // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller.
   EXPECT_GT(least_left_over, Quad(1e-15));
   EXPECT_GT(least_surplus, Quad(1e-12));
   RecordProperty("least_left_over", least_left_over.str(3));

@@ -1,5 +1,5 @@
-// What rounding to a grid costs is paid in noise. On grids as fine as releases have it is lost in
-// the last digits, so these are as coarse as the mechanisms take.
+// Noise added for rounding to a grid. On the grids of releases it is lost in the last digits, so
+// these are as coarse as the mechanisms accept.
 #include <algorithm>
 #include <cmath>
 
@@ -87,9 +87,9 @@ long double SumOverGrid(long double w, long double v, long double s, long double
   return integral / g + (f(0) + f(w)) / 2;
 }
 
-// Where the sensitivity is hardly more than a step of the mechanism's own grid, two values that far
-// apart round to points two steps apart. The loss of every such pair at either end of the box,
-// where it is largest, is within epsilon; without the grid's share it is nearly twice that.
+// At a sensitivity of hardly more than a grid step, two values round to points two steps apart. The
+// loss of every such pair at either end of the box, where it is largest, is within epsilon; without
+// the grid's share it would be nearly twice that.
 TEST(GridEnlargement, BoundedMechanismCoversValuesThatRoundApart) {
   constexpr double kWidth = 4;
   constexpr double kEpsilon = 5e-9;

@@ -12,7 +12,7 @@ namespace {
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-// What every kind needs, for values at most 1 apart in whatever norm it takes.
+// Valid parameters of each kind, for values at most 1 apart in its norm.
 MechanismParameters ParametersOf(const MechanismTraits& traits) {
   MechanismParameters parameters{.kind = traits.kind, .epsilon = 1};
   if (traits.TakesDelta()) parameters.delta = 1e-5;
@@ -46,7 +46,7 @@ TEST(Mechanism, NoiseIsAtLeastCalibrated) {
   }
 }
 
-// mu is by how many widths of the noise neighbours differ: what a ledger adds up must not be less.
+// The ledger adds up mu, so it must not be below sensitivity / stddev.
 TEST(Mechanism, MuIsSensitivityOverStddev) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
@@ -69,7 +69,7 @@ TEST(Mechanism, MuIsSensitivityOverStddev) {
   }
 }
 
-// The noise must not depend on the value: what is left after the value is taken away is the same.
+// release - value is equal for different values under the same bits.
 TEST(Mechanism, NoiseDoesNotDependOnValues) {
   Matrix values(3, 2);
   values << 1, -2, 100, 409.5, -655.25, .5;
@@ -93,8 +93,7 @@ TEST(Mechanism, NoiseDoesNotDependOnValues) {
   }
 }
 
-// A release in double is the same draw before the rounding to float: a point of the power-of-two
-// grid, whose step is 2^-30 of the width or more where 64 bits allow.
+// A point of the power-of-two grid, whose step is at least 2^-30 of the width where 64 bits allow.
 TEST(Mechanism, ReleaseInDoubleIsOnGridAndRoundsToRelease) {
   const Matrix values = Matrix::Constant(50, 2, M_PI);
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -113,8 +112,8 @@ TEST(Mechanism, ReleaseInDoubleIsOnGridAndRoundsToRelease) {
   }
 }
 
-// Of 20,000 draws, those within the bound: a share of .9 or more, up to six deviations of a
-// binomial (false alarm below 1e-8), and for a law that is not truncated hardly more.
+// At least .9 of 20,000 draws are within the bound, up to six standard deviations of a binomial
+// (false alarm below 1e-8); hardly more for an untruncated law.
 TEST(Mechanism, NoiseBoundHoldsAtItsConfidence) {
   constexpr int kDraws = 20'000;
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -170,8 +169,7 @@ TEST(Mechanism, WrongNumberOfValuesIsRefused) {
   }
 }
 
-// Every field that a kind takes, as NaN: refused by name. Every field that it does not take, set:
-// refused, too.
+// Every field that a kind uses, as NaN, and every field that it does not use, set.
 TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -222,7 +220,7 @@ TEST(Mechanism, ValuesBeyondGridOrFloatAreRefused) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "32-bit float"));
 }
 
-// The steps of floats there are as wide as the noise.
+// Subnormal floats are spaced as widely as the noise.
 TEST(Mechanism, NoiseBoundHoldsForSubnormalFloats) {
   constexpr int64_t kValues = 10000;
   for (const double sensitivity : {1e-44, 1e-46}) {
@@ -249,7 +247,7 @@ TEST(Mechanism, NoiseBoundHoldsForSubnormalFloats) {
   }
 }
 
-// A box with sides of its own for every value: each stays inside its side.
+// One side per value.
 TEST(Mechanism, BoundedReleaseStaysInBox) {
   MechanismParameters parameters{.kind = MechanismKind::kBoundedGaussian, .epsilon = .5};
   parameters.sensitivity = 4.4721;

@@ -1,4 +1,4 @@
-// What becomes of a release when OpenSSL has no random bits: an error, at whichever call it comes.
+// SecureBits when OpenSSL's generator fails.
 #define OPENSSL_SUPPRESS_DEPRECATED  // the one way to a generator that fails on demand
 #include "privatemail/bit_source.h"
 
@@ -9,8 +9,6 @@
 #include <array>
 #include <random>
 
-#include "client/privacy/mechanisms/make_mechanism.h"
-#include "client/privacy/sampling/exact_sampling.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client {
@@ -21,7 +19,7 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 int calls_left = 0;
 int answer_of_failure = 0;
 
-// Fills the buffer either way: what must not be taken for bits is there to be taken.
+// Fills the buffer even on failure, so that ignoring the status would go unnoticed by the caller.
 int Answer(unsigned char* bytes, int count) {
   static std::minstd_rand known;
   std::generate_n(bytes, count, [] { return static_cast<unsigned char>(known() >> 16); });

@@ -72,7 +72,7 @@ TEST(ExactSampling, ExponentialMechanismMatchesClosedForm) {
   }
 }
 
-// The words given, then seeded ones: a sampler reads more than it uses.
+// The given words, then seeded ones: a sampler reads more than it uses.
 class ScriptedBits final : public BitSource {
  public:
   explicit ScriptedBits(std::vector<uint64_t> words) : words_(std::move(words)) {}
@@ -90,11 +90,11 @@ class ScriptedBits final : public BitSource {
   SeededBits rest_{1};
 };
 
-// 2^64 / 3 begins with this digit, and so does what is left of it behind every digit.
+// Every 64-bit digit of the fraction 1/3.
 constexpr uint64_t kThird = 0x5555555555555555;
 constexpr uint64_t kLow = 0;
 constexpr uint64_t kHigh = ~uint64_t{0};
-// What a Laplace draw of scale 3 takes for a magnitude without whole scales, and for a plus.
+// Words that give a Laplace draw of scale 3 no whole scale, and a plus sign.
 constexpr uint64_t kNoWholeScale[] = {kLow, kLow, kHigh};
 constexpr uint64_t kPlus = 0;
 
@@ -111,8 +111,7 @@ int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool bel
   return SampleDiscreteLaplace(1, 3, bits)->front();
 }
 
-// Where a word leaves open on which side of a probability a uniform real lies, the words that
-// follow decide, and no word is drawn where one decided.
+// A word that does not decide a comparison is followed by another, and one that does is the last.
 TEST(ExactSampling, UndecidedEventDrawsMoreWords) {
   for (const size_t open_digits : {0, 1, 2, 5}) {
     SCOPED_TRACE(open_digits);

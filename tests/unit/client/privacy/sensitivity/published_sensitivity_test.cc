@@ -41,8 +41,7 @@ TEST(PublishedLaplace, BadParametersAreNamed) {
 TEST(PublishedGaussian, BadParametersAreNamed) {
   EXPECT_THAT(PublishedGaussianSensitivity(10, 1e200, 6, 3, 1),
               FailsWith(kRefused, "printed formula"));
-  EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, -1, 1),
-              FailsWith(kInvalid, "largest_label"));
+  EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, -1, 1), FailsWith(kInvalid, "largest_label"));
   EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, 3, std::nan("")),
               FailsWith(kInvalid, "norm"));
 }
