@@ -76,9 +76,9 @@ struct LedgerEntry {
 // file on the client. Holds no query. Thread-safe, and safe between processes.
 //
 // A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
-// `path`.witness (ledger_witness.h) holds the random id of the last change and a kernel time stamp
-// that the ledger remembers; ledger_state.h has the protocol and the proof that no copy of a ledger
-// refunds a release. The budget after a failure:
+// `path`.witness (ledger_witness.h) holds the random id of the last change, and the ledger
+// remembers the witness's kernel time stamp; ledger_state.h has the protocol and the proof that no
+// copy of a ledger refunds a release. The budget after a failure:
 //
 // | event                                | budget                                                |
 // |--------------------------------------|-------------------------------------------------------|
@@ -89,9 +89,11 @@ struct LedgerEntry {
 // | grant lowered                        | charges stay; left() is 0 if they exceed the grant    |
 // | power loss                           | as a killed process; refuses with DATA_LOSS if the    |
 // |                                      | witness's stamp reached the disk before its record    |
-// | ledger copied, restored or lost      | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
-// | witness copied, restored or lost, or | the same refusal                                      |
-// | given a mode or a hard link          |                                                       |
+// | ledger copied or restored            | Charge, Grant, Show refuse: DATA_LOSS; History reads; |
+// |                                      | charges since are unknown                             |
+// | ledger lost                          | Open refuses: DATA_LOSS                               |
+// | witness copied, restored or lost, or | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
+// | given another mode or a hard link    |                                                       |
 // | ledger of schema 3 opened            | migrated; refused later if its last change was        |
 // |                                      | witnessed and the witness's stamp not recorded        |
 //

@@ -187,7 +187,7 @@ Tally CutALaterCharge(Unsynced unsynced) {
   }
 }
 
-// Such a record bears the stamp of the change before. It is no copy: a copy is stamped anew.
+// The record bears the stamp of the change before. It is no copy: a copy is stamped anew.
 TEST(LedgerPowerLoss, RecordOnDiskBeforeItsStampIsAccepted) {
   const Tally tally = CutALaterCharge(Unsynced::kAllButStamps);
   Record("all_but_stamps", tally);

@@ -19,7 +19,7 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 int calls_left = 0;
 int answer_of_failure = 0;
 
-// Fills the buffer even on failure, so that ignoring the status would go unnoticed by the caller.
+// Fills the buffer even on failure: a caller that ignores the status would use these bytes.
 int Answer(unsigned char* bytes, int count) {
   static std::minstd_rand known;
   std::generate_n(bytes, count, [] { return static_cast<unsigned char>(known() >> 16); });
