@@ -1,4 +1,4 @@
-#include "client/privacy/sensitivity/published_laplace_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 
 #include <cmath>
 
@@ -10,14 +10,14 @@ namespace {
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
-TEST(PublishedLaplaceSensitivity, KeepsBetaInLogsWhereBetaItselfUnderflows) {
+TEST(PublishedLaplaceSensitivity, UnderflowingBetaWorksInLogs) {
   const PublishedLaplaceConstants constants = *PublishedLaplaceOneHot(1200, .5, 5);
   const double ln_beta = *PublishedLaplaceLnBeta(1200, 2);
   EXPECT_EQ(std::exp(ln_beta), 0) << "the setting is meant to underflow";
   EXPECT_GT(*PublishedLaplaceSensitivity(constants, 1200, 2, ln_beta, 1), 0);
 }
 
-TEST(PublishedLaplaceSensitivity, RefusesANegativeRadicand) {
+TEST(PublishedLaplaceSensitivity, NegativeRadicandIsRefused) {
   // Small |ln beta|: the second root outweighs the first term.
   const PublishedLaplaceConstants wide{.phi_min = -2, .phi_max = 1};
   EXPECT_THAT(PublishedLaplaceSensitivity(wide, 100, 2, -1e-3, 1),
@@ -36,6 +36,14 @@ TEST(PublishedLaplace, BadParametersAreNamed) {
   EXPECT_THAT(PublishedLaplaceSensitivity({}, 10, 2, nan, 1), FailsWith(kInvalid, "ln_beta"));
   EXPECT_THAT(PublishedLaplaceSensitivity({}, 10, 2, 1, 1), FailsWith(kInvalid, "ln_beta"));
   EXPECT_THAT(PublishedLaplaceSensitivity({}, 10, 2, -1, nan), FailsWith(kInvalid, "start_stddev"));
+}
+
+TEST(PublishedGaussian, BadParametersAreNamed) {
+  EXPECT_THAT(PublishedGaussianSensitivity(10, 1e200, 6, 3, 1),
+              FailsWith(kRefused, "printed formula"));
+  EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, -1, 1), FailsWith(kInvalid, "largest_label"));
+  EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, 3, std::nan("")),
+              FailsWith(kInvalid, "norm"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "client/privacy/sensitivity/published_laplace_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 
 #include <cmath>
 
@@ -10,18 +10,18 @@
 namespace privatemail::client {
 namespace {
 
-// What both cases share: the printed abbreviations.
-struct Terms {
+// The printed abbreviations of V1, appendix E.
+struct LaplaceTerms {
   double n;
   double alpha2;  // alpha^2
   double alpha;
   double s2;             // bandwidth^2
   double before;         // smallest feature degree before a row is added
-  double after;          // and after
+  double after;          // smallest feature degree after a row is added
   double largest;        // largest feature degree
   double one_hot_after;  // smallest label degree after a row is added, one-hot labels
 
-  Terms(int64_t rows, double a, double bandwidth)
+  LaplaceTerms(int64_t rows, double a, double bandwidth)
       : n(static_cast<double>(rows)),
         alpha2(a * a),
         alpha(a),
@@ -31,7 +31,7 @@ struct Terms {
         largest(n + std::expm1(-1 / (2 * s2))),
         one_hot_after((n + 1) * std::exp(-1 / s2) - 1) {}
 
-  // label: the printed floor of squared affinities; edge: that of a label's times a feature's.
+  // Printed lower bounds. label: of squared affinities; edge: of a label's times a feature's.
   double ZijMin(double label, double edge) const {
     return label / largest - 2 * alpha / before + label / n - 2 * alpha / after -
            2 * (alpha2 + 1) / (before * after) + 4 * alpha * edge / (n * largest);
@@ -42,13 +42,13 @@ struct Terms {
   }
 };
 
-absl::Status CheckInputs(int64_t n, double alpha, double bandwidth) {
+absl::Status CheckLaplaceInputs(int64_t n, double alpha, double bandwidth) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("n", n, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", alpha));
   return CheckFinitePositive("bandwidth", bandwidth);
 }
 
-absl::Status CheckDegrees(const Terms& t) {
+absl::Status CheckDegrees(const LaplaceTerms& t) {
   if (t.before > 0 && t.after > 0 && t.one_hot_after > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the printed degrees must be positive, but are ", t.before, ", ", t.after,
@@ -66,12 +66,58 @@ absl::StatusOr<PublishedLaplaceConstants> WithPhi(double n, PublishedLaplaceCons
 
 double Squared(double x) { return x * x; }
 
+absl::Status CheckPrintedKernel(const EmbeddingSettings& settings) {
+  if (settings.kernel == KernelConvention::kTwoSigmaSquared) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the papers print their bounds for the kernel two_sigma_squared only, but these settings "
+      "have another");
+}
+
 }  // namespace
+
+absl::StatusOr<PublishedGaussianBound> PublishedGaussianSensitivity(int64_t n, double alpha,
+                                                                    double bandwidth,
+                                                                    int64_t largest_label,
+                                                                    double frobenius_norm) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("n", n, 1, int64_t{1} << 40));
+  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("alpha", alpha));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("bandwidth", bandwidth));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("largest_label", largest_label, 0, int64_t{1} << 31));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("start's Frobenius norm", frobenius_norm));
+  const double s2 = bandwidth * bandwidth;
+  const auto rows = static_cast<double>(n);
+  const auto c2 = static_cast<double>(largest_label) * static_cast<double>(largest_label);
+  const double alpha2 = alpha * alpha;
+  // Printed abbreviations: smallest degrees before and after a row is added, largest after.
+  const double a = rows * std::exp(-2 / s2) + std::expm1(-1 / (2 * s2));
+  const double b = (rows + 1) * std::exp(-2 / s2) - 1;
+  const double t = rows + std::expm1(-1 / (2 * s2));
+  const double label_floor =
+      (rows + 1) * std::exp(-c2 / (2 * s2)) - 1;  // negative for many classes
+  const double label_edge = std::exp(-(c2 + 4) / (2 * s2));
+
+  PublishedGaussianBound bound;
+  bound.m_ii = alpha2 * (std::pow(rows / a, 2) + std::pow(rows / b, 2) -
+                         2 * label_floor * label_floor / (rows * t));
+  bound.m_ij = (alpha2 + 1) / (a * a) - 2 * alpha * label_edge / (t * t) + (alpha2 + 1) / (b * b) -
+               2 * alpha * label_edge / (rows * rows) -
+               2 * (alpha2 * std::exp(-c2 / s2) + std::exp(-4 / s2)) / (rows * t) +
+               4 * alpha / (a * b);
+  bound.m = rows * bound.m_ij + bound.m_ii;
+  bound.sensitivity_as_printed = bound.m * std::sqrt(rows + 1) / 2 * frobenius_norm;
+  bound.sensitivity_supported_by_proof = std::sqrt(bound.m * (rows + 1)) / 2 * frobenius_norm;
+  if (!(bound.sensitivity_as_printed > 0) || !std::isfinite(bound.sensitivity_as_printed)) {
+    return absl::FailedPreconditionError(absl::StrCat("the printed formula gives a sensitivity of ",
+                                                      bound.sensitivity_as_printed,
+                                                      ", expected a positive finite number"));
+  }
+  return bound;
+}
 
 absl::StatusOr<PublishedLaplaceConstants> PublishedLaplaceOneHot(int64_t rows, double alpha,
                                                                  double bandwidth) {
-  PM_RETURN_IF_ERROR(CheckInputs(rows, alpha, bandwidth));
-  const Terms t(rows, alpha, bandwidth);
+  PM_RETURN_IF_ERROR(CheckLaplaceInputs(rows, alpha, bandwidth));
+  const LaplaceTerms t(rows, alpha, bandwidth);
   PM_RETURN_IF_ERROR(CheckDegrees(t));
   const double label = t.alpha2 * std::exp(-2 / t.s2) + std::exp(-4 / t.s2);
   const double edge = std::exp(-3 / t.s2);
@@ -89,9 +135,9 @@ absl::StatusOr<PublishedLaplaceConstants> PublishedLaplaceOneHot(int64_t rows, d
 absl::StatusOr<PublishedLaplaceConstants> PublishedLaplaceInteger(int64_t rows, double alpha,
                                                                   double bandwidth,
                                                                   int64_t largest_label) {
-  PM_RETURN_IF_ERROR(CheckInputs(rows, alpha, bandwidth));
+  PM_RETURN_IF_ERROR(CheckLaplaceInputs(rows, alpha, bandwidth));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("largest_label", largest_label, 0, int64_t{1} << 31));
-  const Terms t(rows, alpha, bandwidth);
+  const LaplaceTerms t(rows, alpha, bandwidth);
   PM_RETURN_IF_ERROR(CheckDegrees(t));
   const double c2 = Squared(static_cast<double>(largest_label));
   const double label = t.alpha2 * std::exp(-c2 / t.s2) + std::exp(-4 / t.s2);
@@ -129,6 +175,30 @@ absl::StatusOr<double> PublishedLaplaceSensitivity(const PublishedLaplaceConstan
   return absl::FailedPreconditionError(
       absl::StrCat("the printed formula has ", squared,
                    " under its root, expected a finite number that is not negative"));
+}
+
+absl::StatusOr<double> PublishedGaussianReleaseSensitivity(const EmbeddingSettings& settings,
+                                                           const IterationInputs& inputs) {
+  PM_RETURN_IF_ERROR(CheckPrintedKernel(settings));
+  PM_ASSIGN_OR_RETURN(
+      const PublishedGaussianBound bound,
+      PublishedGaussianSensitivity(inputs.start.rows(), inputs.alpha, settings.kernel_bandwidth,
+                                   inputs.slots - 1, inputs.start.norm()));
+  return bound.sensitivity_as_printed;
+}
+
+absl::StatusOr<double> PublishedLaplaceReleaseSensitivity(const EmbeddingSettings& settings,
+                                                          const IterationInputs& inputs) {
+  PM_RETURN_IF_ERROR(CheckPrintedKernel(settings));
+  const auto n = static_cast<int64_t>(inputs.start.rows());
+  const auto k = static_cast<int64_t>(inputs.start.cols());
+  PM_ASSIGN_OR_RETURN(
+      const PublishedLaplaceConstants constants,
+      settings.label_graph == LabelGraphKind::kOneHotKernel
+          ? PublishedLaplaceOneHot(n, inputs.alpha, settings.kernel_bandwidth)
+          : PublishedLaplaceInteger(n, inputs.alpha, settings.kernel_bandwidth, inputs.slots - 1));
+  PM_ASSIGN_OR_RETURN(const double ln_beta, PublishedLaplaceLnBeta(n, k));
+  return PublishedLaplaceSensitivity(constants, n, k, ln_beta, settings.start_stddev);
 }
 
 }  // namespace privatemail::client

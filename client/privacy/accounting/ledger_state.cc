@@ -1,16 +1,25 @@
-#include "client/privacy/accounting/ledger_rows.h"
+#include "client/privacy/accounting/ledger_state.h"
 
+#include <array>
 #include <cmath>
+#include <cstdlib>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 namespace {
 
 constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
 constexpr int kSchemaVersion = 4;
-constexpr int kUnnamedSchemaVersion = 3;
+constexpr int kSchemaVersionWithoutIds = 3;
+
+// A witness is stamped when it is written, so a larger distance between the two times means a copy
+// that was put back, not a process that was killed just then.
+constexpr int64_t kMaxWriteNanoseconds = 1'000'000'000;
 
 constexpr char kTables[] = R"sql(
   CREATE TABLE state(
@@ -25,15 +34,15 @@ constexpr char kTables[] = R"sql(
     name TEXT NOT NULL) STRICT;
   CREATE INDEX changes_of_collection ON changes(collection, kind);
 )sql";
-constexpr char kNames[] = R"sql(
+constexpr char kMigration[] = R"sql(
   ALTER TABLE state ADD COLUMN change TEXT NOT NULL DEFAULT '';
   ALTER TABLE state ADD COLUMN former_change TEXT NOT NULL DEFAULT '';
   ALTER TABLE changes ADD COLUMN name TEXT NOT NULL DEFAULT '';
 )sql";
 
-int64_t Number(LedgerChange::Kind kind) { return kind == LedgerChange::Kind::kGrant ? 1 : 2; }
+int64_t ToColumn(LedgerChange::Kind kind) { return kind == LedgerChange::Kind::kGrant ? 1 : 2; }
 
-absl::StatusOr<int64_t> Single(sqlite::Database& database, absl::string_view sql) {
+absl::StatusOr<int64_t> QueryInt(sqlite::Database& database, absl::string_view sql) {
   PM_ASSIGN_OR_RETURN(sqlite::Statement statement, database.Prepare(sql));
   PM_RETURN_IF_ERROR(statement.Step().status());
   return statement.Int(0);
@@ -41,18 +50,47 @@ absl::StatusOr<int64_t> Single(sqlite::Database& database, absl::string_view sql
 
 }  // namespace
 
-absl::StatusOr<LedgerFile> ExamineLedgerFile(sqlite::Database& database) {
-  PM_ASSIGN_OR_RETURN(const int64_t application, Single(database, "PRAGMA application_id"));
-  PM_ASSIGN_OR_RETURN(const int64_t version, Single(database, "PRAGMA user_version"));
-  PM_ASSIGN_OR_RETURN(const int64_t tables, Single(database, "SELECT count(*) FROM sqlite_master"));
-  if (application == 0 && version == 0 && tables == 0) return LedgerFile::kNew;
-  if (application == kApplicationId && version == kSchemaVersion) return LedgerFile::kOfTheDay;
-  if (application == kApplicationId && version == kUnnamedSchemaVersion) {
-    return LedgerFile::kUnnamed;
+absl::StatusOr<std::string> NewLedgerId() {
+  std::array<uint8_t, 16> bits;
+  SecureBits source;
+  PM_RETURN_IF_ERROR(source.Fill(absl::MakeSpan(bits)));
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
+}
+
+LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Record& record) {
+  if (record.ledger_id != state.id) return LedgerMatch::kMismatch;
+  const bool names_last = record.change == state.change && record.generation == state.generation;
+  const bool names_previous =
+      record.change == state.previous_change && record.generation == state.generation - 1;
+  const int64_t stamp = record.stamped_at_nanoseconds;
+  if (state.witness_stamp != 0) {
+    return names_last && stamp == state.witness_stamp ? LedgerMatch::kConfirmed
+                                                      : LedgerMatch::kMismatch;
+  }
+  if (names_previous && stamp == state.previous_stamp) return LedgerMatch::kNotWitnessed;
+  const bool just_written =
+      std::llabs(stamp - record.written_at_nanoseconds) < kMaxWriteNanoseconds;
+  // Only a power loss restores an old stamp: the record reached the disk, its stamp did not.
+  const bool stamp_was_lost = stamp == state.previous_stamp;
+  return names_last && !state.change.empty() && (just_written || stamp_was_lost)
+             ? LedgerMatch::kNotConfirmed
+             : LedgerMatch::kMismatch;
+}
+
+absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database) {
+  PM_ASSIGN_OR_RETURN(const int64_t application, QueryInt(database, "PRAGMA application_id"));
+  PM_ASSIGN_OR_RETURN(const int64_t version, QueryInt(database, "PRAGMA user_version"));
+  PM_ASSIGN_OR_RETURN(const int64_t tables,
+                      QueryInt(database, "SELECT count(*) FROM sqlite_master"));
+  if (application == 0 && version == 0 && tables == 0) return LedgerSchema::kEmptyFile;
+  if (application == kApplicationId && version == kSchemaVersion) return LedgerSchema::kCurrent;
+  if (application == kApplicationId && version == kSchemaVersionWithoutIds) {
+    return LedgerSchema::kVersion3;
   }
   return absl::FailedPreconditionError(
       absl::StrCat(database.path(), " is no ledger of this version: expected application ",
-                   kApplicationId, " version ", kUnnamedSchemaVersion, " or ", kSchemaVersion,
+                   kApplicationId, " version ", kSchemaVersionWithoutIds, " or ", kSchemaVersion,
                    ", got ", application, " version ", version));
 }
 
@@ -61,8 +99,8 @@ absl::Status CreateLedgerTables(sqlite::Database& database) {
                                        "; PRAGMA user_version = ", kSchemaVersion));
 }
 
-absl::Status AddNamesToLedgerTables(sqlite::Database& database) {
-  return database.Execute(absl::StrCat(kNames, "PRAGMA user_version = ", kSchemaVersion));
+absl::Status MigrateLedgerTables(sqlite::Database& database) {
+  return database.Execute(absl::StrCat(kMigration, "PRAGMA user_version = ", kSchemaVersion));
 }
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {
@@ -75,9 +113,9 @@ absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {
   return LedgerState{.id = std::string(row.Bytes(0)),
                      .generation = row.Int(1),
                      .change = std::string(row.Bytes(4)),
-                     .former_change = std::string(row.Bytes(5)),
+                     .previous_change = std::string(row.Bytes(5)),
                      .witness_stamp = row.Int(2),
-                     .former_stamp = row.Int(3)};
+                     .previous_stamp = row.Int(3)};
 }
 
 absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state) {
@@ -87,20 +125,20 @@ absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& sta
   return row.BindText(1, state.id)
       .Bind(2, state.generation)
       .Bind(3, state.witness_stamp)
-      .Bind(4, state.former_stamp)
+      .Bind(4, state.previous_stamp)
       .BindText(5, state.change)
-      .BindText(6, state.former_change)
+      .BindText(6, state.previous_change)
       .Run();
 }
 
 absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change,
-                               const std::string& name) {
+                               const std::string& id) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
       database.Prepare("INSERT INTO changes(kind, collection, epsilon, delta, accounting, "
                        "neighbours, proven, source, made_at, gaussian_mu, name) "
                        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  row.Bind(1, Number(change.kind))
+  row.Bind(1, ToColumn(change.kind))
       .BindText(2, change.collection)
       .Bind(3, change.epsilon)
       .Bind(4, change.delta)
@@ -109,16 +147,16 @@ absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& c
       .Bind(7, int64_t{change.proven})
       .BindText(8, change.source)
       .BindText(9, change.made_at)
-      .BindText(11, name);
+      .BindText(11, id);
   if (change.gaussian_mu.has_value()) row.Bind(10, *change.gaussian_mu);  // NULL otherwise
   return row.Run();
 }
 
-absl::StatusOr<bool> LedgerHoldsChange(sqlite::Database& database, const std::string& name) {
+absl::StatusOr<bool> HasLedgerChange(sqlite::Database& database, const std::string& id) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
       database.Prepare("SELECT 1 FROM changes WHERE name = ? ORDER BY number DESC LIMIT 1"));
-  row.BindText(1, name);
+  row.BindText(1, id);
   return row.Step();
 }
 
@@ -129,7 +167,7 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
       sqlite::Statement grant,
       database.Prepare("SELECT epsilon, delta, accounting FROM changes WHERE collection = ? "
                        "AND kind = ? ORDER BY number DESC LIMIT 1"));
-  grant.BindText(1, collection).Bind(2, Number(LedgerChange::Kind::kGrant));
+  grant.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kGrant));
   PM_ASSIGN_OR_RETURN(const bool granted, grant.Step());
   if (granted) {
     entry.granted = Budget{grant.Double(0), grant.Double(1)};
@@ -141,7 +179,7 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
                        "total(gaussian_mu * gaussian_mu), min(proven), "
                        "count(DISTINCT neighbours) FROM changes "
                        "WHERE collection = ? AND kind = ?"));
-  sum.BindText(1, collection).Bind(2, Number(LedgerChange::Kind::kCharge));
+  sum.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kCharge));
   PM_RETURN_IF_ERROR(sum.Step().status());
   entry.sums = {sum.Double(0), sum.Double(1)};
   entry.releases = sum.Int(2);
@@ -164,8 +202,8 @@ absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& da
     PM_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return changes;
     LedgerChange& change = changes.emplace_back();
-    change.kind = row.Int(0) == Number(LedgerChange::Kind::kGrant) ? LedgerChange::Kind::kGrant
-                                                                   : LedgerChange::Kind::kCharge;
+    change.kind = row.Int(0) == ToColumn(LedgerChange::Kind::kGrant) ? LedgerChange::Kind::kGrant
+                                                                     : LedgerChange::Kind::kCharge;
     change.collection = collection;
     change.epsilon = row.Double(1);
     change.delta = row.Double(2);
