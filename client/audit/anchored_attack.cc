@@ -21,7 +21,7 @@ using Protects = MechanismTraits::Protects;
 constexpr int kDim = 2;
 constexpr int kCommon = 40;
 constexpr int kRare = 4;  // of either of two classes
-constexpr int64_t kMostReleases = 200'000;
+constexpr int64_t kMaxReleases = 200'000;
 constexpr double kBallDecides = 2;  // radii
 constexpr double kSpeedDecides = .1;
 
@@ -111,7 +111,7 @@ struct Game {
 absl::StatusOr<Game> GameOf(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_ASSIGN_OR_RETURN(AnchoredSetting setting, BetweenPoles());
-  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost));
   std::string what = "of two classes, both slots' rows cross their balls";
   PlacedTarget one{.slot = 1, .row = AtAngle(0)};
   PlacedTarget other{.slot = 2, .row = AtAngle(std::numbers::pi)};
@@ -148,12 +148,12 @@ absl::StatusOr<Subject> AttackAnchoredRelease(const PrivacyCost& cost,
   Subject subject{.mechanism = absl::StrCat("anchored release, ", TraitsOf(cost.mechanism).name),
                   .claim = game->noise.guarantee,
                   .attacks = {}};
-  subject.attacks.push_back(OnScores(
+  subject.attacks.push_back(ThresholdAttack(
       absl::StrFormat("likelier by more than %.3g in logarithm: targets %s; moves by %.2g of the "
                       "sensitivity",
                       threshold, game->what, share),
       [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
-      threshold, kMostReleases));
+      threshold, kMaxReleases));
   return subject;
 }
 

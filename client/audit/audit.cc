@@ -53,14 +53,14 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) 
                 .attacked = ""};
   const double risk = (1 - options.confidence) / static_cast<double>(subject.attacks.size());
   for (const Attack& attack : subject.attacks) {
-    const int64_t releases = std::min(options.releases, attack.most_releases);
+    const int64_t releases = std::min(options.releases, attack.max_releases);
     PM_ASSIGN_OR_RETURN(const int64_t one, CountHits(attack, Neighbour::kOne, releases));
     PM_ASSIGN_OR_RETURN(const int64_t other, CountHits(attack, Neighbour::kOther, releases));
-    const Rates rates = CertainRates({releases, one, other}, 1 - risk);
+    const Rates rates = ClopperPearsonRates({releases, one, other}, 1 - risk);
     const double epsilon = CertainEpsilon(rates, subject.claim);
-    if (result.attacked.empty() || epsilon > result.epsilon_lower) {
+    if (result.best_attack.empty() || epsilon > result.epsilon_lower) {
       result.epsilon_lower = epsilon;
-      result.attacked = attack.what;
+      result.best_attack = attack.description;
       result.releases = releases;
     }
   }

@@ -23,7 +23,7 @@ struct Attack {
   // How many of `releases` fresh releases of a neighbour show the event. Called from several
   // threads at once.
   std::function<absl::StatusOr<int64_t>(Neighbour neighbour, int64_t releases)> hits;
-  int64_t most_releases = int64_t{1} << 40;  // where each takes long: no more than these
+  int64_t max_releases = int64_t{1} << 40;  // where each takes long: no more than these
 };
 
 // What is attacked.
@@ -44,7 +44,7 @@ struct Result {
   double epsilon_lower = 0;  // of the attack that got furthest; infinity above every claim
   double confidence = 0;
   std::string attacked;  // by what
-  int64_t releases = 0;  // of either neighbour, for that attack: most_releases at the most
+  int64_t releases = 0;  // of either neighbour, for that attack: max_releases at the most
 
   bool Exceeded() const { return !(epsilon_lower <= claim.epsilon); }
 };

@@ -23,7 +23,7 @@ constexpr int64_t kManyReleases = 200'000;
 // Whether a fresh release of the neighbour shows the event.
 using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
 
-Attack OnEvent(std::string what, int64_t most_releases, EventFn event) {
+Attack OnEvent(std::string what, int64_t max_releases, EventFn event) {
   return {.what = std::move(what),
           .hits = [event = std::move(event)](Neighbour neighbour,
                                              int64_t releases) -> absl::StatusOr<int64_t> {
@@ -35,7 +35,7 @@ Attack OnEvent(std::string what, int64_t most_releases, EventFn event) {
             }
             return hits;
           },
-          .most_releases = most_releases};
+          .max_releases = max_releases};
 }
 
 // So many rows along the first axis of the plane, and then along the second.

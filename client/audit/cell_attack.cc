@@ -49,15 +49,15 @@ absl::StatusOr<Attack> On(const CellChoice& choice, const ChooseFn& choose) {
       }};
 }
 
-absl::StatusOr<Attack> OnRequest(int32_t classes, const CellCost& cost, const AskFn& ask) {
-  PM_ASSIGN_OR_RETURN(CellScheme made, SchemeWithACellAClass(classes));
+absl::StatusOr<Attack> OnRequest(int32_t classes, const CellCost& cost, const RequestCellsFn& ask) {
+  PM_ASSIGN_OR_RETURN(CellScheme made, MakeOneCellPerClassScheme(classes));
   const auto scheme = std::make_shared<const CellScheme>(std::move(made));
   return Attack{
       .what = absl::StrCat("a request for one of ", classes, " cells, one for each class, names ",
                            "the class of the one target or of another"),
       .hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
         const Eigen::RowVectorXf target =
-            TargetOfClass(neighbour == Neighbour::kOne ? 0 : 1, classes);
+            MakeClassTarget(neighbour == Neighbour::kOne ? 0 : 1, classes);
         SecureBits bits;
         int64_t hits = 0;
         for (int64_t i = 0; i < releases; ++i) {
@@ -66,7 +66,7 @@ absl::StatusOr<Attack> OnRequest(int32_t classes, const CellCost& cost, const As
         }
         return hits;
       },
-      .most_releases = 200'000};  // each makes its mechanism anew
+      .max_releases = 200'000};  // each makes its mechanism anew
 }
 
 }  // namespace
@@ -87,12 +87,12 @@ absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose) {
   return subject;
 }
 
-absl::StatusOr<CellScheme> SchemeWithACellAClass(int32_t classes) {
+absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes) {
   Anchors anchors{FloatMatrix(2 * classes, classes), {}};
   CellPartition partition{.cells = classes, .cell_of_anchor = {}};
   for (int32_t i = 0; i < 2 * classes; ++i) {
     const int32_t label = i % classes;
-    anchors.features.row(i) = TargetOfClass(label, classes);
+    anchors.features.row(i) = MakeClassTarget(label, classes);
     anchors.features(i, (label + 1) % classes) = i < classes ? .1F : -.1F;
     anchors.labels.push_back(label);
     partition.cell_of_anchor.push_back(label);
@@ -103,25 +103,25 @@ absl::StatusOr<CellScheme> SchemeWithACellAClass(int32_t classes) {
   return CellScheme::Create(std::move(parameters), anchors);
 }
 
-Eigen::RowVectorXf TargetOfClass(int32_t label, int32_t classes) {
+Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes) {
   return Eigen::RowVectorXf::Unit(classes, label);
 }
 
-absl::StatusOr<std::vector<int64_t>> AskForCells(const CellScheme& scheme,
+absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme,
                                                  const Eigen::RowVectorXf& features,
                                                  const CellCost& cost, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareDraw(scheme, features, cost));
+  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareCellDraw(scheme, features, cost));
   return draw.mechanism.Choose(draw.best, bits);
 }
 
-absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask) {
+absl::StatusOr<Subject> AttackCellRequest(double epsilon, const RequestCellsFn& ask) {
   const CellCost cost{.epsilon = epsilon};
   Subject subject{.mechanism = "cells request", .claim = {}, .attacks = {}};
   for (const int32_t classes : {2, 8}) {
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), OnRequest(classes, cost, ask));
   }
-  PM_ASSIGN_OR_RETURN(const CellScheme scheme, SchemeWithACellAClass(2));
-  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareDraw(scheme, TargetOfClass(0, 2), cost));
+  PM_ASSIGN_OR_RETURN(const CellScheme scheme, MakeOneCellPerClassScheme(2));
+  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareCellDraw(scheme, MakeClassTarget(0, 2), cost));
   subject.claim = draw.mechanism.guarantee();
   return subject;
 }

@@ -25,24 +25,24 @@ absl::StatusOr<Subject> AttackCells(double epsilon);
 absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose);
 
 // A collection with a cell of anchors for each class, and a target of a class, nearest to its cell.
-absl::StatusOr<CellScheme> SchemeWithACellAClass(int32_t classes);
-Eigen::RowVectorXf TargetOfClass(int32_t label, int32_t classes);
+absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes);
+Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes);
 
 // The cells of a request, or a fault in their place.
-using AskFn = std::function<absl::StatusOr<std::vector<int64_t>>(
+using RequestCellsFn = std::function<absl::StatusOr<std::vector<int64_t>>(
     const CellScheme& scheme, const Eigen::RowVectorXf& features, const CellCost& cost,
     BitSource& bits)>;
 
 // As CellScheme::Release does it, from the features on, but for the ledger: a durable charge takes
 // tens of milliseconds.
-absl::StatusOr<std::vector<int64_t>> AskForCells(const CellScheme& scheme,
+absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme,
                                                  const Eigen::RowVectorXf& features,
                                                  const CellCost& cost, BitSource& bits);
 
 // What class inference can tell from all that leaves in a request for one cell: targets of two
 // classes out of 2 and out of 8, each with a cell of its own, and the event that the cell of the
 // one is asked for, e^epsilon times as likely for its target. INVALID_ARGUMENT: epsilon.
-absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask = &AskForCells);
+absl::StatusOr<Subject> AttackCellRequest(double epsilon, const RequestCellsFn& ask = &ChooseRequestCells);
 
 }  // namespace privatemail::audit
 

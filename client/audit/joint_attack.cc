@@ -105,16 +105,16 @@ absl::StatusOr<Attack> On(Game made, const Guarantee& claim) {
       NearerSideWins(*game, claim)
           ? "the nearer noise-free iterate"
           : absl::StrFormat("likelier by more than %.3g in logarithm", pilot.threshold);
-  return OnScores(
+  return ThresholdAttack(
       absl::StrCat(event, ": ", game->pair.what, "; ", LimitOf(pilot, game->traits().law, claim)),
       [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
-      pilot.threshold, game->pair.most_releases);
+      pilot.threshold, game->pair.max_releases);
 }
 
 // The same for every collection.
 absl::StatusOr<Guarantee> ClaimOf(const JointPair& pair, const PrivacyCost& cost) {
   SecureBits bits;
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(pair.setting, cost, bits));
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawTargetIndependentPart(pair.setting, cost, bits));
   return std::move(part.guarantee);
 }
 
@@ -127,7 +127,7 @@ std::string NameOf(const PrivacyCost& cost) {
 
 }  // namespace
 
-Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_releases) {
+Attack ThresholdAttack(std::string what, ScoreFn score, double threshold, int64_t max_releases) {
   const auto hits = [score = std::move(score), threshold](
                         Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
     SecureBits bits;
@@ -138,18 +138,18 @@ Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_
     }
     return hits;
   };
-  return {.what = std::move(what), .hits = hits, .most_releases = most_releases};
+  return {.what = std::move(what), .hits = hits, .max_releases = max_releases};
 }
 
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 100));
-  PM_ASSIGN_OR_RETURN(JointPair labels, PairThatTheLabelsPull(cost));
+  PM_ASSIGN_OR_RETURN(JointPair labels, MakeLabelDominatedPair(cost));
   Subject subject{.mechanism = NameOf(cost), .claim = {}, .attacks = {}};
   PM_ASSIGN_OR_RETURN(subject.claim, ClaimOf(labels, cost));
   PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                       On({std::move(labels), cost, release}, subject.claim));
   if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
-    PM_ASSIGN_OR_RETURN(JointPair papers, PairAtThePapersSettings());
+    PM_ASSIGN_OR_RETURN(JointPair papers, MakePaperSettingsPair());
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                         On({std::move(papers), cost, release}, subject.claim));
   }

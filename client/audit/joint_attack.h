@@ -18,7 +18,7 @@ namespace privatemail::audit {
 using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSource& bits)>;
 
 // The event: the score is above the threshold.
-Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_releases);
+Attack ThresholdAttack(std::string what, ScoreFn score, double threshold, int64_t max_releases);
 
 // The production path of JointScheme::Release without its ledger, at `cost`, on the pairs of
 // joint_pair.h: the analytic Gaussian on both, the others on the one where bounds are nearly

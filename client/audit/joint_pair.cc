@@ -62,14 +62,14 @@ absl::StatusOr<JointSetting> TwoRareClasses(const EmbeddingSettings& settings, s
   return AnchorsAtOnePole(settings, std::move(labels), dummies);
 }
 
-int64_t MostReleases(const MechanismTraits& traits, int64_t iterations) {
+int64_t MaxReleases(const MechanismTraits& traits, int64_t iterations) {
   if (traits.law == Law::kBoundedGaussian) return 20'000;  // whose calibration is the longest part
   return std::min<int64_t>(200'000, 1'000'000 / iterations);
 }
 
 }  // namespace
 
-absl::StatusOr<JointPair> PairAtThePapersSettings() {
+absl::StatusOr<JointPair> MakePaperSettingsPair() {
   EmbeddingSettings settings;
   settings.embedding_dim = 8;
   std::vector<int32_t> labels(60, 0);
@@ -83,7 +83,7 @@ absl::StatusOr<JointPair> PairAtThePapersSettings() {
                    100'000};
 }
 
-absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost) {
+absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   const bool hides_class = traits.protects == Protects::kValue;
   Anchors dummies{FloatMatrix(3, kDim), {0, kRare[0], kRare[1]}};
@@ -94,13 +94,13 @@ absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost) {
       JointSetting setting,
       TwoRareClasses(LabelsOutweighTheRest(traits.law, cost.private_iterations),
                      traits.law == Law::kGaussian && hides_class ? 60 : 20, dummies));
-  const int64_t most_releases = MostReleases(traits, cost.private_iterations);
+  const int64_t max_releases = MaxReleases(traits, cost.private_iterations);
   if (hides_class) {
     return JointPair{"both slots cross from the anchors' pole, labels outweigh the rest",
                      std::move(setting),
                      {1, Pole(1)},
                      {2, Pole(-1)},
-                     most_releases};
+                     max_releases};
   }
   const double arc = 2 * std::asin(cost.radius / 2);
   const double first = (std::numbers::pi - arc) / 2;
@@ -109,7 +109,7 @@ absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost) {
       std::move(setting),
       {1, AtAngle(first)},
       {1, AtAngle(first + arc)},
-      most_releases};
+      max_releases};
 }
 
 }  // namespace privatemail::audit

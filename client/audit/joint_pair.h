@@ -16,12 +16,12 @@ struct JointPair {
   JointSetting setting;
   PlacedTarget one;
   PlacedTarget other;
-  int64_t most_releases = 0;  // of either: each takes long
+  int64_t max_releases = 0;  // of either: each takes long
 };
 
 // The papers' settings, dummies that are anchors, all anchors at one pole: both targets, of two
 // classes, are opposite to them. The bound has slack there.
-absl::StatusOr<JointPair> PairAtThePapersSettings();
+absl::StatusOr<JointPair> MakePaperSettingsPair();
 
 // A collection where bounds are nearly reached: all anchors at one pole, and a label graph that
 // outweighs the rest and pulls on two rare classes, far from the others and next to each other, so
@@ -31,7 +31,7 @@ absl::StatusOr<JointPair> PairAtThePapersSettings();
 // poles, and the slot of the other crosses the sphere with each, so that the degrees of all rows
 // change in one sense, as in the bound's worst case. Features alone: they are of one rare class,
 // cost.radius apart, as near to either pole. Errors as MakeJointSetting.
-absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost);
+absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost);
 
 }  // namespace privatemail::audit
 

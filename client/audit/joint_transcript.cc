@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
                                                            Neighbour neighbour,
                                                            const ReleaseFn& release,
                                                            BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(pair.setting, cost, bits));
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawTargetIndependentPart(pair.setting, cost, bits));
   const PlacedTarget& target = neighbour == Neighbour::kOne ? pair.one : pair.other;
   PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                       release(pair.setting, part, cost, target.slot, target.row, bits));
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
   for (FloatMatrix& rows : released) {
     if (!transcript.empty()) {
       start = transcript.back().released.cast<double>();
-      PM_ASSIGN_OR_RETURN(noise, NoiseFrom(pair.setting, start, cost));
+      PM_ASSIGN_OR_RETURN(noise, MakeIterationNoise(pair.setting, start, cost));
     }
     transcript.push_back({.one = PrivateIteration(pair.setting, start, graph_of_one),
                           .other = PrivateIteration(pair.setting, start, graph_of_other),

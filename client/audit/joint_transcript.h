@@ -31,7 +31,7 @@ double LogLikelihoodRatio(const std::vector<TranscriptStep>& transcript, Mechani
 
 // ReleaseIterations (joint_steps.h), or a fault in its place.
 using ReleaseFn = std::function<absl::StatusOr<std::vector<FloatMatrix>>(
-    const JointSetting& setting, const TargetFreePart& part, const PrivacyCost& cost, int64_t slot,
+    const JointSetting& setting, const TargetIndependentPart& part, const PrivacyCost& cost, int64_t slot,
     const RowVector& target, BitSource& bits)>;
 
 // A fresh release of one of the pair, drawn to its end. Errors: those of the release.

@@ -7,7 +7,7 @@
 
 namespace privatemail::audit {
 
-Rates CertainRates(const Hits& hits, double confidence) {
+Rates ClopperPearsonRates(const Hits& hits, double confidence) {
   using boost::math::binomial_distribution;
   const auto releases = static_cast<double>(hits.releases);
   const double risk = (1 - confidence) / 2;
@@ -18,15 +18,15 @@ Rates CertainRates(const Hits& hits, double confidence) {
 }
 
 double EpsilonLowerBound(const Rates& rates, double delta) {
-  if (!(rates.one_at_least > delta)) return 0;
-  return std::max(0.0, std::log((rates.one_at_least - delta) / rates.other_at_most));
+  if (!(rates.one_lower > delta)) return 0;
+  return std::max(0.0, std::log((rates.one_lower - delta) / rates.other_upper));
 }
 
 double MuLowerBound(const Rates& rates) {
-  if (!(rates.one_at_least > 0) || !(rates.other_at_most < 1)) return 0;
+  if (!(rates.one_lower > 0) || !(rates.other_upper < 1)) return 0;
   const boost::math::normal normal;
-  return std::max(0.0, boost::math::quantile(normal, rates.one_at_least) -
-                           boost::math::quantile(normal, rates.other_at_most));
+  return std::max(0.0, boost::math::quantile(normal, rates.one_lower) -
+                           boost::math::quantile(normal, rates.other_upper));
 }
 
 }  // namespace privatemail::audit

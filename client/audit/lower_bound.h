@@ -16,10 +16,10 @@ struct Hits {
 // With at least this confidence: one's probability of the event is no smaller than the first,
 // other's no larger than the second (Clopper and Pearson, half of the risk on either side).
 struct Rates {
-  double one_at_least = 0;
-  double other_at_most = 1;
+  double one_lower = 0;
+  double other_upper = 1;
 };
-Rates CertainRates(const Hits& hits, double confidence);
+Rates ClopperPearsonRates(const Hits& hits, double confidence);
 
 // No (epsilon, delta)-DP mechanism with a smaller epsilon has such rates: ln((one - delta) /
 // other), at least 0.

@@ -101,7 +101,7 @@ Attack AcrossAFork(const std::shared_ptr<const Mechanism>& mechanism, const Make
             }
             return hits;
           },
-          .most_releases = 400};
+          .max_releases = 400};
 }
 
 // Where the two laws are told apart best, known before anything is released.

@@ -56,19 +56,19 @@ std::vector<Number> NumbersOf(const std::string& flags, const std::vector<std::s
 template <typename Number>
 CLI::Option* Add(CLI::App* command, const std::string& flags, std::vector<Number>* numbers,
                  const std::string& description) {
-  constexpr int kMostWords = 1 << 20;
+  constexpr int kMaxWords = 1 << 20;
   const auto read = [flags, numbers](const std::vector<std::string>& words) {
     *numbers = NumbersOf<Number>(flags, words);
   };
   return command->add_option_function<std::vector<std::string>>(flags, read, description)
-      ->expected(1, kMostWords)
+      ->expected(1, kMaxWords)
       ->allow_extra_args(false)  // nor lists in brackets, which drop what is empty
       ->type_name("NUMBER[,NUMBER]...");
 }
 
 }  // namespace
 
-void RefuseWhatIsNoNumber(CLI::App& app) {
+void RequireNumericOptions(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     for (const Kind& kind : kKinds) {
       if (!absl::StartsWith(option->get_type_name(), kind.type)) continue;
@@ -77,7 +77,7 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
     }
   }
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    RefuseWhatIsNoNumber(*command);
+    RequireNumericOptions(*command);
   }
 }
 
@@ -112,7 +112,7 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
   return command->add_option_function<std::string>(flags, read, description)->type_name("BYTES");
 }
 
-absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
+absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
                                                    absl::string_view text) {
   const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
   int width = 0, height = 0;

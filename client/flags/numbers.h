@@ -17,7 +17,7 @@ namespace privatemail::cli {
 // is given something else. An empty word, as of a variable of the shell that is not set, CLI11
 // would read as 0, or as if the option were not there. Called once all options are added; lists
 // have a check of their own, below.
-void RefuseWhatIsNoNumber(CLI::App& app);
+void RequireNumericOptions(CLI::App& app);
 
 // An option of one or more numbers, separated by commas or by spaces, none of which is empty.
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<double>* numbers,
@@ -30,7 +30,7 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
                       const std::string& description);
 
 // Of "224x112" 224 and 112. INVALID_ARGUMENT naming the option for any other text.
-absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
+absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
                                                    absl::string_view text);
 
 }  // namespace privatemail::cli

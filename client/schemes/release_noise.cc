@@ -12,7 +12,7 @@
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/published_release_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/schemes/release_neighbours.h"
+#include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -94,7 +94,7 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
 
 std::string Neighbours(const MechanismTraits& traits, double radius) {
   return SensitivityIsPrinted(traits) ? "as published: a row added"
-                                      : NeighboursOfRelease(traits, radius);
+                                      : DescribeNeighbours(traits, radius);
 }
 
 // Where the proof is of how far the values under the noise can move; empty where none is needed, or
@@ -114,7 +114,26 @@ absl::string_view ProofOfDistance(const MechanismTraits& traits) {
 
 }  // namespace
 
-absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
+std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
+  if (traits.protects == Protects::kValue) {
+    return "the target, feature and class, replaced by any other target";
+  }
+  return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
+                      Exactly(radius), " away; the class is not hidden");
+}
+
+absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
+  if (traits.protects == Protects::kValue) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
+  if (radius <= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
+                   "on, but is ",
+                   radius));
+}
+
+absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters, const Matrix& anchors,
                                        const IterationInputs& inputs, const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
@@ -153,7 +172,7 @@ absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const
   return result;
 }
 
-Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
+Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   Guarantee guarantee = noise.mechanism->guarantee();
   guarantee.epsilon = cost.epsilon;

@@ -11,7 +11,7 @@ int main(int argc, char** argv) try {
       Transport::Create({.trust_fingerprint = argv[1], .key_file = argv[2]}).value();
   const auto birds = transport.GetCollection("birds").value();
   const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
-  const RetrievalClient client = RetrievalClient::Create(birds, anchors).value();
+  const JointClient client = JointClient::Create(birds, anchors).value();
   const auto ledger = Ledger::Open("ledger.sqlite").value();
   if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1, .delta = 1e-4}).ok())
     return 1;

@@ -38,13 +38,13 @@ constexpr char kServiceConfig[] = R"json({
 })json";
 
 // How soon an address that could not be reached is tried again.
-constexpr int kFirstReconnectMilliseconds = 100;
-constexpr int kMostReconnectMilliseconds = 1000;
+constexpr int kMinReconnectMilliseconds = 100;
+constexpr int kMaxReconnectMilliseconds = 1000;
 
 // How often a server that says nothing while a call waits is asked whether it is there, and how
 // long it has to answer.
-constexpr int kAskEveryMilliseconds = 30'000;
-constexpr int kAnswerMilliseconds = 20'000;
+constexpr int kKeepaliveMilliseconds = 30'000;
+constexpr int kKeepaliveTimeoutMilliseconds = 20'000;
 
 // By a resolver of its own name; the rest is for gRPC to judge.
 bool IsTarget(const std::string& server) {
@@ -66,12 +66,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptio
   arguments.SetServiceConfigJSON(kServiceConfig);
   // A request is kept until it is answered, whatever its size, so that it can be sent again.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMilliseconds);
   // Uploads and builds have no deadline: a server that is frozen, or gone without a word, is
   // noticed all the same.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return grpc::CreateCustomChannel(options.server, credentials, arguments);
 }

@@ -13,21 +13,21 @@ namespace privatemail::client {
 namespace {
 
 // A server that asks for no wait at all is not called in a loop.
-constexpr absl::Duration kShortestWait = absl::Milliseconds(10);
+constexpr absl::Duration kMinWait = absl::Milliseconds(10);
 
-std::optional<absl::Duration> WaitAskedFor(const grpc::ClientContext& context) {
+std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto found = metadata.find(kRetryAfterMetadata);
   if (found == metadata.end()) return std::nullopt;
   int64_t milliseconds = 0;
   const absl::string_view text(found->second.data(), found->second.size());
   if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds < 0) return std::nullopt;
-  return std::max(kShortestWait, absl::Milliseconds(milliseconds));
+  return std::max(kMinWait, absl::Milliseconds(milliseconds));
 }
 
 }  // namespace
 
-absl::Status PacedCall(absl::Duration patience,
+absl::Status CallWithRateLimitRetry(absl::Duration patience,
                        absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
   const absl::Time deadline = absl::Now() + patience;
   while (true) {
@@ -35,7 +35,7 @@ absl::Status PacedCall(absl::Duration patience,
     context.set_deadline(absl::ToChronoTime(deadline));
     const absl::Status status = call(&context);
     if (!absl::IsResourceExhausted(status)) return status;
-    const std::optional<absl::Duration> wait = WaitAskedFor(context);
+    const std::optional<absl::Duration> wait = ParseRetryAfter(context);
     if (!wait.has_value() || absl::Now() + *wait >= deadline) return status;
     absl::SleepFor(*wait);
   }

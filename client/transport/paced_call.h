@@ -14,7 +14,7 @@ namespace privatemail::client {
 // for the rate of the key (RESOURCE_EXHAUSTED with kRetryAfterMetadata). Returns the last refusal
 // when the wait would outlast `patience`, which bounds all tries together, and any other status at
 // once. When to go on depends on what the server said and on nothing else.
-absl::Status PacedCall(absl::Duration patience,
+absl::Status CallWithRateLimitRetry(absl::Duration patience,
                        absl::FunctionRef<absl::Status(grpc::ClientContext*)> call);
 
 }  // namespace privatemail::client

@@ -132,7 +132,7 @@ template <typename Message, typename Call, typename MakeAccept>
 absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept make_accept) const {
   std::vector<Message> messages;
   absl::Status refused;
-  const absl::Status read = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+  const absl::Status read = CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
     messages.clear();
     auto accept = make_accept();
     const auto reader = call(context);
@@ -156,7 +156,7 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::st
   request.set_with_changes(with_changes);
   v1::GetCollectionResponse response;
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+  PM_RETURN_IF_ERROR(Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
     return FromGrpc(stub->GetCollection(context, request, &response));
   })));
   // Budgets and what was received are found by names: an answer has none that was not asked for.
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   return ReadAll<v1::GetAnchorsResponse>(
       [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
       [] {
-        return [limit = AnchorLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
+        return [limit = AnchorByteLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
       });
 }
 
@@ -188,7 +188,7 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
   const auto stub = v1::RetrievalService::NewStub(channel_);
   v1::RetrieveResponse response;
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
+  PM_RETURN_IF_ERROR(Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
     return FromGrpc(stub->Retrieve(context, request, &response));
   })));
   return response;

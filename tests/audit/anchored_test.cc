@@ -25,14 +25,14 @@ TEST(AuditedAnchored, CostsWhatItClaimsAndHardlyLessByEveryMechanism) {
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
     RecordProperty(absl::StrCat(TraitsOf(cost.mechanism).name, "_", cost.radius),
                    std::to_string(result.epsilon_lower));
-    EXPECT_LE(result.epsilon_lower, kEpsilon) << result.attacked;
+    EXPECT_LE(result.epsilon_lower, kEpsilon) << result.best_attack;
     // With so many releases 1.7 is found of Gaussian noise, with a deviation of .03; of a small
     // radius, whose pair moves by .81 of the sensitivity, 1.27. Of Laplace noise it is more, of a
     // box less, as bounded_gaussian_calibration.h says. Five deviations and more are left.
     const double least = cost.mechanism == MechanismKind::kBoundedGaussian ? .3
                          : cost.radius == .1                               ? .55
                                                                            : .75;
-    EXPECT_GE(result.epsilon_lower, least * kEpsilon) << result.attacked;
+    EXPECT_GE(result.epsilon_lower, least * kEpsilon) << result.best_attack;
   }
   EXPECT_THAT(AttackAnchoredRelease({.epsilon = -1, .delta = kDelta}),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
@@ -41,7 +41,7 @@ TEST(AuditedAnchored, CostsWhatItClaimsAndHardlyLessByEveryMechanism) {
 void ExpectCaught(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackAnchoredRelease(cost, release));
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 absl::StatusOr<FloatMatrix> WithNoiseOf(const MechanismParameters& mechanism, double largest,

@@ -47,7 +47,7 @@ TEST(BaselineAudit, NoneCostsMoreThanItClaims) {
     SCOPED_TRACE(step.name);
     EXPECT_EQ(BaselineStepFromName(step.name), &step);
     const Result result = AuditOf(step, kCost, kCost.epsilon);
-    EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
     EXPECT_EQ(result.mechanism, step.name);
     EXPECT_EQ(result.claim.delta, step.takes_delta ? kCost.delta : 0);
     EXPECT_GT(result.epsilon_lower, .8 * LossOfThePair(step.name)) << "the attack is worth little";
@@ -60,7 +60,7 @@ TEST(BaselineAudit, NoiseForTwiceTheEpsilonIsCaught) {
     SCOPED_TRACE(step.name);
     const Result result =
         AuditOf(step, {.epsilon = 2 * kCost.epsilon, .delta = kCost.delta}, kCost.epsilon);
-    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
   }
 }
 

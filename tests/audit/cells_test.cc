@@ -20,7 +20,7 @@ TEST(AuditedCells, CostWhatTheyClaimAndHardlyLess) {
   EXPECT_TRUE(subject.claim.proven);
   EXPECT_EQ(subject.claim.delta, 0);
   for (const Attack& attack : subject.attacks) {
-    SCOPED_TRACE(attack.what);
+    SCOPED_TRACE(attack.description);
     Subject one = subject;
     one.attacks = {attack};
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(one, {.releases = kReleases}));
@@ -33,7 +33,7 @@ TEST(AuditedCells, CostWhatTheyClaimAndHardlyLess) {
 void ExpectCaught(const ChooseFn& choose) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackCells(kEpsilon, choose));
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 TEST(AuditedCells, AskingAlwaysForTheBestCellIsCaught) {
@@ -62,7 +62,7 @@ TEST(AuditedCellRequests, CostWhatTheyClaimAndHardlyLess) {
   EXPECT_EQ(subject.claim.epsilon, kEpsilon);
   EXPECT_EQ(subject.claim.delta, 0);
   for (const Attack& attack : subject.attacks) {
-    SCOPED_TRACE(attack.what);
+    SCOPED_TRACE(attack.description);
     Subject one = subject;
     one.attacks = {attack};
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(one, {.releases = kReleases}));
@@ -78,13 +78,13 @@ absl::StatusOr<std::vector<int64_t>> AskForATenthMore(const CellScheme& scheme,
                                                       const CellCost& cost, BitSource& bits) {
   CellCost more = cost;
   more.epsilon *= 1.1;
-  return AskForCells(scheme, features, more, bits);
+  return ChooseRequestCells(scheme, features, more, bits);
 }
 
 TEST(AuditedCellRequests, ATenthMoreEpsilonThanWasClaimedIsCaught) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackCellRequest(kEpsilon, &AskForATenthMore));
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 // Of so many equally frequent classes, by what any pure epsilon-DP release tells (randomised
@@ -126,27 +126,27 @@ TEST(ClassInference, FromACellIsRightNoMoreOftenThanAPureEpsilonAllows) {
 
 // What is right at least, but for a risk of 1e-6: targets of 8 classes, each as often, and the
 // class guessed whose cell was asked for.
-double RightAtLeast(const AskFn& ask, int64_t each) {
+double RightAtLeast(const RequestCellsFn& ask, int64_t each) {
   constexpr int32_t kClasses = 8;
-  const absl::StatusOr<CellScheme> scheme = SchemeWithACellAClass(kClasses);
+  const absl::StatusOr<CellScheme> scheme = MakeOneCellPerClassScheme(kClasses);
   EXPECT_THAT(scheme.status(), IsOk());
   SecureBits bits;
   int64_t right = 0;
   for (int32_t label = 0; label < kClasses; ++label) {
     for (int64_t i = 0; i < each; ++i) {
-      const auto asked = ask(*scheme, TargetOfClass(label, kClasses), {.epsilon = kEpsilon}, bits);
+      const auto asked = ask(*scheme, MakeClassTarget(label, kClasses), {.epsilon = kEpsilon}, bits);
       EXPECT_THAT(asked, IsOk());
       right += *asked == std::vector<int64_t>{label} ? 1 : 0;
     }
   }
-  return CertainRates({.releases = kClasses * each, .one = right, .other = 0}, 1 - 2e-6)
-      .one_at_least;
+  return ClopperPearsonRates({.releases = kClasses * each, .one = right, .other = 0}, 1 - 2e-6)
+      .one_lower;
 }
 
 // .513 are right with epsilon 2 and .563 with a tenth more, in deviations of .0035.
 TEST(ClassInference, FromProductionRequestsKeepsToThatAndATenthMoreIsCaught) {
   const double most = MostRight(kEpsilon, 8);
-  const double found = RightAtLeast(&AskForCells, 2500);
+  const double found = RightAtLeast(&ChooseRequestCells, 2500);
   EXPECT_LE(found, most);
   EXPECT_GE(found, most - .035);
   EXPECT_GT(RightAtLeast(&AskForATenthMore, 2500), most);

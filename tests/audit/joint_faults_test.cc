@@ -24,16 +24,16 @@ absl::StatusOr<Result> Audit(const PrivacyCost& cost, const ReleaseFn& release, 
 
 void ExpectCaught(const PrivacyCost& cost, const ReleaseFn& release, int64_t releases) {
   ASSERT_OK_AND_ASSIGN(const Result result, Audit(cost, release, releases));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 // What makes the noise of an iteration from `start`.
 using NoiseAt = std::function<SharedMechanism(const JointSetting& setting,
-                                              const TargetFreePart& part, const Matrix& start)>;
+                                              const TargetIndependentPart& part, const Matrix& start)>;
 
 // The production steps, but for the noise.
 ReleaseFn WithNoise(NoiseAt noise_at) {
-  return [noise_at](const JointSetting& setting, const TargetFreePart& part,
+  return [noise_at](const JointSetting& setting, const TargetIndependentPart& part,
                     const PrivacyCost& cost, int64_t slot, const RowVector& target,
                     BitSource& bits) -> absl::StatusOr<std::vector<FloatMatrix>> {
     const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, slot, target));
@@ -49,8 +49,8 @@ ReleaseFn WithNoise(NoiseAt noise_at) {
 }
 
 ReleaseFn WithNoiseFor(const PrivacyCost& cost) {
-  return WithNoise([cost](const JointSetting& setting, const TargetFreePart&, const Matrix& start) {
-    return SharedMechanism(std::move(NoiseFrom(setting, start, cost)->mechanism));
+  return WithNoise([cost](const JointSetting& setting, const TargetIndependentPart&, const Matrix& start) {
+    return SharedMechanism(std::move(MakeIterationNoise(setting, start, cost)->mechanism));
   });
 }
 
@@ -63,7 +63,7 @@ ReleaseFn ForgetsComposition(PrivacyCost cost) {
 TEST(JointFault, NoneIsNotCaught) {
   ASSERT_OK_AND_ASSIGN(const Result result,
                        Audit(kGaussianOverTwo, WithNoiseFor(kGaussianOverTwo), 20'000));
-  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 TEST(JointFault, ChargingOneIterationOfGaussianNoiseWhereTwoAreRun) {
@@ -77,7 +77,7 @@ TEST(JointFault, ChargingOneIterationOfLaplaceNoiseWhereEightAreRun) {
 }
 
 // As if the class were public: the target's old slot, which gets its dummy back, is left out.
-SharedMechanism ForOneChangedRow(const JointSetting& setting, const TargetFreePart& part,
+SharedMechanism ForOneChangedRow(const JointSetting& setting, const TargetIndependentPart& part,
                                  const Matrix& start) {
   const EmbeddingSettings& settings = setting.parameters.settings;
   const IterationInputs inputs{.start = start,
@@ -97,9 +97,9 @@ TEST(JointFault, ASensitivityForOneChangedRowWhereTwoChange) {
 }
 
 // A release whose slots of both rare classes carry these labels. The anchors' are those of
-// PairThatTheLabelsPull: one of either rare class, then the common one.
+// MakeLabelDominatedPair: one of either rare class, then the common one.
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseWithLabels(
-    int32_t of_slot_1, int32_t of_slot_2, const JointSetting& setting, const TargetFreePart& part,
+    int32_t of_slot_1, int32_t of_slot_2, const JointSetting& setting, const TargetIndependentPart& part,
     const PrivacyCost& cost, int64_t slot, const RowVector& target, BitSource& bits) {
   const std::vector<int32_t>& classes = setting.parameters.slot_labels;
   std::vector<int32_t> labels = {classes[0], of_slot_1, of_slot_2, classes[1], classes[2]};
@@ -116,14 +116,14 @@ TEST(JointFault, NoneIsNotCaughtWhereEverySlotKeepsItsLabel) {
     return ReleaseWithLabels(classes[1], classes[2], setting, rest...);
   };
   ASSERT_OK_AND_ASSIGN(const Result result, Audit(kGaussianOverTwo, sound, 20'000));
-  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
   EXPECT_GT(result.epsilon_lower, .5) << "labels are not those of the collection";
 }
 
 // As where labels come with the target: both slots carry its label, whichever slot it is in. The
 // attack finds 10.
 TEST(JointFault, LabelsThatComeWithTheTarget) {
-  const ReleaseFn faulty = [](const JointSetting& setting, const TargetFreePart& part,
+  const ReleaseFn faulty = [](const JointSetting& setting, const TargetIndependentPart& part,
                               const PrivacyCost& cost, int64_t slot, auto&&... rest) {
     const int32_t own = setting.parameters.slot_labels[static_cast<size_t>(slot)];
     return ReleaseWithLabels(own, own, setting, part, cost, slot, rest...);
@@ -189,7 +189,7 @@ TEST(JointFault, LabelsThatFollowTheTargetInsteadOfTheSlot) {
                                   .delta = kDelta,
                                   .neighbours = "of the slots",
                                   .source = "fault"},
-                        .attacks = {OnScores("a target of either class",
+                        .attacks = {ThresholdAttack("a target of either class",
                                              ScoreWhereLabelsFollowTheTarget, 0, 20'000)}};
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;

@@ -47,7 +47,7 @@ TEST_P(AuditedJointRelease, CostsNoMoreThanItClaims) {
       TraitsOf(cost.mechanism).law == Law::kBoundedGaussian || cost.private_iterations > 2;
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = slow ? 2000 : 10'000}));
   EXPECT_LE(result.epsilon_lower, kEpsilon);
-  EXPECT_GE(result.epsilon_lower, FloorOf(cost)) << result.attacked;
+  EXPECT_GE(result.epsilon_lower, FloorOf(cost)) << result.best_attack;
 }
 
 TEST_P(AuditedJointRelease, IsNamedAndClaimedAsItIsReleased) {
@@ -59,7 +59,7 @@ TEST_P(AuditedJointRelease, IsNamedAndClaimedAsItIsReleased) {
   EXPECT_EQ(subject.claim.delta, std::isnan(cost.delta) ? 0 : kDelta);
   EXPECT_EQ(subject.claim.proven, !traits.published);
   EXPECT_EQ(subject.claim.radius.has_value(), traits.protects != MechanismTraits::Protects::kValue);
-  for (const Attack& attack : subject.attacks) EXPECT_THAT(attack.what, HasSubstr("moves by"));
+  for (const Attack& attack : subject.attacks) EXPECT_THAT(attack.description, HasSubstr("moves by"));
 }
 
 // Under the same bits, what is attacked last is what JointScheme::Release lets out.
@@ -78,7 +78,7 @@ TEST_P(AuditedJointRelease, IsReleasedAsInProduction) {
   const JointSetting setting = *MakeJointSetting(parameters, anchors, std::nullopt);
   const Matrix unit = *UnitRows("target", FloatMatrix(target.features));
   SeededBits again(7);
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, again));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part, DrawTargetIndependentPart(setting, cost, again));
   ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> attacked,
                        ReleaseIterations(setting, part, cost, 1, unit.row(0), again));
   EXPECT_EQ(static_cast<int64_t>(attacked.size()), cost.private_iterations);
@@ -108,12 +108,12 @@ TEST(AuditedJointCosts, HaveEveryMechanismAndBothWaysToCompose) {
 
 TEST(AttackJointRelease, SaysHowFarItsPairMovesAndWhatThatLeaves) {
   const auto what = [](const PrivacyCost& cost) {
-    return AttackJointRelease(cost)->attacks[0].what;
+    return AttackJointRelease(cost)->attacks[0].description;
   };
   EXPECT_THAT(
       what({.epsilon = kEpsilon, .delta = kDelta}),
       ContainsRegex("moves by 0.9[678] of the sensitivity, so about 1.9[1-7] is to be found"));
-  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].what,
+  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].description,
               ContainsRegex("at the papers' settings; moves by 0.5[0-9]? of the sensitivity"));
   // A radius is hidden through a constant of twice what the sphere's tangents move.
   EXPECT_THAT(what({.epsilon = kEpsilon,

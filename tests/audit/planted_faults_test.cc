@@ -28,7 +28,7 @@ double SoundStddevPerUnit() { return *AnalyticGaussianStddev(kEpsilon, kDelta); 
 
 void ExpectCaught(const Subject& subject, int64_t releases = 1'000'000) {
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = releases}));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 Subject WithStddevPerUnit(double stddev_per_unit) {
@@ -39,7 +39,7 @@ Subject WithStddevPerUnit(double stddev_per_unit) {
 
 TEST(PlantedFault, NoneIsNotCaught) {
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(WithStddevPerUnit(SoundStddevPerUnit()), {}));
-  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 TEST(PlantedFault, ADeviationFivePercentTooSmall) {
@@ -64,7 +64,7 @@ TEST(PlantedFault, ADeviationFivePercentTooSmallOfAnyProvenMechanism) {
     ASSERT_OK_AND_ASSIGN(Subject subject, AttackProductionMechanism(traits.kind, high, kDelta));
     subject.claim.epsilon = kEpsilon;
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
-    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
   }
 }
 
@@ -114,7 +114,7 @@ Result AuditOfNoiseIn() {
 TEST(PlantedFault, NoiseInSinglePrecision) {
   const Result result = AuditOfNoiseIn<float>();
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
-  EXPECT_THAT(result.attacked, ::testing::HasSubstr("between two"));
+  EXPECT_THAT(result.best_attack, ::testing::HasSubstr("between two"));
 }
 
 // Doubles near kDistance are 2^-59 apart, which a float resolves below 2^-35 only, where about 1e-9
@@ -122,7 +122,7 @@ TEST(PlantedFault, NoiseInSinglePrecision) {
 TEST(PlantedFault, NoiseInDoublePrecision) {
   const Result result = AuditOfNoiseIn<double>();
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
-  EXPECT_THAT(result.attacked, ::testing::HasSubstr("in double between two doubles"));
+  EXPECT_THAT(result.best_attack, ::testing::HasSubstr("in double between two doubles"));
 }
 
 // Reads ahead and lets a forked child have the rest.

@@ -56,14 +56,14 @@ TEST(RunAudit, ReportsTheAttackThatGotFurthest) {
     std::vector<Attack> attacks = {HitsOf("weak", 40, 20), HitsOf("strong", 90, 5)};
     if (first) std::reverse(attacks.begin(), attacks.end());
     const Result result = ResultOf(attacks);
-    EXPECT_EQ(result.attacked, "strong");
+    EXPECT_EQ(result.best_attack, "strong");
     EXPECT_TRUE(result.Exceeded());
   }
 }
 
 TEST(RunAudit, TakesNoMoreReleasesThanAnAttackAllows) {
   Attack slow = HitsOf("slow", kReleases, 0);
-  slow.most_releases = 20;
+  slow.max_releases = 20;
   const Result result = ResultOf({slow});
   EXPECT_EQ(result.releases, 20);
   EXPECT_LT(result.epsilon_lower, ResultOf({HitsOf("fast", kReleases, 0)}).epsilon_lower);

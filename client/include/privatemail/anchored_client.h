@@ -17,11 +17,11 @@
 
 namespace privatemail::client {
 
-// One collection, ready for private queries by the anchored scheme: what RetrievalClient is for the
+// One collection, ready for private queries by the anchored scheme: what JointClient is for the
 // joint one, with the same requests and answers. Immutable and thread-safe.
-class AnchoredClient : public SlotClientOf<AnchoredScheme> {
+class AnchoredClient : public SlotSchemeClientBase<AnchoredScheme> {
  public:
-  // From what GetCollection and GetAnchors returned. Errors as RetrievalClient::Create and
+  // From what GetCollection and GetAnchors returned. Errors as JointClient::Create and
   // AnchoredScheme::Create.
   static absl::StatusOr<AnchoredClient> Create(
       const v1::GetCollectionResponse& collection,
@@ -35,7 +35,7 @@ class AnchoredClient : public SlotClientOf<AnchoredScheme> {
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  using SlotClientOf::SlotClientOf;
+  using SlotSchemeClientBase::SlotSchemeClientBase;
 };
 
 }  // namespace privatemail::client

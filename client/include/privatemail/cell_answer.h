@@ -16,7 +16,7 @@
 namespace privatemail::client {
 
 // Items that may answer: as many for every cell, rounded up.
-int64_t MostItems(const v1::RetrieveCellsRequest& request);
+int64_t MaxItems(const v1::RetrieveCellsRequest& request);
 
 // Counts an answer while it comes, so that no server fills a client's memory.
 class CellAnswerLimit {
@@ -40,7 +40,7 @@ class CellAnswerLimit {
 absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
                                         const v1::RetrieveCellsResponse& message);
 
-// Private: the target, and how many of its nearest are wanted. CellTargets makes them.
+// Private: the target, and how many of its nearest are wanted. CellTargetFactory makes them.
 struct CellTarget {
   // What items are compared with: unit features or, where the code is none, coordinates in the
   // server's embedding.
@@ -61,11 +61,11 @@ struct CellQueryResult {
 
 // OK when coordinates of this embedding compare with the target. ABORTED: the collection was built
 // after its anchors had been fetched, or another daemon is behind; they are to be fetched again.
-absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target);
+absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target);
 
 // The k nearest of what came back for a request. DATA_LOSS naming message and field: malformed, an
 // item twice, more than was asked for, or coordinates of several embeddings. ABORTED as
-// CheckComparable. All messages are looked at before the target is, so that
+// CheckEmbeddingVersion. All messages are looked at before the target is, so that
 // whether it fails does not depend on it: a server that spoils an answer learns nothing from a
 // client that complains.
 absl::StatusOr<CellQueryResult> ReadCellAnswer(

@@ -44,7 +44,7 @@ class CellClient {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together. FAILED_PRECONDITION: the collection is not built or has no
-  // cells. Where its code is none, also the errors of CellTargets. own_anchors: where the code is
+  // cells. Where its code is none, also the errors of CellTargetFactory. own_anchors: where the code is
   // none, features of the same anchors in the same order by a model of the client's own, in which
   // targets are given then; the server need not have it. A cell is a set of anchors, so that both
   // sides mean the same by it.
@@ -55,11 +55,11 @@ class CellClient {
 
   const CellScheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const { return scheme_.parameters(); }
-  const CellTargets& targets() const { return targets_; }
+  const CellTargetFactory& targets() const { return targets_; }
 
   // Charges the ledger, chooses cells, and packs what the server shall see. Errors: those of
-  // CellScheme::Release and CellTargets::Of; INVALID_ARGUMENT for k or items. Nothing is charged
-  // when a check fails first. label: the target's class, as CellTargets::Of takes it; it has no
+  // CellScheme::Release and CellTargetFactory::Of; INVALID_ARGUMENT for k or items. Nothing is charged
+  // when a check fails first. label: the target's class, as CellTargetFactory::Of takes it; it has no
   // part in the choice.
   absl::StatusOr<PreparedCellQuery> Prepare(const Eigen::RowVectorXf& features,
                                             const CellQueryOptions& options, Ledger& ledger,
@@ -73,12 +73,12 @@ class CellClient {
       const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const;
 
  private:
-  CellClient(std::string name, CellScheme scheme, CellTargets targets)
+  CellClient(std::string name, CellScheme scheme, CellTargetFactory targets)
       : name_(std::move(name)), scheme_(std::move(scheme)), targets_(std::move(targets)) {}
 
   std::string name_;
   CellScheme scheme_;
-  CellTargets targets_;
+  CellTargetFactory targets_;
 };
 
 }  // namespace privatemail::client

@@ -43,7 +43,7 @@ struct QueryOptions {
 // What the client keeps while the request travels. Private: it names the slot.
 struct QueryState {
   int64_t slot = 0;
-  Asked asked;
+  ExpectedAnswer asked;
   Guarantee guarantee;
   double sensitivity = 0;
   double noise_stddev = 0;
@@ -81,9 +81,9 @@ struct ServedCollection {
 
 // One collection, ready for private queries by a scheme with a slot for every class. Lives on the
 // client; immutable and thread-safe. Sees targets only while Prepare runs.
-class SlotClient {
+class SlotSchemeClient {
  public:
-  virtual ~SlotClient() = default;
+  virtual ~SlotSchemeClient() = default;
 
   virtual const PublicParameters& parameters() const = 0;
 
@@ -91,7 +91,7 @@ class SlotClient {
   virtual absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const = 0;
 
   // What a radius means on this collection: how many pairs of anchors are within it.
-  virtual RadiusMeaning MeaningOf(double radius) const = 0;
+  virtual RadiusStats DescribeRadius(double radius) const = 0;
 
   // Charges the ledger, releases, and packs what the server shall see. INVALID_ARGUMENT for k < 1
   // or above what the daemon answers, for a filter that the server would refuse, and for an option
@@ -116,17 +116,17 @@ class SlotClient {
 
 // What follows from a scheme: JointScheme or AnchoredScheme.
 template <typename Scheme>
-class SlotClientOf : public SlotClient {
+class SlotSchemeClientBase : public SlotSchemeClient {
  public:
   const Scheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const override { return scheme_.parameters(); }
   absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
     return scheme_.GuessLabel(features);
   }
-  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
+  RadiusStats DescribeRadius(double radius) const override { return scheme_.DescribeRadius(radius); }
 
  protected:
-  SlotClientOf(ServedCollection served, Scheme scheme)
+  SlotSchemeClientBase(ServedCollection served, Scheme scheme)
       : served_(std::move(served)), scheme_(std::move(scheme)) {}
   const ServedCollection& served() const { return served_; }
 
@@ -136,12 +136,12 @@ class SlotClientOf : public SlotClient {
 };
 
 // By the joint scheme (joint_scheme.h).
-class RetrievalClient : public SlotClientOf<JointScheme> {
+class JointClient : public SlotSchemeClientBase<JointScheme> {
  public:
   // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
   // malformed or do not belong together (JointScheme::Create). FAILED_PRECONDITION: the collection
   // is not built, so that a query would spend its budget and find nothing.
-  static absl::StatusOr<RetrievalClient> Create(
+  static absl::StatusOr<JointClient> Create(
       const v1::GetCollectionResponse& collection,
       const std::vector<v1::GetAnchorsResponse>& anchors,
       const std::optional<Anchors>& dummies = std::nullopt);
@@ -152,13 +152,13 @@ class RetrievalClient : public SlotClientOf<JointScheme> {
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  using SlotClientOf::SlotClientOf;
+  using SlotSchemeClientBase::SlotSchemeClientBase;
 };
 
-// The matches of one slot out of an answer: RetrievalClient::Finish for whoever kept the request
+// The matches of one slot out of an answer: JointClient::Finish for whoever kept the request
 // and knows its slot. slot < C. Errors as there.
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
-                                       const Asked& asked, const v1::RetrieveResponse& response);
+                                       const ExpectedAnswer& asked, const v1::RetrieveResponse& response);
 
 // What a request of either scheme says beside its rows. INVALID_ARGUMENT: k, or the filter.
 absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served);

@@ -9,13 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/schemes/release_neighbours.h"
+#include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
 #include "common/embedding/deterministic_start.h"
 #include "common/embedding/smlq.h"
+#include "privatemail/anchored_scheme.h"
 
 namespace privatemail::client {
 namespace {
@@ -138,7 +139,7 @@ double LogLikelihood(const RowVector& row, const RowVector& noisy, Law law,
 Guarantee GuaranteeOf(const PrivacyCost& cost, const MechanismTraits& traits,
                       Guarantee of_mechanism) {
   Guarantee guarantee = std::move(of_mechanism);
-  guarantee.neighbours = NeighboursOfRelease(traits, cost.radius);
+  guarantee.neighbours = DescribeNeighbours(traits, cost.radius);
   guarantee.source =
       absl::StrCat("PRIVACY.md section 5, anchored_bounds.h (",
                    traits.protects == Protects::kValue ? "sensitivity" : "Lipschitz constant",
@@ -165,7 +166,7 @@ absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
   return setting;
 }
 
-absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
+absl::StatusOr<AnchoredNoise> MakeAnchoredNoise(const AnchoredSetting& setting,
                                               const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckMechanism(cost, traits));
@@ -221,7 +222,7 @@ Matrix ScaledSlotRows(const AnchoredSetting& setting, const AnchoredNoise& noise
   return rows;
 }
 
-FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise, Law law,
+FloatMatrix PosteriorMeanCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise, Law law,
                                 const FloatMatrix& noisy_slots) {
   const int64_t slots = setting.joint.slots();
   const std::vector<int64_t>& slot_of_anchor = setting.joint.slot_of_anchor;
@@ -245,6 +246,48 @@ FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNo
   rows.topRows(slots) = (weights.cwiseInverse().asDiagonal() * sums).cast<float>();
   rows.bottomRows(setting.coordinates.rows()) = setting.coordinates.cast<float>();
   return rows;
+}
+
+absl::StatusOr<AnchoredScheme> AnchoredScheme::Create(PublicParameters parameters,
+                                                      const Anchors& anchors,
+                                                      const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(JointSetting joint,
+                      MakeJointSetting(std::move(parameters), anchors, dummies));
+  PM_ASSIGN_OR_RETURN(AnchoredSetting setting, MakeAnchoredSetting(std::move(joint)));
+  return AnchoredScheme(std::make_shared<const AnchoredSetting>(std::move(setting)));
+}
+
+const PublicParameters& AnchoredScheme::parameters() const { return setting_->joint.parameters; }
+
+absl::StatusOr<int32_t> AnchoredScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
+  return NearestClass(setting_->joint, features);
+}
+
+RadiusStats AnchoredScheme::DescribeRadius(double radius) const {
+  return ComputeRadiusStats(setting_->joint.anchors->points(), setting_->joint.slot_of_anchor, radius);
+}
+
+absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
+                                                        const PrivacyCost& cost, Ledger& ledger,
+                                                        BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(setting_->joint, target));
+  PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, MakeAnchoredNoise(*setting_, cost));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting_->joint, bits));
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, noise.guarantee).status());
+  absl::StatusOr<FloatMatrix> noisy =
+      noise.mechanism->Release(ScaledSlotRows(*setting_, noise, dummies, placed), bits);
+  if (!noisy.ok()) {
+    return absl::Status(noisy.status().code(),
+                        absl::StrCat(noisy.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  AnchoredRelease release;
+  release.rows = PosteriorMeanCoordinates(*setting_, noise, TraitsOf(cost.mechanism).law, *noisy);
+  release.noisy_slots = *std::move(noisy);
+  release.guarantee = noise.guarantee;
+  release.sensitivity = noise.sensitivity;
+  release.noise_stddev = noise.mechanism->noise_stddev();
+  return release;
 }
 
 }  // namespace privatemail::client

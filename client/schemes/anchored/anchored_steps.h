@@ -58,7 +58,7 @@ struct AnchoredNoise {
 // the old one's and the new one's, so that scaled rows move by at most sqrt(2) in L2 and 2 sqrt(k)
 // in L1; where it is given, one slot's, by 1 and sqrt(k). Errors: AnchoredScheme::Release, for the
 // cost; FAILED_PRECONDITION: no grid fits.
-absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
+absl::StatusOr<AnchoredNoise> MakeAnchoredNoise(const AnchoredSetting& setting,
                                               const PrivacyCost& cost);
 
 // The exact rows of all slots, each with its dummy in it but the target's, C x k: drawn into their
@@ -70,7 +70,7 @@ Matrix ScaledSlotRows(const AnchoredSetting& setting, const AnchoredNoise& noise
 // of its class's anchors' coordinates, each weighted by how likely it would have had this row,
 // prior weights alike: the best guess under squared error of a target that is any of them. Then
 // Z_P. (C + P) x k.
-FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise,
+FloatMatrix PosteriorMeanCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise,
                                 MechanismTraits::Law law, const FloatMatrix& noisy_slots);
 
 }  // namespace privatemail::client

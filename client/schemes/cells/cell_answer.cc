@@ -96,14 +96,14 @@ absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool
                                           message.ids_size(), " items, but has ", rows.rows()));
 }
 
-int64_t MostItems(const v1::RetrieveCellsRequest& request) {
+int64_t MaxItems(const v1::RetrieveCellsRequest& request) {
   const int64_t cells = std::max(request.cells_size(), 1);
   return (request.items() + cells - 1) / cells * cells;
 }
 
 CellAnswerLimit::CellAnswerLimit(const PublicParameters& parameters,
                                  const v1::RetrieveCellsRequest& request)
-    : items_left_(MostItems(request)),
+    : items_left_(MaxItems(request)),
       bytes_left_(items_left_ * (kItemBytes + ItemCodeBytes(parameters)) +
                   (request.with_payloads() ? kPayloadBytes : 0) + kItemBytes) {}
 
@@ -122,7 +122,7 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   return absl::DataLossError("answer: a second message without any item came");
 }
 
-absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target) {
+absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target) {
   if (embedding_version == target.embedding_version) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
@@ -137,7 +137,7 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
   PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
                       DecodeAll(parameters, request, response));
   if (parameters.SendsCoordinates() && !response.empty()) {
-    PM_RETURN_IF_ERROR(CheckComparable(response.front().embedding_version(), target));
+    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(response.front().embedding_version(), target));
   }
   CellQueryResult result;
   NearestSoFar nearest(target.k, nullptr);
@@ -147,7 +147,7 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
     for (Eigen::Index item = 0; item < rows[i].rows(); ++item) {
       decoded = rows[i].row(item).cast<double>();
       nearest.Offer({std::ssize(places),
-                     SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
+                     SquaredDistance(decoded.data(), target.point.data(), decoded.size())});
       places.emplace_back(i, static_cast<int>(item));
     }
     result.items_version = response[i].items_version();

@@ -19,7 +19,7 @@ struct CellDraw {
 };
 
 // Errors: those of CellScheme::Release for features and cost.
-absl::StatusOr<CellDraw> PrepareDraw(const CellScheme& scheme, const Eigen::RowVectorXf& features,
+absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme, const Eigen::RowVectorXf& features,
                                      const CellCost& cost);
 
 }  // namespace privatemail::client

@@ -52,7 +52,7 @@ struct PlacedTarget {
 absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target);
 
 // All of a release that does not depend on the target. Drawn before the target is looked at.
-struct TargetFreePart {
+struct TargetIndependentPart {
   Matrix start;  // Q, (slots + anchors) x embedding_dim
   // Rows of the pool, or of the anchors: one for every slot, the target's included.
   std::vector<int64_t> dummies;
@@ -62,29 +62,29 @@ struct TargetFreePart {
 // The dummies alone.
 absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits);
 // Without noise and guarantee, for an iteration that goes nowhere.
-absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
+absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
 // All of it.
-absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
+absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetting& setting,
                                                   const PrivacyCost& cost, BitSource& bits);
 
 // The noise of the iteration that begins at `start`, which is public.
-absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
+absl::StatusOr<IterationNoise> MakeIterationNoise(const JointSetting& setting, const Matrix& start,
                                          const PrivacyCost& cost);
 
 // The part of a release that sees the target: what each private iteration releases, in order. Every
 // one after the first starts from what was released by the one before. The last is what leaves the
 // machine; the guarantee holds for all of them together. target: unit row, in `slot`; cost: what
-// `part` was drawn for. Errors: those of `bits` and of NoiseOf, and INVALID_ARGUMENT where noise on
+// `part` was drawn for. Errors: those of `bits` and of MakeIterationNoise, and INVALID_ARGUMENT where noise on
 // the input leaves no direction.
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
-                                                           const TargetFreePart& part,
+                                                           const TargetIndependentPart& part,
                                                            const PrivacyCost& cost, int64_t slot,
                                                            const RowVector& target,
                                                            BitSource& bits);
 
 // The rows of the slots: every slot's dummy, the target in place of the one in `slot`. target: unit
 // row. Private.
-Border SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, int64_t slot,
                 const RowVector& target);
 
 // The graph over these rows and, after them, the anchors, for every private iteration of a release.

@@ -29,7 +29,7 @@ Anchors MakeAnchors() {
   return anchors;
 }
 
-RetrievalClient MakeClient(const Anchors& anchors) {
+JointClient MakeClient(const Anchors& anchors) {
   const PublicParameters parameters =
       Need(MakePublicParameters("a uuid", EmbeddingSettings{}, anchors, {}, "vectors"));
   v1::GetCollectionResponse collection;
@@ -40,7 +40,7 @@ RetrievalClient MakeClient(const Anchors& anchors) {
   std::vector<v1::GetAnchorsResponse> chunks(1);
   ToProto(anchors.features, chunks[0].mutable_features());
   chunks[0].mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
-  return Need(RetrievalClient::Create(collection, chunks, anchors));
+  return Need(JointClient::Create(collection, chunks, anchors));
 }
 
 v1::RetrieveResponse MakeAnswer() {
@@ -53,7 +53,7 @@ v1::RetrieveResponse MakeAnswer() {
 }
 
 void AskNobody(const std::string& ledger_path) {
-  const RetrievalClient client = MakeClient(MakeAnchors());
+  const JointClient client = MakeClient(MakeAnchors());
   const auto ledger = Need(Ledger::Open(ledger_path));
   if (!ledger->Grant("a uuid", {10, .1}).ok()) std::exit(1);
   SecureBits bits;

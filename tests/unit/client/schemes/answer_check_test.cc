@@ -40,7 +40,7 @@ v1::RetrieveResponse FullAnswer() {
   return response;
 }
 
-const Asked kAll{.k = 2, .with_payloads = true, .with_alignment = true};
+const ExpectedAnswer kAll{.k = 2, .with_payloads = true, .with_alignment = true};
 
 TEST(CheckAnswer, TakesAFullAnswerAndABareOne) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, FullAnswer()), IsOk());
@@ -122,7 +122,7 @@ TEST(CheckAnswer, RefusesAnAlignmentThatIsNone) {
 
 TEST(CheckAnswer, RefusesServerAnchorsOfAnotherShapeAskedForOrNot) {
   for (const bool asked : {true, false}) {
-    const Asked what{.k = 2, .with_payloads = true, .with_alignment = asked};
+    const ExpectedAnswer what{.k = 2, .with_payloads = true, .with_alignment = asked};
     v1::RetrieveResponse response = FullAnswer();
     v1::Matrix* anchors = response.mutable_alignment()->mutable_server_anchors();
     anchors->set_values(3, static_cast<float>(kNan));

@@ -30,7 +30,7 @@ constexpr double kChanged = 2;  // rows: neighbours may be of another class
 constexpr double kEpsilon = .5;
 constexpr double kDelta = 1e-5;
 
-// NoiseOf over the public side of the oracle: one column, four slots, twenty anchors in general
+// MakeIterationNoise over the public side of the oracle: one column, four slots, twenty anchors in general
 // position. feature_dim is what the rounding's share grows with; nothing here has so many columns.
 class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
  protected:
@@ -51,7 +51,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
 
   absl::StatusOr<IterationNoise> Noise(int64_t iterations, int64_t feature_dim) {
     parameters_.feature_dim = feature_dim;
-    return NoiseOf(parameters_, anchors_, inputs_, Cost(iterations));
+    return MakeIterationNoise(parameters_, anchors_, inputs_, Cost(iterations));
   }
 
   PrivacyCost Cost(int64_t iterations) const {
@@ -171,7 +171,7 @@ TEST_P(ReleaseConstants, TheMuThatIsChargedIsThatOfAllIterations) {
     SCOPED_TRACE(iterations);
     ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
     const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
-    const double charged = GuaranteeOf(Cost(iterations), noise).gaussian_mu.value();
+    const double charged = ComposeGuarantee(Cost(iterations), noise).gaussian_mu.value();
     EXPECT_GE(charged / (std::sqrt(iterations) * moved), 1 - 1e-14);
     EXPECT_LE(charged / (std::sqrt(iterations) * moved), 1 + 1e-6);  // the grid's share
   }
@@ -188,7 +188,7 @@ TEST_P(ReleaseConstants, NoiseOnTheInputCoversTheRoundingOfUnitRows) {
   const double hidden = noise.mechanism->noise_stddev() / *AnalyticGaussianStddev(kEpsilon, kDelta);
   EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
   EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
-  EXPECT_EQ(GuaranteeOf(Cost(1), noise).radius, radius_) << "what is promised";
+  EXPECT_EQ(ComposeGuarantee(Cost(1), noise).radius, radius_) << "what is promised";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms()),

@@ -88,12 +88,12 @@ TEST(AnchoredClient, NeedsABuiltCollectionAndItsOwnAnchors) {
 TEST(AnchoredClient, AgreesWithTheJointClientOnWhatIsPublic) {
   const Published published;
   const AnchoredClient anchored = MakeClient();
-  const RetrievalClient joint = *RetrievalClient::Create(published.collection, published.chunks);
+  const JointClient joint = *JointClient::Create(published.collection, published.chunks);
   for (unsigned seed = 10; seed < 20; ++seed) {
     const Eigen::RowVectorXf features = NormalRows(1, kDim, seed);
     EXPECT_EQ(*anchored.GuessLabel(features), *joint.GuessLabel(features));
   }
-  EXPECT_EQ(anchored.MeaningOf(1).InWords(), joint.MeaningOf(1).InWords());
+  EXPECT_EQ(anchored.DescribeRadius(1).ToString(), joint.DescribeRadius(1).ToString());
   EXPECT_THAT(anchored.CheckExtractor("other"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "extractor"));
 }

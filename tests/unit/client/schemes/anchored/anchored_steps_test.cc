@@ -95,7 +95,7 @@ Matrix ExactRows(const AnchoredSetting& setting, const Matrix& inputs) {
 
 TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
   const AnchoredSetting setting = MakeSetting();
-  const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian));
+  const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian));
   SeededBits bits(5);
   int beyond = 0;
   for (int trial = 0; trial < 20; ++trial) {
@@ -130,7 +130,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
     const bool hides_class = TraitsOf(kind).protects == MechanismTraits::Protects::kValue;
     const bool in_l1 = TraitsOf(kind).law == MechanismTraits::Law::kLaplace;
     for (const double radius : {.02, .4, 2.}) {
-      const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(kind, radius));
+      const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(kind, radius));
       double farthest = 0;
       for (int trial = 0; trial < 300; ++trial) {
         const std::vector<int64_t> dummies = *DrawDummies(setting.joint, bits);
@@ -160,23 +160,23 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
 
 TEST(AnchoredNoise, FallsWithTheRadiusAndNeverExceedsThatOfAnyTarget) {
   const AnchoredSetting setting = MakeSetting();
-  const Vector any = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian))->scale;
-  const Vector wide = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussOutput, 2))->scale;
-  const Vector narrow = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussOutput, .01))->scale;
+  const Vector any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->scale;
+  const Vector wide = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussOutput, 2))->scale;
+  const Vector narrow = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussOutput, .01))->scale;
   EXPECT_EQ(any, wide);
   EXPECT_TRUE((narrow.array() < .1 * any.array()).all()) << narrow << "\n\n" << any;
 }
 
 TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
   const AnchoredSetting setting = MakeSetting();
-  const Guarantee any = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian))->guarantee;
+  const Guarantee any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->guarantee;
   EXPECT_EQ(any.neighbours, "the target, feature and class, replaced by any other target");
   EXPECT_THAT(any.source, ::testing::HasSubstr("anchored_bounds.h (sensitivity); Balle"));
   EXPECT_TRUE(any.proven);
   EXPECT_EQ(any.epsilon, 1);
   EXPECT_EQ(any.delta, 1e-5);
   const Guarantee near =
-      AnchoredNoiseOf(setting, CostOf(MechanismKind::kLapOutput, .25))->guarantee;
+      MakeAnchoredNoise(setting, CostOf(MechanismKind::kLapOutput, .25))->guarantee;
   EXPECT_EQ(near.neighbours,
             "the target's features, scaled to length 1, replaced by any others at most 0.25 away; "
             "the class is not hidden");
@@ -198,16 +198,16 @@ double Within(double box, double mean, double stddev) {
 
 // Every row that is sent for a slot, written out: the mean of the class's anchors weighted by the
 // density of the noise that would have led from each to what was released.
-TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
+TEST(PosteriorMeanCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
   const AnchoredSetting setting = MakeSetting();
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
     SCOPED_TRACE(TraitsOf(kind).name);
     const MechanismTraits::Law law = TraitsOf(kind).law;
-    const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(kind));
+    const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(kind));
     const double s = noise.mechanism->noise_stddev();
     const FloatMatrix noisy = NormalRows(kClasses, 2, 9);
-    const FloatMatrix rows = FinishedCoordinates(setting, noise, law, noisy);
+    const FloatMatrix rows = PosteriorMeanCoordinates(setting, noise, law, noisy);
     EXPECT_EQ(rows.bottomRows(kAnchors).cast<double>(), setting.coordinates);
     for (int c = 0; c < kClasses; ++c) {
       RowVector sum = RowVector::Zero(2);
@@ -230,13 +230,13 @@ TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
   }
 }
 
-TEST(FinishedCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
+TEST(PosteriorMeanCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
   const AnchoredSetting setting = MakeSetting();
   PrivacyCost cost = CostOf(MechanismKind::kGaussian);
   cost.epsilon = 1e5;
-  const AnchoredNoise precise = *AnchoredNoiseOf(setting, cost);
+  const AnchoredNoise precise = *MakeAnchoredNoise(setting, cost);
   cost.epsilon = 1e-6;
-  const AnchoredNoise vague = *AnchoredNoiseOf(setting, cost);
+  const AnchoredNoise vague = *MakeAnchoredNoise(setting, cost);
   for (int j = 0; j < kClasses; ++j) {
     FloatMatrix noisy(kClasses, 2);
     for (int c = 0; c < kClasses; ++c) {
@@ -245,9 +245,9 @@ TEST(FinishedCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
               .cast<float>();
     }
     const FloatMatrix found =
-        FinishedCoordinates(setting, precise, MechanismTraits::Law::kGaussian, noisy);
+        PosteriorMeanCoordinates(setting, precise, MechanismTraits::Law::kGaussian, noisy);
     const FloatMatrix blind =
-        FinishedCoordinates(setting, vague, MechanismTraits::Law::kGaussian, noisy);
+        PosteriorMeanCoordinates(setting, vague, MechanismTraits::Law::kGaussian, noisy);
     for (int c = 0; c < kClasses; ++c) {
       EXPECT_LE((found.row(c).cast<double>() - setting.coordinates.row(c + 5 * j)).norm(), 1e-3);
       RowVector mean = RowVector::Zero(2);

@@ -172,7 +172,7 @@ TEST(CellClient, AHostileAnswerIsRefusedWhateverTheTargetIs) {
     Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
     fault.spoil(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      query.state.target.place = NormalRows(1, kDim, seed).cast<double>();
+      query.state.target.point = NormalRows(1, kDim, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
     }
   }
@@ -183,10 +183,10 @@ TEST(CellAnswer, MayHaveAsManyItemsForEveryCell) {
   for (const uint32_t cell : {1U, 4U, 6U}) request.add_cells(cell);
   for (const auto& [items, most] : {std::pair{3U, 3}, {4U, 6}, {6U, 6}, {7U, 9}}) {
     request.set_items(items);
-    EXPECT_EQ(MostItems(request), most);
+    EXPECT_EQ(MaxItems(request), most);
   }
   request.set_items(0xFFFFFFFF);
-  EXPECT_EQ(MostItems(request), int64_t{0xFFFFFFFF});
+  EXPECT_EQ(MaxItems(request), int64_t{0xFFFFFFFF});
 }
 
 }  // namespace

@@ -88,11 +88,11 @@ TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
   for (const int32_t label : {0, 40}) {
     const PreparedCellQuery query = Prepare(client, label);
     EXPECT_EQ(query.state.target.label, label);
-    ASSERT_EQ(query.state.target.place.size(), 2);
+    ASSERT_EQ(query.state.target.point.size(), 2);
     std::vector<std::pair<double, int>> expected;
     for (int i = 0; i < 6; ++i) {
       expected.emplace_back(
-          (CoordinatesOf(i).cast<double>() - query.state.target.place).squaredNorm(), i);
+          (CoordinatesOf(i).cast<double>() - query.state.target.point).squaredNorm(), i);
     }
     std::sort(expected.begin(), expected.end());
     ASSERT_OK_AND_ASSIGN(const CellQueryResult result, client.Finish(query, SixItems()));
@@ -103,7 +103,7 @@ TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
       EXPECT_NEAR(result.matches[i].squared_distance, expected[i].first, 1e-6);
     }
   }
-  EXPECT_NE(Prepare(client, 0).state.target.place, Prepare(client, 40).state.target.place);
+  EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 40).state.target.point);
   ASSERT_TRUE(client.targets().relative_residual().has_value());
   EXPECT_GT(*client.targets().relative_residual(), .5) << "these server's anchors mean nothing";
 }
@@ -112,8 +112,8 @@ TEST(CellCoordinates, OfATargetWithoutALabelAreThoseOfTheClassItLeansTo) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   for (int c = 0; c < kClasses; ++c) {
     const Eigen::RowVectorXf leaning = Eigen::RowVectorXf::Unit(kDim, c);
-    ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Of(leaning, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget told, client.targets().Of(leaning, 3, 10 * c));
+    ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Make(leaning, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget told, client.targets().Make(leaning, 3, 10 * c));
     EXPECT_EQ(guessed.label, 10 * c);
     EXPECT_EQ(guessed.place, told.place);
   }
@@ -155,12 +155,12 @@ TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
     query.head(kDim) = Query(seed).reverse();
     EXPECT_EQ(client.scheme().NearestCells(query, 0, 3),
               usual.scheme().NearestCells(Query(seed), 0, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Of(query, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Of(Query(seed), 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Make(query, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Make(Query(seed), 3));
     EXPECT_EQ(target.label, expected.label);
-    EXPECT_LT((target.place - expected.place).norm(), 1e-4 * expected.place.norm());
+    EXPECT_LT((target.point - expected.place).norm(), 1e-4 * expected.place.norm());
   }
-  EXPECT_THAT(client.targets().Of(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
+  EXPECT_THAT(client.targets().Make(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
   const FloatMatrix fewer = own.topRows(39);
   EXPECT_THAT(CellClient::Create(published.collection, published.chunks, fewer),
               FailsWith(kInvalid, "own_anchors must be 40 rows, one an anchor, but are 39"));
@@ -245,7 +245,7 @@ TEST(CellCoordinates, OfAHostileAnswerAreRefusedWhateverTheTargetIs) {
     Answer answer = SixItems();
     fault.spoil(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      query.state.target.place = NormalRows(1, 2, seed).cast<double>();
+      query.state.target.point = NormalRows(1, 2, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
     }
   }
@@ -259,8 +259,8 @@ TEST(CellCoordinates, OfAnotherEmbeddingAreNotComparedAndTheSameCellsAnswerANewC
       client.Finish(query, rebuilt),
       FailsWith(kAborted, "embedding_version of the answer is 4, but that of the anchors 3"));
   ASSERT_OK_AND_ASSIGN(const CellClient later, Published(4).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Of(Query(), 3, 10));
-  EXPECT_NE(target.place, query.state.target.place);
+  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Make(Query(), 3, 10));
+  EXPECT_NE(target.point, query.state.target.point);
   ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
                        ReadCellAnswer(later.parameters(), query.request, target, rebuilt));
   EXPECT_EQ(result.matches.size(), 3u);
@@ -277,23 +277,23 @@ std::vector<std::string> IdsOf(const CellQueryResult& result) {
 
 TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Of(Query(), 9));
+  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Make(Query(), 9));
   CellTarget of_4 = of_3;
   of_4.embedding_version = 4;
-  ReceivedItems items(client.parameters());
+  CellItemCache items(client.parameters());
   EXPECT_EQ(items.embedding_version(), 0u);
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.Nearest(of_3));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.FindNearest(of_3));
   EXPECT_THAT(none.matches, IsEmpty());
   ASSERT_THAT(items.Add(MessageOf(0, 2, 3)), IsOk());
   ASSERT_THAT(items.Add(MessageOf(2, 1, 3)), IsOk());
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.Nearest(of_3));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.FindNearest(of_3));
   EXPECT_THAT(IdsOf(three), ElementsAre("item 0", "item 1", "item 2"));
-  EXPECT_THAT(items.Nearest(of_4), FailsWith(kAborted, "embedding_version"));
+  EXPECT_THAT(items.FindNearest(of_4), FailsWith(kAborted, "embedding_version"));
 
   ASSERT_THAT(items.Add(MessageOf(2, 2, 4)), IsOk());
   EXPECT_EQ(items.embedding_version(), 4u);
-  EXPECT_THAT(items.Nearest(of_3), FailsWith(kAborted, "embedding_version"));
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.Nearest(of_4));
+  EXPECT_THAT(items.FindNearest(of_3), FailsWith(kAborted, "embedding_version"));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.FindNearest(of_4));
   EXPECT_THAT(IdsOf(two), ElementsAre("item 2", "item 3"));
   ASSERT_THAT(items.Add(MessageOf(0, 1, 3)), IsOk()) << "from before";
   EXPECT_EQ(items.items(), 2);
@@ -301,11 +301,11 @@ TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
   nameless.clear_embedding_version();
   EXPECT_THAT(items.Add(nameless), FailsWith(kDataLoss, "embedding_version must be given"));
 
-  ReceivedItems again(client.parameters());
+  CellItemCache again(client.parameters());
   for (const v1::RetrieveCellsResponse& message : items.ToMessages()) {
     ASSERT_THAT(again.Add(message), IsOk());
   }
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.Nearest(of_4));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.FindNearest(of_4));
   EXPECT_THAT(IdsOf(read), ElementsAre("item 2", "item 3"));
 }
 

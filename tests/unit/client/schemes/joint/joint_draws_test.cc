@@ -78,8 +78,8 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   // Two runs under the same bits, with targets of the classes in slots 0 and 2.
   SeededBits one_bits(9);
   SeededBits two_bits(9);
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart one, DrawTargetFreePart(setting, cost, one_bits));
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart one, DrawTargetIndependentPart(setting, cost, one_bits));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart two, DrawTargetIndependentPart(setting, cost, two_bits));
   EXPECT_EQ(one.start, two.start);
   EXPECT_EQ(one.dummies, two.dummies);
   EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
@@ -138,13 +138,13 @@ TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
                          scheme.Release({target, 10}, cost, *ledger, bits));
 
     SeededBits replayed(9);
-    ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, replayed));
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part, DrawTargetIndependentPart(setting, cost, replayed));
     const BorderedAffinity graph =
         FeatureGraph(setting, SlotRows(setting, part, 1, UnitRows("target", target)->row(0)));
     Matrix start = part.start;
     FloatMatrix released;
     for (int64_t i = 0; i < cost.private_iterations; ++i) {
-      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, NoiseFrom(setting, start, cost));
+      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
       ASSERT_OK_AND_ASSIGN(
           released, noise.mechanism->Release(PrivateIteration(setting, start, graph), replayed));
       start = released.cast<double>();
@@ -177,7 +177,7 @@ TEST(JointDraws, DummiesAreUniformAndSlotsDrawIndependently) {
                                            std::vector<double>(kOfClass * kOfClass));
   for (uint64_t seed = 0; seed < 7'200; ++seed) {
     SeededBits bits(1'000'000 + seed);
-    ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, bits));
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part, DrawTargetIndependentPart(setting, cost, bits));
     ASSERT_EQ(part.dummies.size(), kClasses);
     std::vector<size_t> candidate;
     for (int64_t slot = 0; slot < kClasses; ++slot) {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/schemes/anchor_classes.h"
+#include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
@@ -22,7 +22,7 @@ namespace {
 
 // As the server allows itself for its own.
 constexpr double kPlacingTolerance = 1e-6;
-constexpr int64_t kMostIterateValues = int64_t{1} << 27;
+constexpr int64_t kMaxIterateValues = int64_t{1} << 27;
 
 // What one iteration does to a row that moves no other.
 struct Step {
@@ -39,9 +39,9 @@ struct EmbeddedAnchors {
 
 absl::Status CheckSize(const EmbeddingSettings& settings, int64_t anchors) {
   const int64_t values = anchors * settings.embedding_dim * settings.steps;
-  if (values <= kMostIterateValues) return absl::OkStatus();
+  if (values <= kMaxIterateValues) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("anchors x embedding_dim x steps must be at most ", kMostIterateValues,
+      absl::StrCat("anchors x embedding_dim x steps must be at most ", kMaxIterateValues,
                    " to place queries among them, but is ", values));
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
 
 }  // namespace
 
-struct TargetPlacer::Setting {
+struct OutOfSampleEmbedder::Setting {
   PublicParameters parameters;
   Matrix anchors;          // unit rows
   Vector squared_lengths;  // of them
@@ -116,7 +116,7 @@ struct TargetPlacer::Setting {
   double relative_residual = 0;
 };
 
-absl::StatusOr<TargetPlacer> TargetPlacer::Create(const PublicParameters& parameters,
+absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicParameters& parameters,
                                                   const Matrix& unit_anchors,
                                                   const std::vector<int32_t>& labels,
                                                   const Matrix& server_anchors) {
@@ -146,15 +146,15 @@ absl::StatusOr<TargetPlacer> TargetPlacer::Create(const PublicParameters& parame
   setting->anchors = unit_anchors;
   setting->squared_lengths = unit_anchors.rowwise().squaredNorm();
   setting->class_means = ClassMeans(parameters, unit_anchors, labels);
-  return TargetPlacer(std::move(setting));
+  return OutOfSampleEmbedder(std::move(setting));
 }
 
-int32_t TargetPlacer::GuessLabel(const RowVector& unit_features) const {
+int32_t OutOfSampleEmbedder::GuessLabel(const RowVector& unit_features) const {
   const int64_t slot = NearestSlot(setting_->class_means, unit_features);
   return setting_->parameters.slot_labels[static_cast<size_t>(slot)];
 }
 
-absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, int32_t label) const {
+absl::StatusOr<RowVector> OutOfSampleEmbedder::Place(const RowVector& unit_features, int32_t label) const {
   const EmbeddingSettings& settings = setting_->parameters.settings;
   const EmbeddedAnchors& embedded = setting_->embedded;
   PM_RETURN_IF_ERROR(CheckColumns("query", setting_->anchors.cols(), unit_features.size()));
@@ -182,6 +182,6 @@ absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, in
   return RowVector::Constant(x.size(), std::numeric_limits<double>::infinity());
 }
 
-double TargetPlacer::relative_residual() const { return setting_->relative_residual; }
+double OutOfSampleEmbedder::relative_residual() const { return setting_->relative_residual; }
 
 }  // namespace privatemail::client

@@ -9,14 +9,14 @@
 
 namespace privatemail::client {
 
-int64_t ReceivedItems::Item::bytes() const {
+int64_t CellItemCache::Item::bytes() const {
   return static_cast<int64_t>(id.size() + code.size() + (payload ? payload->size() : 0));
 }
 
-ReceivedItems::ReceivedItems(PublicParameters parameters, int64_t max_bytes)
+CellItemCache::CellItemCache(PublicParameters parameters, int64_t max_bytes)
     : parameters_(std::move(parameters)), max_bytes_(max_bytes) {}
 
-absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
+absl::Status CellItemCache::Add(const v1::RetrieveCellsResponse& message) {
   const bool with_payloads = message.payloads_size() > 0;
   PM_RETURN_IF_ERROR(DecodeItems(parameters_, with_payloads, message).status());
   if (parameters_.SendsCoordinates()) {
@@ -37,7 +37,7 @@ absl::Status ReceivedItems::Add(const v1::RetrieveCellsResponse& message) {
   return absl::OkStatus();
 }
 
-void ReceivedItems::Take(Item item) {
+void CellItemCache::Take(Item item) {
   if (const auto known = by_id_.find(item.id); known != by_id_.end()) {
     const bool same = known->second->version == item.version && known->second->code == item.code;
     if (same && !item.payload) item.payload = std::move(known->second->payload);
@@ -49,20 +49,20 @@ void ReceivedItems::Take(Item item) {
   while (bytes_ > max_bytes_) Forget(items_.begin());
 }
 
-void ReceivedItems::Forget(Items::iterator item) {
+void CellItemCache::Forget(Items::iterator item) {
   bytes_ -= item->bytes();
   by_id_.erase(item->id);
   items_.erase(item);
 }
 
-void ReceivedItems::ForgetAll() {
+void CellItemCache::ForgetAll() {
   items_.clear();
   by_id_.clear();
   bytes_ = 0;
 }
 
-absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target) const {
-  if (!items_.empty()) PM_RETURN_IF_ERROR(CheckComparable(embedding_version_, target));
+absl::StatusOr<CellQueryResult> CellItemCache::Nearest(const CellTarget& target) const {
+  if (!items_.empty()) PM_RETURN_IF_ERROR(CheckEmbeddingVersion(embedding_version_, target));
   CellQueryResult result;
   result.candidates = items();
   NearestSoFar nearest(target.k, nullptr);
@@ -71,7 +71,7 @@ absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target)
     // Finite and whole, as Add has seen.
     const RowVector decoded = DecodeItemCodes(parameters_, item.code).value().row(0).cast<double>();
     nearest.Offer({std::ssize(candidates),
-                   SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
+                   SquaredDistance(decoded.data(), target.point.data(), decoded.size())});
     candidates.push_back(&item);
     result.items_version = item.version;
   }
@@ -83,7 +83,7 @@ absl::StatusOr<CellQueryResult> ReceivedItems::Nearest(const CellTarget& target)
   return result;
 }
 
-std::vector<v1::RetrieveCellsResponse> ReceivedItems::ToMessages() const {
+std::vector<v1::RetrieveCellsResponse> CellItemCache::ToMessages() const {
   std::vector<v1::RetrieveCellsResponse> messages;
   const Item* former = nullptr;
   for (const Item& item : items_) {

@@ -15,9 +15,9 @@ constexpr int kDim = PublishedThings::kDim;
 
 using Published = PublishedThings;
 
-RetrievalClient MakeClient() {
+JointClient MakeClient() {
   const Published published;
-  return *RetrievalClient::Create(published.collection, published.chunks);
+  return *JointClient::Create(published.collection, published.chunks);
 }
 
 Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
@@ -30,7 +30,7 @@ const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 // target was.
 TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   for (const auto where : {PostProcessing::kClient, PostProcessing::kServer}) {
     QueryOptions options = kOptions;
     options.post_processing = where;
@@ -54,7 +54,7 @@ TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
 // release, and with the same release the same bytes.
 TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.post_processing = PostProcessing::kServer;
   SeededBits one_bits(4);
@@ -71,7 +71,7 @@ TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
 
 TEST(Wire, TwoQueriesForTheSameTargetDiffer) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   SecureBits bits;
   ASSERT_OK_AND_ASSIGN(const PreparedQuery one,
                        client.Prepare(TargetOf(1, 7), kOptions, *funded.ledger, bits));
@@ -83,7 +83,7 @@ TEST(Wire, TwoQueriesForTheSameTargetDiffer) {
 // What the server computes from a noisy matrix is what the client would have sent.
 TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   SecureBits bits;
   ASSERT_OK_AND_ASSIGN(
       const JointRelease release,
@@ -118,7 +118,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
 // A filter travels as it was given, beside the release and never within it.
 TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
   options.filter->mutable_range()->set_gte(2020);
@@ -133,9 +133,9 @@ TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
   EXPECT_EQ(with.request.SerializeAsString(), without.request.SerializeAsString());
 }
 
-TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
+TEST(JointClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
   SeededBits bits(4);
@@ -149,7 +149,7 @@ TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
 QueryState StateOf(int64_t slot, int64_t k) {
   QueryState state;
   state.slot = slot;
-  state.asked.k = k;
+  state.expected.k = k;
   return state;
 }
 
@@ -167,7 +167,7 @@ v1::RetrieveResponse Answer(int slots, int matches) {
 }
 
 TEST(Finish, KeepsTheTargetsOwnSlot) {
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   ASSERT_OK_AND_ASSIGN(const QueryResult result, client.Finish(StateOf(3, 2), Answer(kClasses, 2)));
   ASSERT_EQ(result.matches.size(), 2u);
   EXPECT_EQ(result.matches[1].id, "slot 3 match 1");
@@ -175,7 +175,7 @@ TEST(Finish, KeepsTheTargetsOwnSlot) {
 }
 
 TEST(Finish, RefusesAnswersThatDoNotFit) {
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   EXPECT_THAT(client.Finish(StateOf(3, 2), Answer(kClasses - 1, 2)),
               FailsWith(absl::StatusCode::kDataLoss, "5 slots"));
   EXPECT_THAT(client.Finish(StateOf(3, 2), Answer(kClasses, 3)),
@@ -186,35 +186,35 @@ TEST(Finish, RefusesAnswersThatDoNotFit) {
               FailsWith(absl::StatusCode::kDataLoss, "alignment"));
 }
 
-TEST(RetrievalClient, RefusesAnotherExtractorAndATamperedCollection) {
+TEST(JointClient, RefusesAnotherExtractorAndATamperedCollection) {
   EXPECT_THAT(MakeClient().CheckExtractor("builtin:hog-colour/1"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "vectors"));
   Published published;
   published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
   Published short_of_anchors;
   short_of_anchors.chunks.pop_back();
-  EXPECT_THAT(RetrievalClient::Create(short_of_anchors.collection, short_of_anchors.chunks),
+  EXPECT_THAT(JointClient::Create(short_of_anchors.collection, short_of_anchors.chunks),
               FailsWith(absl::StatusCode::kInvalidArgument, "40 rows"));
 }
 
-TEST(RetrievalClient, RefusesACollectionOfTooFewAnchorsToAlign) {
+TEST(JointClient, RefusesACollectionOfTooFewAnchorsToAlign) {
   Published published;
   published.collection.mutable_parameters()->set_anchor_count(2);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kDataLoss,
                         "anchors must be at least embedding_dim + 1 = 3, but are 2"));
 }
 
-TEST(RetrievalClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {
+TEST(JointClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {
   Published published;
   published.collection.set_embedding_version(0);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kFailedPrecondition, "things is not built yet"));
 }
 
-TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
+TEST(JointClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
   const FundedLedger funded;
   SecureBits bits;
   QueryOptions options = kOptions;
@@ -226,8 +226,8 @@ TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
   // Nor is more asked for than the daemon says that it answers.
   Published published;
   published.collection.set_max_k(10);
-  ASSERT_OK_AND_ASSIGN(const RetrievalClient client,
-                       RetrievalClient::Create(published.collection, published.chunks));
+  ASSERT_OK_AND_ASSIGN(const JointClient client,
+                       JointClient::Create(published.collection, published.chunks));
   options.k = 11;
   EXPECT_THAT(client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10"));

@@ -21,12 +21,12 @@ namespace privatemail::client {
 // releases that are paid for. Whether its owner asks the server after looking here is seen by the
 // server, and is not covered by any guarantee: who decides by what was found tells something about
 // the target. Not thread-safe.
-class ReceivedItems {
+class CellItemCache {
  public:
-  static constexpr int64_t kUsualBytes = int64_t{64} << 20;
+  static constexpr int64_t kDefaultMaxBytes = int64_t{64} << 20;
 
   // parameters: of a collection with a code. max_bytes: of ids, codes and payloads together.
-  explicit ReceivedItems(PublicParameters parameters, int64_t max_bytes = kUsualBytes);
+  explicit CellItemCache(PublicParameters parameters, int64_t max_bytes = kDefaultMaxBytes);
 
   // Takes the items of an answer's message, in place of those of the same ids, whatever their
   // versions: a restored collection counts anew. Payloads of items that come again as they were,
@@ -40,7 +40,7 @@ class ReceivedItems {
   uint64_t embedding_version() const { return embedding_version_; }
 
   // The k nearest of them all; items_version: of the one that came last. ABORTED as
-  // CheckComparable.
+  // CheckEmbeddingVersion.
   absl::StatusOr<CellQueryResult> Nearest(const CellTarget& target) const;
 
   // All of them, those that came first first: what another object can Add.

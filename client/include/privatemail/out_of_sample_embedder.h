@@ -16,14 +16,14 @@ namespace privatemail::client {
 // similarity that best maps them to where the server has them. A target is embedded as one more row
 // that moves no anchor: then what can fail fails for every target alike, and one takes O(n d).
 // All of it stays on the client. Immutable and thread-safe.
-class TargetPlacer {
+class OutOfSampleEmbedder {
  public:
   // unit_anchors: n x d, in the published order, in whatever space targets are given; labels: n;
   // server_anchors: n x embedding_dim, finite. O(T n^2 d) time at most, 8 T n embedding_dim bytes.
   // INVALID_ARGUMENT: shapes differ, a label is none of the collection's, or a class has no anchor.
   // FAILED_PRECONDITION: settings so extreme that the iterate vanishes or overflows, or anchors
   // that cannot be aligned. RESOURCE_EXHAUSTED: more than a gigabyte.
-  static absl::StatusOr<TargetPlacer> Create(const PublicParameters& parameters,
+  static absl::StatusOr<OutOfSampleEmbedder> Create(const PublicParameters& parameters,
                                              const Matrix& unit_anchors,
                                              const std::vector<int32_t>& labels,
                                              const Matrix& server_anchors);
@@ -44,7 +44,7 @@ class TargetPlacer {
  private:
   struct Setting;
 
-  explicit TargetPlacer(std::shared_ptr<const Setting> setting) : setting_(std::move(setting)) {}
+  explicit OutOfSampleEmbedder(std::shared_ptr<const Setting> setting) : setting_(std::move(setting)) {}
 
   std::shared_ptr<const Setting> setting_;
 };
