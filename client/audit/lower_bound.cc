@@ -5,7 +5,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 Rates ClopperPearsonRates(const Hits& hits, double confidence) {
   using boost::math::binomial_distribution;
@@ -29,4 +29,4 @@ double MuLowerBound(const Rates& rates) {
                            boost::math::quantile(normal, rates.other_upper));
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -28,8 +28,8 @@ absl::Status CheckMatch(const PublicParameters& parameters, const ExpectedAnswer
 absl::Status CheckSlot(const PublicParameters& parameters, const ExpectedAnswer& expected,
                        const v1::SlotMatches& slot) {
   if (slot.matches_size() > expected.k) {
-    return absl::DataLossError(
-        absl::StrCat("it must have at most ", expected.k, " matches, but has ", slot.matches_size()));
+    return absl::DataLossError(absl::StrCat("it must have at most ", expected.k,
+                                            " matches, but has ", slot.matches_size()));
   }
   for (const v1::Match& match : slot.matches()) {
     PM_RETURN_IF_ERROR(CheckMatch(parameters, expected, match));

@@ -26,9 +26,8 @@ absl::Status CheckVersion(uint64_t version, uint64_t expected) {
     return absl::DataLossError("embedding_version must be given with coordinates, but is not");
   }
   if (version == expected) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("embedding_version must be the same in all chunks, but is ", expected,
-                   " and ", version));
+  return absl::DataLossError(absl::StrCat(
+      "embedding_version must be the same in all chunks, but is ", expected, " and ", version));
 }
 
 // Parsing errors are the server's fault, not an invalid argument of the caller.
@@ -66,8 +65,8 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
 absl::Status AnchorByteLimit::Add(const v1::GetAnchorsResponse& chunk) {
   bytes_ += static_cast<int64_t>(chunk.ByteSizeLong()) + 1;
   if (bytes_ <= max_bytes_) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("anchors must take at most ", max_bytes_,
-                                          " bytes, but the server sends more"));
+  return absl::DataLossError(
+      absl::StrCat("anchors must take at most ", max_bytes_, " bytes, but the server sends more"));
 }
 
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,

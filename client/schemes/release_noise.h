@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "privatemail/guarantee.h"
 #include "client/privacy/mechanisms/mechanism.h"
 #include "client/privacy/sensitivity/sensitivity.h"
-#include "privatemail/joint_scheme.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
 

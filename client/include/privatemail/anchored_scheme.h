@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/guarantee.h"
-#include "privatemail/ledger.h"
-#include "privatemail/joint_scheme.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/joint_scheme.h"
+#include "privatemail/ledger.h"
 
 namespace privatemail::client {
 

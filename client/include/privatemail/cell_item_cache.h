@@ -1,6 +1,6 @@
-// Items that came back for cells, to be searched again for nothing.
-#ifndef PRIVATEMAIL_RECEIVED_ITEMS_H_
-#define PRIVATEMAIL_RECEIVED_ITEMS_H_
+// A byte-bounded cache of the items that one collection's answers contained.
+#ifndef PRIVATEMAIL_CELL_ITEM_CACHE_H_
+#define PRIVATEMAIL_CELL_ITEM_CACHE_H_
 
 #include <cstdint>
 #include <list>
@@ -11,16 +11,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/cell_answer.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/cell_answer.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// What one collection has answered so far, each item once. To rank it is post-processing of
-// releases that are paid for. Whether its owner asks the server after looking here is seen by the
-// server, and is not covered by any guarantee: who decides by what was found tells something about
-// the target. Not thread-safe.
+// Items by id, evicted in order of arrival. Held by the client; sees targets only while FindNearest
+// runs. Not thread-safe.
+//
+// Ranking cached items is post-processing of paid releases and costs nothing. The server sees
+// whether a query follows a local search, and no guarantee covers that: a decision that depends on
+// the local result reveals something about the target.
 class CellItemCache {
  public:
   static constexpr int64_t kDefaultMaxBytes = int64_t{64} << 20;
@@ -28,22 +30,23 @@ class CellItemCache {
   // parameters: of a collection with a code. max_bytes: of ids, codes and payloads together.
   explicit CellItemCache(PublicParameters parameters, int64_t max_bytes = kDefaultMaxBytes);
 
-  // Takes the items of an answer's message, in place of those of the same ids, whatever their
-  // versions: a restored collection counts anew. Payloads of items that come again as they were,
-  // but without, stay. Where there are too many bytes, those go that came first. Coordinates (code
-  // none) are all of one embedding: those of a later one take the place of all, those of an earlier
-  // one are not taken. DATA_LOSS: malformed, of which nothing is taken.
+  // Inserts or replaces the items of an answer's message, then evicts the oldest beyond max_bytes.
+  // - The latest message wins, whatever its version: a restored collection counts anew.
+  // - An unchanged item that returns without payload keeps its payload.
+  // - Coordinates (code none) are all of one embedding: a later one evicts all items, an earlier
+  //   one is ignored.
+  // DATA_LOSS: malformed; nothing is inserted.
   absl::Status Add(const v1::RetrieveCellsResponse& message);
 
   int64_t items() const { return static_cast<int64_t>(items_.size()); }
-  // Of which the coordinates are; 0: none came, or the code is not none.
+  // Of the cached coordinates; 0 without items or unless the code is none.
   uint64_t embedding_version() const { return embedding_version_; }
 
-  // The k nearest of them all; items_version: of the one that came last. ABORTED as
+  // The target's k nearest cached items; items_version is that of the newest item. ABORTED: see
   // CheckEmbeddingVersion.
-  absl::StatusOr<CellQueryResult> Nearest(const CellTarget& target) const;
+  absl::StatusOr<CellQueryResult> FindNearest(const CellTarget& target) const;
 
-  // All of them, those that came first first: what another object can Add.
+  // All items, oldest first, as messages for Add.
   std::vector<v1::RetrieveCellsResponse> ToMessages() const;
 
  private:
@@ -51,25 +54,25 @@ class CellItemCache {
     std::string id;
     int32_t label = 0;
     std::string code;
-    std::optional<std::string> payload;  // nothing: none was asked for
+    std::optional<std::string> payload;  // nullopt: not requested
     uint64_t version = 0;                // of the collection
 
     int64_t bytes() const;
   };
   using Items = std::list<Item>;
 
-  void Take(Item item);
-  void Forget(Items::iterator item);
-  void ForgetAll();
+  void Insert(Item item);
+  void Evict(Items::iterator item);
+  void Clear();
 
   PublicParameters parameters_;
   int64_t max_bytes_;
   uint64_t embedding_version_ = 0;
-  Items items_;  // first come, first
+  Items items_;  // oldest first
   std::unordered_map<std::string, Items::iterator> by_id_;
   int64_t bytes_ = 0;
 };
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_RECEIVED_ITEMS_H_
+#endif  // PRIVATEMAIL_CELL_ITEM_CACHE_H_

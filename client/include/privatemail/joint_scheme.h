@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
-#include "common/base/matrix.h"
-#include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {
 

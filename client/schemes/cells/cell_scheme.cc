@@ -7,8 +7,8 @@
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/neighbors.h"
 #include "common/embedding/smlq.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
 
@@ -42,8 +42,8 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
   return cells;
 }
 
-absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme, const Eigen::RowVectorXf& features,
-                                     const CellCost& cost) {
+absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme,
+                                         const Eigen::RowVectorXf& features, const CellCost& cost) {
   const std::vector<CellPartition>& partitions = scheme.parameters().cell_partitions;
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("partition", cost.partition, 0, std::ssize(partitions) - 1));

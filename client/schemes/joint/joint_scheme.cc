@@ -34,7 +34,7 @@ std::string RadiusStats::ToString() const {
 }
 
 RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>& class_of_anchor,
-                              double radius) {
+                               double radius) {
   const Eigen::Index rows = std::min(anchors.rows(), kMaxRows);
   const auto nth = [&](Eigen::Index i) { return i * anchors.rows() / rows; };
   Matrix some(rows, anchors.cols());
@@ -114,7 +114,7 @@ absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
   return setting.parameters.slot_labels[static_cast<size_t>(slot)];
 }
 
-absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target) {
+absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
   const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
@@ -133,7 +133,8 @@ RadiusStats JointScheme::DescribeRadius(double radius) const {
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   Ledger& ledger, BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
-  PM_ASSIGN_OR_RETURN(const TargetIndependentPart part, DrawTargetIndependentPart(*setting_, cost, bits));
+  PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
+                      DrawTargetIndependentPart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
   absl::StatusOr<std::vector<FloatMatrix>> released =
       ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);

@@ -11,7 +11,7 @@
 namespace privatemail::client {
 namespace {
 
-// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
+// Adds noise to a unit row and scales the result to length 1.
 absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
                                       BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
@@ -33,7 +33,8 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   return dummies;
 }
 
-absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits) {
+absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
+                                                          BitSource& bits) {
   PM_ASSIGN_OR_RETURN(Matrix start,
                       NormalStart(setting.rows(), setting.parameters.settings.embedding_dim,
                                   setting.parameters.settings.start_stddev, bits));
@@ -42,7 +43,8 @@ absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& se
 }
 
 absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetting& setting,
-                                                  const PrivacyCost& cost, BitSource& bits) {
+                                                                const PrivacyCost& cost,
+                                                                BitSource& bits) {
   PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawStartAndDummies(setting, bits));
   PM_ASSIGN_OR_RETURN(part.noise, MakeIterationNoise(setting, part.start, cost));
   part.guarantee = ComposeGuarantee(cost, part.noise);
@@ -50,15 +52,15 @@ absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetti
 }
 
 absl::StatusOr<IterationNoise> MakeIterationNoise(const JointSetting& setting, const Matrix& start,
-                                         const PrivacyCost& cost) {
+                                                  const PrivacyCost& cost) {
   const EmbeddingSettings& settings = setting.parameters.settings;
   return MakeIterationNoise(setting.parameters, setting.anchors->points(),
-                 {.start = start,
-                  .label_graph = setting.label_graph,
-                  .alpha = settings.alpha,
-                  .kernel_denominator = settings.KernelDenominator(),
-                  .slots = setting.slots()},
-                 cost);
+                            {.start = start,
+                             .label_graph = setting.label_graph,
+                             .alpha = settings.alpha,
+                             .kernel_denominator = settings.KernelDenominator(),
+                             .slots = setting.slots()},
+                            cost);
 }
 
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
@@ -93,7 +95,7 @@ Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, 
   rows.own.resize(of_pool ? setting.slots() : 1, target.size());
   for (int64_t c = 0; c < setting.slots(); ++c) {
     const int64_t dummy = part.dummies[static_cast<size_t>(c)];
-    // A class's dummies are no other's, so that no anchor is copied twice.
+    // Classes do not share dummies, so no anchor is copied twice.
     rows.copy_of.push_back(of_pool || c == slot ? Border::kOwn : dummy);
     if (of_pool) rows.own.row(c) = setting.pool->row(dummy);
   }
