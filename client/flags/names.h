@@ -1,4 +1,4 @@
-// Names of the public settings on the command line.
+// Command-line names of enumerations.
 #ifndef PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 #define PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 
@@ -32,7 +32,7 @@ std::string JoinNames(const std::map<std::string, Value>& names) {
   return list;
 }
 
-// An option that takes one of these names. CLI11's own would show their numbers as well.
+// An option whose value is one of the names. CLI11's own help would show the numbers as well.
 template <typename Value>
 void AddChoice(CLI::App* command, const std::string& flag, Value* value,
                const std::map<std::string, Value>& names, const std::string& description) {
