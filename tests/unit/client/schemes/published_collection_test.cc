@@ -1,11 +1,11 @@
-#include "client/transport/anchor_limit.h"
+#include "client/schemes/published_collection.h"
 
 #include <gtest/gtest.h>
 
 namespace privatemail::client {
 namespace {
 
-TEST(AnchorByteLimit, TakesAsManyBytesAsItAllowsAndNoMore) {
+TEST(AnchorByteLimit, BytesBeyondLimitReturnDataLoss) {
   v1::GetAnchorsResponse chunk;
   chunk.mutable_features()->set_rows(1);
   const auto bytes = static_cast<int64_t>(chunk.ByteSizeLong()) + 1;
@@ -16,7 +16,7 @@ TEST(AnchorByteLimit, TakesAsManyBytesAsItAllowsAndNoMore) {
   EXPECT_NE(refused.message().find("at most"), absl::string_view::npos);
 }
 
-TEST(AnchorByteLimit, EndsAStreamOfEmptyChunks) {
+TEST(AnchorByteLimit, EmptyChunksCount) {
   AnchorByteLimit limit(100);
   int taken = 0;
   while (limit.Add({}).ok() && taken < 1000) ++taken;

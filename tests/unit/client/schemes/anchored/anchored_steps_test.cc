@@ -57,8 +57,8 @@ Vector AnchorLabels() {
   return Vector::NullaryExpr(kAnchors, [](Eigen::Index i) { return 10. * (i % kClasses); });
 }
 
-// The same iteration with matrices written out.
-TEST(AnchoredSetting, CoordinatesAreTheIterationOverTheAnchorsAlone) {
+// Oracle: dense matrices.
+TEST(AnchoredSetting, CoordinatesAreIterationOverAnchors) {
   const Matrix w = GaussianAffinity(UnitAnchors(), 72);
   const Matrix l = LabelLaplacian(AnchorLabels());
   Matrix x = DeterministicStart(Fingerprint(Parameters()), kAnchors, 2, 1e-8);
@@ -93,7 +93,7 @@ Matrix ExactRows(const AnchoredSetting& setting, const Matrix& inputs) {
   return rows;
 }
 
-TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
+TEST(ScaledSlotRows, EqualProjectedExactRows) {
   const AnchoredSetting setting = MakeSetting();
   const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian));
   SeededBits bits(5);
@@ -121,8 +121,7 @@ TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
   EXPECT_LT(beyond, 20 * kClasses);
 }
 
-// What a mechanism is told that neighbours can move, and what they do.
-TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
+TEST(AnchoredNoise, NeighboursMoveAtMostBySensitivity) {
   const AnchoredSetting setting = MakeSetting();
   SeededBits bits(6);
   for (const MechanismKind kind : kKinds) {
@@ -138,7 +137,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
         PlacedTarget one{.slot = trial % kClasses, .row = rows.row(0).normalized()};
         PlacedTarget other{.slot = (trial / kClasses) % kClasses, .row = rows.row(1).normalized()};
         if (!hides_class) {
-          // Along the sphere, exactly so far: both lie in a plane.
+          // Exactly `radius` apart on the sphere.
           const RowVector aside = (rows.row(1) - rows.row(1).dot(one.row) * one.row).normalized();
           const double angle = 2 * std::asin(radius / 2);
           other = {.slot = one.slot, .row = std::cos(angle) * one.row + std::sin(angle) * aside};
@@ -148,7 +147,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
         farthest = std::max(farthest, in_l1 ? move.cwiseAbs().sum() : move.norm());
       }
       EXPECT_LE(farthest, noise.sensitivity) << radius;
-      // A ball's diameter counts sqrt(k) times in L1, and rows hardly leave one direction.
+      // The L1 sensitivity is sqrt(k) times a diameter, but rows vary along one direction only.
       EXPECT_GE(farthest, (radius == .02 && !hides_class ? .3
                            : in_l1                       ? .4
                                                          : .6) *
@@ -158,7 +157,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
   }
 }
 
-TEST(AnchoredNoise, FallsWithTheRadiusAndNeverExceedsThatOfAnyTarget) {
+TEST(AnchoredNoise, ScaleFallsWithRadius) {
   const AnchoredSetting setting = MakeSetting();
   const Vector any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->scale;
   const Vector wide = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussOutput, 2))->scale;
@@ -167,7 +166,7 @@ TEST(AnchoredNoise, FallsWithTheRadiusAndNeverExceedsThatOfAnyTarget) {
   EXPECT_TRUE((narrow.array() < .1 * any.array()).all()) << narrow << "\n\n" << any;
 }
 
-TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
+TEST(AnchoredNoise, GuaranteeStatesNeighboursAndProof) {
   const AnchoredSetting setting = MakeSetting();
   const Guarantee any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->guarantee;
   EXPECT_EQ(any.neighbours, "the target, feature and class, replaced by any other target");
@@ -185,7 +184,7 @@ TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
   EXPECT_THAT(near.source, ::testing::HasSubstr("anchored_bounds.h (Lipschitz constant)"));
 }
 
-// How much of a normal density around `mean` lies in [-box, box], by Simpson's rule.
+// Unnormalised mass of a normal density around `mean` in [-box, box], by Simpson's rule.
 double Within(double box, double mean, double stddev) {
   constexpr int kSteps = 2000;
   double sum = 0;
@@ -196,9 +195,8 @@ double Within(double box, double mean, double stddev) {
   return sum * 2 * box / kSteps / 3;
 }
 
-// Every row that is sent for a slot, written out: the mean of the class's anchors weighted by the
-// density of the noise that would have led from each to what was released.
-TEST(PosteriorMeanCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
+// Oracle: the class's anchors weighted by the noise density of the released row.
+TEST(PosteriorMeanCoordinates, EqualDensityWeightedMean) {
   const AnchoredSetting setting = MakeSetting();
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
@@ -230,7 +228,7 @@ TEST(PosteriorMeanCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
   }
 }
 
-TEST(PosteriorMeanCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
+TEST(PosteriorMeanCoordinates, PreciseRowGivesAnchorVagueRowGivesClassMean) {
   const AnchoredSetting setting = MakeSetting();
   PrivacyCost cost = CostOf(MechanismKind::kGaussian);
   cost.epsilon = 1e5;
@@ -259,7 +257,7 @@ TEST(PosteriorMeanCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) 
   }
 }
 
-TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
+TEST(AnchoredSetting, CollinearAnchorsReturnFailedPrecondition) {
   PublicParameters parameters = Parameters();
   parameters.settings.steps = 200;
   ASSERT_OK_AND_ASSIGN(JointSetting joint,
@@ -268,9 +266,8 @@ TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "span"));
 }
 
-// Rows so long that the square of a length overflows would jump from the edge of their ball to its
-// centre.
-TEST(AnchoredSetting, RefusesRowsWhoseLengthsOverflow) {
+// An overflowing squared length would project a row to the centre of its ball.
+TEST(AnchoredSetting, OverflowingRowsReturnFailedPrecondition) {
   Anchors anchors{FloatMatrix(40, 3), {}};
   for (int i = 0; i < 40; ++i) {
     const auto angle = static_cast<float>(i);
@@ -288,8 +285,7 @@ TEST(AnchoredSetting, RefusesRowsWhoseLengthsOverflow) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "a slot's row may have the length"));
 }
 
-// As it may come from a server that publishes what it likes.
-TEST(AnchoredSetting, RefusesAClassWithoutAnchors) {
+TEST(AnchoredSetting, ClassWithoutAnchorsReturnsInvalidArgument) {
   PublicParameters parameters = Parameters();
   parameters.slot_labels.push_back(1000);
   EXPECT_THAT(
@@ -298,7 +294,7 @@ TEST(AnchoredSetting, RefusesAClassWithoutAnchors) {
                 "anchors must hold at least one vector of every class, but hold none of 1000"));
 }
 
-TEST(AnchoredSetting, RefusesAKernelThatNoBoundHoldsFor) {
+TEST(AnchoredSetting, KernelWithoutBoundReturnsFailedPrecondition) {
   PublicParameters parameters = Parameters();
   parameters.settings.kernel_bandwidth = .05;
   ASSERT_OK_AND_ASSIGN(JointSetting joint,

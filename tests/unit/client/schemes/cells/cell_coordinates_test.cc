@@ -1,11 +1,11 @@
-// Items that come back as coordinates of the server's embedding, and what is made of them.
+// Collections with code none: items are coordinates of the server's embedding.
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/cell_client.h"
-#include "privatemail/received_items.h"
-#include "common/wire/codec.h"
 #include "common/cells/item_code.h"
+#include "common/wire/codec.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/cell_item_cache.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -83,7 +83,7 @@ PreparedCellQuery Prepare(const CellClient& client, std::optional<int32_t> label
   return *client.Prepare(Query(), kOptions, *funded.ledger, bits, label);
 }
 
-TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
+TEST(CellCoordinates, RankedByDistanceToTargetPoint) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   for (const int32_t label : {0, 40}) {
     const PreparedCellQuery query = Prepare(client, label);
@@ -105,21 +105,21 @@ TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
   }
   EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 40).state.target.point);
   ASSERT_TRUE(client.targets().relative_residual().has_value());
-  EXPECT_GT(*client.targets().relative_residual(), .5) << "these server's anchors mean nothing";
+  EXPECT_GT(*client.targets().relative_residual(), .5) << "random server anchors";
 }
 
-TEST(CellCoordinates, OfATargetWithoutALabelAreThoseOfTheClassItLeansTo) {
+TEST(CellCoordinates, LabelDefaultsToGuess) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   for (int c = 0; c < kClasses; ++c) {
     const Eigen::RowVectorXf leaning = Eigen::RowVectorXf::Unit(kDim, c);
     ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Make(leaning, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget told, client.targets().Make(leaning, 3, 10 * c));
+    ASSERT_OK_AND_ASSIGN(const CellTarget given, client.targets().Make(leaning, 3, 10 * c));
     EXPECT_EQ(guessed.label, 10 * c);
-    EXPECT_EQ(guessed.place, told.place);
+    EXPECT_EQ(guessed.point, given.point);
   }
 }
 
-TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
+TEST(CellCoordinates, RequestDoesNotDependOnLabel) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   EXPECT_EQ(Prepare(client).request.embedding_version(), 3u);
   const std::string request = Prepare(client).request.SerializeAsString();
@@ -128,7 +128,7 @@ TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
   }
 }
 
-TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
+TEST(CellCoordinates, InvalidLabelIsNotCharged) {
   const FundedLedger funded;
   SeededBits bits(1);
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
@@ -141,24 +141,24 @@ TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }
 
-// Of other width, and turned: what the client's model makes of the same anchors.
-TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
+// The client's model: wider, reversed features of the same anchors.
+TEST(CellCoordinates, OwnModelGivesTheSameCellsAndPoint) {
   const Published published;
   const FloatMatrix features = LeaningAnchors(kClasses, kAnchors, kDim).features;
   FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
   own.leftCols(kDim) = 5 * features.rowwise().reverse();
   ASSERT_OK_AND_ASSIGN(const CellClient client,
                        CellClient::Create(published.collection, published.chunks, own));
-  ASSERT_OK_AND_ASSIGN(const CellClient usual, published.Client());
+  ASSERT_OK_AND_ASSIGN(const CellClient published_model, published.Client());
   for (const unsigned seed : {7U, 8U, 9U}) {
     Eigen::RowVectorXf query = Eigen::RowVectorXf::Zero(kDim + 3);
     query.head(kDim) = Query(seed).reverse();
     EXPECT_EQ(client.scheme().NearestCells(query, 0, 3),
-              usual.scheme().NearestCells(Query(seed), 0, 3));
+              published_model.scheme().NearestCells(Query(seed), 0, 3));
     ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Make(query, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Make(Query(seed), 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget expected, published_model.targets().Make(Query(seed), 3));
     EXPECT_EQ(target.label, expected.label);
-    EXPECT_LT((target.point - expected.place).norm(), 1e-4 * expected.place.norm());
+    EXPECT_LT((target.point - expected.point).norm(), 1e-4 * expected.point.norm());
   }
   EXPECT_THAT(client.targets().Make(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
   const FloatMatrix fewer = own.topRows(39);
@@ -174,7 +174,7 @@ TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
 }
 
 struct AnchorFault {
-  std::function<void(std::vector<v1::GetAnchorsResponse>*)> spoil;
+  std::function<void(std::vector<v1::GetAnchorsResponse>*)> corrupt;
   const char* part;
 };
 
@@ -196,10 +196,10 @@ const AnchorFault kAnchorFaults[] = {
      "anchors, chunk 0: embedding_version must be given with coordinates"},
 };
 
-TEST(CellCoordinates, OfAnchorsThatAreSpoiltAreRefusedByName) {
+TEST(CellCoordinates, CorruptAnchorsReturnDataLoss) {
   for (const AnchorFault& fault : kAnchorFaults) {
     Published published;
-    fault.spoil(&published.chunks);
+    fault.corrupt(&published.chunks);
     EXPECT_THAT(published.Client(), FailsWith(kDataLoss, fault.part));
   }
   Published other;
@@ -207,7 +207,7 @@ TEST(CellCoordinates, OfAnchorsThatAreSpoiltAreRefusedByName) {
   EXPECT_THAT(other.Client(), FailsWith(kDataLoss, "anchors have the digest"));
 }
 
-TEST(CellCoordinates, ThatAreNotMadeYetAreToBeFetchedLater) {
+TEST(CellCoordinates, MissingCoordinatesReturnUnavailable) {
   Published published;
   for (v1::GetAnchorsResponse& chunk : published.chunks) {
     chunk.clear_coordinates();
@@ -218,7 +218,7 @@ TEST(CellCoordinates, ThatAreNotMadeYetAreToBeFetchedLater) {
 }
 
 struct AnswerFault {
-  std::function<void(Answer*)> spoil;
+  std::function<void(Answer*)> corrupt;
   const char* part;
 };
 
@@ -238,12 +238,12 @@ const AnswerFault kAnswerFaults[] = {
      "answer: embedding_version must be the same in all messages, but is 3 and 4"},
 };
 
-TEST(CellCoordinates, OfAHostileAnswerAreRefusedWhateverTheTargetIs) {
+TEST(CellCoordinates, CorruptAnswerReturnsDataLossForEveryTarget) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   PreparedCellQuery query = Prepare(client);
   for (const AnswerFault& fault : kAnswerFaults) {
     Answer answer = SixItems();
-    fault.spoil(&answer);
+    fault.corrupt(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
       query.state.target.point = NormalRows(1, 2, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
@@ -251,7 +251,7 @@ TEST(CellCoordinates, OfAHostileAnswerAreRefusedWhateverTheTargetIs) {
   }
 }
 
-TEST(CellCoordinates, OfAnotherEmbeddingAreNotComparedAndTheSameCellsAnswerANewClient) {
+TEST(CellCoordinates, RebuildDuringQueryReturnsAborted) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
   const PreparedCellQuery query = Prepare(client, 10);
   const Answer rebuilt = {MessageOf(0, 6, 4)};
@@ -275,7 +275,7 @@ std::vector<std::string> IdsOf(const CellQueryResult& result) {
   return ids;
 }
 
-TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
+TEST(CellItemCache, CoordinatesAreOfOneEmbedding) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
   ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Make(Query(), 9));
   CellTarget of_4 = of_3;

@@ -1,4 +1,4 @@
-#include "privatemail/received_items.h"
+#include "privatemail/cell_item_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ v1::RetrieveCellsResponse Message(uint64_t version, const std::vector<int>& item
 }
 
 std::vector<std::string> NearestTo(const CellItemCache& items, int step, int64_t k) {
-  const auto result = items.FindNearest({.place = Direction(step).cast<double>(), .k = k});
+  const auto result = items.FindNearest({.point = Direction(step).cast<double>(), .k = k});
   EXPECT_THAT(result, IsOk());
   std::vector<std::string> ids;
   for (const QueryMatch& match : result->matches) {
@@ -61,7 +61,7 @@ std::vector<std::string> NearestTo(const CellItemCache& items, int step, int64_t
   return ids;
 }
 
-TEST(CellItemCache, FindsTheNearestOfAllAnswersTogether) {
+TEST(CellItemCache, FindNearestSearchesAllAnswers) {
   CellItemCache items(Parameters());
   EXPECT_THAT(NearestTo(items, 0, 3), ElementsAre());
   ASSERT_THAT(items.Add(Message(1, {0, 4, 8})), IsOk());
@@ -71,7 +71,7 @@ TEST(CellItemCache, FindsTheNearestOfAllAnswersTogether) {
   EXPECT_THAT(NearestTo(items, 0, 9),
               ElementsAre("item 0", "item 2", "item 4", "item 6", "item 8"));
   ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
-                       items.FindNearest({.place = Direction(2).cast<double>(), .k = 1}));
+                       items.FindNearest({.point = Direction(2).cast<double>(), .k = 1}));
   EXPECT_EQ(result.candidates, 5);
   EXPECT_EQ(result.items_version, 1u);
   EXPECT_EQ(result.matches[0].label, 2);
@@ -79,41 +79,41 @@ TEST(CellItemCache, FindsTheNearestOfAllAnswersTogether) {
   EXPECT_LT(result.matches[0].squared_distance, 1e-6);
 }
 
-TEST(CellItemCache, HasEachItemOnceAsItWasLast) {
+TEST(CellItemCache, LatestMessageReplacesItem) {
   CellItemCache items(Parameters());
   ASSERT_THAT(items.Add(Message(5, {1, 2})), IsOk());
   ASSERT_THAT(items.Add(Message(6, {1}, /*turn=*/8)), IsOk());
   EXPECT_EQ(items.items(), 2);
   EXPECT_THAT(NearestTo(items, 9, 1), ElementsAre("item 1"));
   EXPECT_THAT(NearestTo(items, 2, 1), ElementsAre("item 2"));
-  // A collection that was restored counts its versions from where it was.
+  // A restored collection counts its versions anew.
   ASSERT_THAT(items.Add(Message(4, {2}, /*turn=*/20)), IsOk());
   EXPECT_THAT(NearestTo(items, 22, 1), ElementsAre("item 2"));
-  EXPECT_EQ(items.FindNearest({.place = Direction(2).cast<double>(), .k = 1})->items_version, 4u);
+  EXPECT_EQ(items.FindNearest({.point = Direction(2).cast<double>(), .k = 1})->items_version, 4u);
 }
 
-TEST(CellItemCache, KeepThePayloadOfWhatComesAgainWithoutOne) {
+TEST(CellItemCache, UnchangedItemKeepsPayload) {
   CellItemCache items(Parameters());
   const auto payload = [&] {
-    return items.FindNearest({.place = Direction(1).cast<double>(), .k = 1})->matches[0].payload;
+    return items.FindNearest({.point = Direction(1).cast<double>(), .k = 1})->matches[0].payload;
   };
   ASSERT_THAT(items.Add(Message(5, {1}, 0, /*with_payloads=*/true)), IsOk());
   ASSERT_THAT(items.Add(Message(5, {1})), IsOk());
   EXPECT_EQ(payload(), "{\"i\":1}");
   ASSERT_THAT(items.Add(Message(6, {1})), IsOk());
-  EXPECT_EQ(payload(), "") << "that of another version may be another";
+  EXPECT_EQ(payload(), "") << "a new version may have another";
 }
 
-TEST(CellItemCache, ForgetsWhatCameFirstWhereThereIsTooMuch) {
+TEST(CellItemCache, EvictsOldestBeyondMaxBytes) {
   CellItemCache items(Parameters(), 3 * kItemBytes);
   ASSERT_THAT(items.Add(Message(1, {0, 1, 2})), IsOk());
   EXPECT_EQ(items.items(), 3);
-  ASSERT_THAT(items.Add(Message(1, {0})), IsOk());  // again: it is the latest now
+  ASSERT_THAT(items.Add(Message(1, {0})), IsOk());  // now the newest
   ASSERT_THAT(items.Add(Message(1, {3})), IsOk());
   EXPECT_THAT(NearestTo(items, 0, 9), ElementsAre("item 0", "item 2", "item 3"));
 }
 
-TEST(CellItemCache, TakesNothingOfAMessageThatIsSpoilt) {
+TEST(CellItemCache, CorruptMessageInsertsNothing) {
   CellItemCache items(Parameters());
   v1::RetrieveCellsResponse message = Message(1, {0, 1});
   message.mutable_codes()->pop_back();
@@ -127,7 +127,7 @@ TEST(CellItemCache, TakesNothingOfAMessageThatIsSpoilt) {
   EXPECT_EQ(items.items(), 0);
 }
 
-TEST(CellItemCache, AreWrittenDownAndReadAgain) {
+TEST(CellItemCache, ToMessagesRoundTrips) {
   CellItemCache items(Parameters());
   ASSERT_THAT(items.Add(Message(1, {0, 1})), IsOk());
   ASSERT_THAT(items.Add(Message(2, {2, 3}, 0, true)), IsOk());

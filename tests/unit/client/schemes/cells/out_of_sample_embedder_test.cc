@@ -1,4 +1,4 @@
-#include "privatemail/target_placer.h"
+#include "privatemail/out_of_sample_embedder.h"
 
 #include <cmath>
 #include <limits>
@@ -52,8 +52,8 @@ RowVector UnitTarget(unsigned seed) {
 }
 
 struct Dense {
-  Matrix anchors;    // as they come out
-  RowVector target;  // one more row that moves none of them
+  Matrix anchors;
+  RowVector target;  // one more row that does not move them
 };
 
 // PRIVACY.md section 1 by its definitions, element by element.
@@ -98,7 +98,7 @@ Dense DenseEmbedding(const Scene& scene, const RowVector& target, int32_t label)
   return dense;
 }
 
-TEST(OutOfSampleEmbedder, PlacesATargetAsTheDefinitionsDo) {
+TEST(OutOfSampleEmbedder, EmbedEqualsDenseDefinition) {
   const Scene scene;
   for (const int32_t label : {0, 10, 30}) {
     for (const unsigned seed : {7U, 8U}) {
@@ -114,8 +114,8 @@ TEST(OutOfSampleEmbedder, PlacesATargetAsTheDefinitionsDo) {
   }
 }
 
-// Of many anchors one row more moves the others hardly.
-TEST(OutOfSampleEmbedder, PlacesATargetWhereARowAmongTheAnchorsWouldLie) {
+// Among many anchors one more row hardly moves the others.
+TEST(OutOfSampleEmbedder, EmbedIsNearAnInSampleRow) {
   const Scene scene(400);
   const EmbeddingSettings& s = scene.parameters.settings;
   const RowVector target = UnitTarget(7);
@@ -131,12 +131,12 @@ TEST(OutOfSampleEmbedder, PlacesATargetWhereARowAmongTheAnchorsWouldLie) {
                                                           s.alpha, s.steps, s.normalise));
   ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(embedded.topRows(400)));
   ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Embed(target, 20));
-  EXPECT_LT((place - embedded.row(400)).norm(), .02) << "the anchors spread over about 1";
+  EXPECT_LT((place - embedded.row(400)).norm(), .02) << "the spread is about 1";
   ASSERT_OK_AND_ASSIGN(const RowVector elsewhere, placer.Embed(target, 0));
-  EXPECT_GT((elsewhere - embedded.row(400)).norm(), .2) << "the class decides";
+  EXPECT_GT((elsewhere - embedded.row(400)).norm(), .2) << "depends on the class";
 }
 
-TEST(OutOfSampleEmbedder, GuessesTheClassThatTheFeaturesLeanTo) {
+TEST(OutOfSampleEmbedder, GuessLabelReturnsClassOfNearestMean) {
   const Scene scene;
   ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(Matrix::Random(24, 2)));
   for (int c = 0; c < kClasses; ++c) {
@@ -144,7 +144,7 @@ TEST(OutOfSampleEmbedder, GuessesTheClassThatTheFeaturesLeanTo) {
   }
 }
 
-TEST(OutOfSampleEmbedder, RefusesWhatCannotBePlaced) {
+TEST(OutOfSampleEmbedder, InvalidInputsReturnError) {
   const Scene scene;
   EXPECT_THAT(scene.Placer(Matrix::Random(23, 2)), FailsWith(kInvalid, "24 x 2 and 23 x 2"));
   EXPECT_THAT(scene.Placer(Matrix::Random(24, 3)), FailsWith(kInvalid, "24 x 2 and 24 x 3"));
@@ -176,15 +176,15 @@ TEST(OutOfSampleEmbedder, RefusesWhatCannotBePlaced) {
               FailsWith(kInvalid, "query has the wrong dimension: expected 6, got 5"));
 }
 
-// Settings of a server that would see by a failure how near a target is to an anchor.
-TEST(OutOfSampleEmbedder, FailsForNoTargetHoweverExtremeTheSettingsAre) {
+// A failure would tell the server, who chose the settings, how near the target is to an anchor.
+TEST(OutOfSampleEmbedder, ExtremeSettingsFailForNoTarget) {
   EmbeddingSettings extreme = Settings();
   extreme.kernel_bandwidth = 1e-3;
   extreme.alpha = 1e9;
   const Scene scene(24, extreme);
   ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(Matrix::Random(24, 2)));
   RowVector near = scene.units.row(3);
-  near[5] += .0375;  // of a degree that is hardly a number
+  near[5] += .0375;  // a degree near the smallest number
   ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Embed(near.normalized(), 0));
   EXPECT_EQ(place, RowVector::Constant(2, std::numeric_limits<double>::infinity()));
   ASSERT_OK_AND_ASSIGN(const RowVector far, placer.Embed(-scene.units.row(3), 0));
