@@ -20,7 +20,7 @@
 
 namespace privatemail::client {
 
-// Makes CellTargets of features: unit rows or, with code none, coordinates in the server's
+// Makes a CellTarget of features: the unit row or, with code none, coordinates in the server's
 // embedding (OutOfSampleEmbedder). Held by the client; sees targets only while Make runs.
 // Immutable, thread-safe.
 class CellTargetFactory {
@@ -33,7 +33,7 @@ class CellTargetFactory {
       const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
       const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
-  // features: finite, not all zero. label: with code none the target's class, sent to nobody; by
+  // features: finite, not all zero. label: with code none the target's class, not sent; by
   // default the class with the nearest mean anchor direction. The point depends mostly on the
   // class, so that a wrong label finds wrong items.
   // INVALID_ARGUMENT: features, a label that is none of the collection's, or one with another code.

@@ -13,8 +13,8 @@ namespace privatemail::client {
 // $HOME/.local/state/privatemail (without $HOME: in the working folder).
 std::string DefaultStateFolder();
 
-// Creates the folder with mode 0700, and its parents, unless it exists. PERMISSION_DENIED: it cannot
-// be created, is no folder, or others may access it.
+// Creates the folder with mode 0700, and its parents, unless it exists. PERMISSION_DENIED: it
+// cannot be created, is no folder, or others may access it.
 absl::Status CreateStateFolder(const std::string& folder);
 
 // The ledger's file in a state folder.
