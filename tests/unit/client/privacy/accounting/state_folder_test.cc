@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -11,6 +12,8 @@ namespace privatemail::client {
 namespace {
 
 TEST(StateFolder, DefaultFollowsEnvironment) {
+  const char* const home = std::getenv("HOME");
+  const std::string old_home = home == nullptr ? "" : home;
   ::setenv("HOME", "/home/me", 1);
   ::setenv("XDG_STATE_HOME", "", 1);
   ::setenv("PRIVATEMAIL_STATE", "", 1);
@@ -21,6 +24,7 @@ TEST(StateFolder, DefaultFollowsEnvironment) {
   EXPECT_EQ(DefaultLedgerPath(), "/mine/ledger.sqlite");
   ::unsetenv("PRIVATEMAIL_STATE");
   ::unsetenv("XDG_STATE_HOME");
+  ::setenv("HOME", old_home.c_str(), 1);
 }
 
 TEST(StateFolder, CreatedForOwnerOnly) {
