@@ -1,4 +1,4 @@
-#include "privatemail/received_items.h"
+#include "privatemail/cell_item_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,8 +51,8 @@ v1::RetrieveCellsResponse Message(uint64_t version, const std::vector<int>& item
   return message;
 }
 
-std::vector<std::string> NearestTo(const ReceivedItems& items, int step, int64_t k) {
-  const auto result = items.Nearest({.place = Direction(step).cast<double>(), .k = k});
+std::vector<std::string> NearestTo(const CellItemCache& items, int step, int64_t k) {
+  const auto result = items.FindNearest({.point = Direction(step).cast<double>(), .k = k});
   EXPECT_THAT(result, IsOk());
   std::vector<std::string> ids;
   for (const QueryMatch& match : result->matches) {
@@ -61,8 +61,8 @@ std::vector<std::string> NearestTo(const ReceivedItems& items, int step, int64_t
   return ids;
 }
 
-TEST(ReceivedItems, FindsTheNearestOfAllAnswersTogether) {
-  ReceivedItems items(Parameters());
+TEST(CellItemCache, FindNearestSearchesAllAnswers) {
+  CellItemCache items(Parameters());
   EXPECT_THAT(NearestTo(items, 0, 3), ElementsAre());
   ASSERT_THAT(items.Add(Message(1, {0, 4, 8})), IsOk());
   ASSERT_THAT(items.Add(Message(1, {2, 6}, 0, true)), IsOk());
@@ -71,7 +71,7 @@ TEST(ReceivedItems, FindsTheNearestOfAllAnswersTogether) {
   EXPECT_THAT(NearestTo(items, 0, 9),
               ElementsAre("item 0", "item 2", "item 4", "item 6", "item 8"));
   ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
-                       items.Nearest({.place = Direction(2).cast<double>(), .k = 1}));
+                       items.FindNearest({.point = Direction(2).cast<double>(), .k = 1}));
   EXPECT_EQ(result.candidates, 5);
   EXPECT_EQ(result.items_version, 1u);
   EXPECT_EQ(result.matches[0].label, 2);
@@ -79,42 +79,42 @@ TEST(ReceivedItems, FindsTheNearestOfAllAnswersTogether) {
   EXPECT_LT(result.matches[0].squared_distance, 1e-6);
 }
 
-TEST(ReceivedItems, HasEachItemOnceAsItWasLast) {
-  ReceivedItems items(Parameters());
+TEST(CellItemCache, LatestMessageReplacesItem) {
+  CellItemCache items(Parameters());
   ASSERT_THAT(items.Add(Message(5, {1, 2})), IsOk());
   ASSERT_THAT(items.Add(Message(6, {1}, /*turn=*/8)), IsOk());
   EXPECT_EQ(items.items(), 2);
   EXPECT_THAT(NearestTo(items, 9, 1), ElementsAre("item 1"));
   EXPECT_THAT(NearestTo(items, 2, 1), ElementsAre("item 2"));
-  // A collection that was restored counts its versions from where it was.
+  // A restored collection counts its versions anew.
   ASSERT_THAT(items.Add(Message(4, {2}, /*turn=*/20)), IsOk());
   EXPECT_THAT(NearestTo(items, 22, 1), ElementsAre("item 2"));
-  EXPECT_EQ(items.Nearest({.place = Direction(2).cast<double>(), .k = 1})->items_version, 4u);
+  EXPECT_EQ(items.FindNearest({.point = Direction(2).cast<double>(), .k = 1})->items_version, 4u);
 }
 
-TEST(ReceivedItems, KeepThePayloadOfWhatComesAgainWithoutOne) {
-  ReceivedItems items(Parameters());
+TEST(CellItemCache, UnchangedItemKeepsPayload) {
+  CellItemCache items(Parameters());
   const auto payload = [&] {
-    return items.Nearest({.place = Direction(1).cast<double>(), .k = 1})->matches[0].payload;
+    return items.FindNearest({.point = Direction(1).cast<double>(), .k = 1})->matches[0].payload;
   };
   ASSERT_THAT(items.Add(Message(5, {1}, 0, /*with_payloads=*/true)), IsOk());
   ASSERT_THAT(items.Add(Message(5, {1})), IsOk());
   EXPECT_EQ(payload(), "{\"i\":1}");
   ASSERT_THAT(items.Add(Message(6, {1})), IsOk());
-  EXPECT_EQ(payload(), "") << "that of another version may be another";
+  EXPECT_EQ(payload(), "") << "a new version may have another";
 }
 
-TEST(ReceivedItems, ForgetsWhatCameFirstWhereThereIsTooMuch) {
-  ReceivedItems items(Parameters(), 3 * kItemBytes);
+TEST(CellItemCache, EvictsOldestBeyondMaxBytes) {
+  CellItemCache items(Parameters(), 3 * kItemBytes);
   ASSERT_THAT(items.Add(Message(1, {0, 1, 2})), IsOk());
   EXPECT_EQ(items.items(), 3);
-  ASSERT_THAT(items.Add(Message(1, {0})), IsOk());  // again: it is the latest now
+  ASSERT_THAT(items.Add(Message(1, {0})), IsOk());  // now the newest
   ASSERT_THAT(items.Add(Message(1, {3})), IsOk());
   EXPECT_THAT(NearestTo(items, 0, 9), ElementsAre("item 0", "item 2", "item 3"));
 }
 
-TEST(ReceivedItems, TakesNothingOfAMessageThatIsSpoilt) {
-  ReceivedItems items(Parameters());
+TEST(CellItemCache, CorruptMessageInsertsNothing) {
+  CellItemCache items(Parameters());
   v1::RetrieveCellsResponse message = Message(1, {0, 1});
   message.mutable_codes()->pop_back();
   EXPECT_EQ(items.Add(message).code(), absl::StatusCode::kDataLoss);
@@ -127,17 +127,17 @@ TEST(ReceivedItems, TakesNothingOfAMessageThatIsSpoilt) {
   EXPECT_EQ(items.items(), 0);
 }
 
-TEST(ReceivedItems, AreWrittenDownAndReadAgain) {
-  ReceivedItems items(Parameters());
+TEST(CellItemCache, ToMessagesRoundTrips) {
+  CellItemCache items(Parameters());
   ASSERT_THAT(items.Add(Message(1, {0, 1})), IsOk());
   ASSERT_THAT(items.Add(Message(2, {2, 3}, 0, true)), IsOk());
   ASSERT_THAT(items.Add(Message(2, {4})), IsOk());
-  ReceivedItems again(Parameters());
+  CellItemCache again(Parameters());
   for (const v1::RetrieveCellsResponse& message : items.ToMessages()) {
     ASSERT_THAT(again.Add(message), IsOk());
   }
   EXPECT_EQ(again.items(), 5);
-  const auto text = [](const ReceivedItems& of) {
+  const auto text = [](const CellItemCache& of) {
     std::string all;
     for (const auto& message : of.ToMessages()) all += message.SerializeAsString() + "|";
     return all;

@@ -1,4 +1,4 @@
-#include "privatemail/target_placer.h"
+#include "privatemail/out_of_sample_embedder.h"
 
 #include <cmath>
 #include <limits>
@@ -42,8 +42,8 @@ struct Scene {
     to_server.translation << 3, -1;
   }
 
-  absl::StatusOr<TargetPlacer> Placer(const Matrix& server) const {
-    return TargetPlacer::Create(parameters, units, anchors.labels, server);
+  absl::StatusOr<OutOfSampleEmbedder> Placer(const Matrix& server) const {
+    return OutOfSampleEmbedder::Create(parameters, units, anchors.labels, server);
   }
 };
 
@@ -52,8 +52,8 @@ RowVector UnitTarget(unsigned seed) {
 }
 
 struct Dense {
-  Matrix anchors;    // as they come out
-  RowVector target;  // one more row that moves none of them
+  Matrix anchors;
+  RowVector target;  // one more row that does not move them
 };
 
 // PRIVACY.md section 1 by its definitions, element by element.
@@ -98,24 +98,24 @@ Dense DenseEmbedding(const Scene& scene, const RowVector& target, int32_t label)
   return dense;
 }
 
-TEST(TargetPlacer, PlacesATargetAsTheDefinitionsDo) {
+TEST(OutOfSampleEmbedder, EmbedEqualsDenseDefinition) {
   const Scene scene;
   for (const int32_t label : {0, 10, 30}) {
     for (const unsigned seed : {7U, 8U}) {
       const RowVector target = UnitTarget(seed);
       const Dense dense = DenseEmbedding(scene, target, label);
-      ASSERT_OK_AND_ASSIGN(const TargetPlacer placer,
+      ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer,
                            scene.Placer(scene.to_server.Apply(dense.anchors)));
       EXPECT_LT(placer.relative_residual(), 1e-5);
-      ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Place(target, label));
+      ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Embed(target, label));
       const RowVector expected = scene.to_server.Apply(Matrix(dense.target)).row(0);
       EXPECT_LT((place - expected).norm(), 1e-5 * expected.norm()) << label << " " << seed;
     }
   }
 }
 
-// Of many anchors one row more moves the others hardly.
-TEST(TargetPlacer, PlacesATargetWhereARowAmongTheAnchorsWouldLie) {
+// Among many anchors one more row hardly moves the others.
+TEST(OutOfSampleEmbedder, EmbedIsNearAnInSampleRow) {
   const Scene scene(400);
   const EmbeddingSettings& s = scene.parameters.settings;
   const RowVector target = UnitTarget(7);
@@ -129,22 +129,22 @@ TEST(TargetPlacer, PlacesATargetWhereARowAmongTheAnchorsWouldLie) {
   const TiledAffinity feature_graph(rows, s.KernelDenominator());
   ASSERT_OK_AND_ASSIGN(const Matrix embedded, SmlqIterate(start, feature_graph, label_graph,
                                                           s.alpha, s.steps, s.normalise));
-  ASSERT_OK_AND_ASSIGN(const TargetPlacer placer, scene.Placer(embedded.topRows(400)));
-  ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Place(target, 20));
-  EXPECT_LT((place - embedded.row(400)).norm(), .02) << "the anchors spread over about 1";
-  ASSERT_OK_AND_ASSIGN(const RowVector elsewhere, placer.Place(target, 0));
-  EXPECT_GT((elsewhere - embedded.row(400)).norm(), .2) << "the class decides";
+  ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(embedded.topRows(400)));
+  ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Embed(target, 20));
+  EXPECT_LT((place - embedded.row(400)).norm(), .02) << "the spread is about 1";
+  ASSERT_OK_AND_ASSIGN(const RowVector elsewhere, placer.Embed(target, 0));
+  EXPECT_GT((elsewhere - embedded.row(400)).norm(), .2) << "depends on the class";
 }
 
-TEST(TargetPlacer, GuessesTheClassThatTheFeaturesLeanTo) {
+TEST(OutOfSampleEmbedder, GuessLabelReturnsClassOfNearestMean) {
   const Scene scene;
-  ASSERT_OK_AND_ASSIGN(const TargetPlacer placer, scene.Placer(Matrix::Random(24, 2)));
+  ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(Matrix::Random(24, 2)));
   for (int c = 0; c < kClasses; ++c) {
     EXPECT_EQ(placer.GuessLabel(RowVector::Unit(kDim, c)), 10 * c);
   }
 }
 
-TEST(TargetPlacer, RefusesWhatCannotBePlaced) {
+TEST(OutOfSampleEmbedder, InvalidInputsReturnError) {
   const Scene scene;
   EXPECT_THAT(scene.Placer(Matrix::Random(23, 2)), FailsWith(kInvalid, "24 x 2 and 23 x 2"));
   EXPECT_THAT(scene.Placer(Matrix::Random(24, 3)), FailsWith(kInvalid, "24 x 2 and 24 x 3"));
@@ -154,13 +154,13 @@ TEST(TargetPlacer, RefusesWhatCannotBePlaced) {
   std::vector<int32_t> labels = scene.anchors.labels;
   labels[2] = 77;
   const Matrix server = Matrix::Random(24, 2);
-  EXPECT_THAT(TargetPlacer::Create(scene.parameters, scene.units, labels, server),
+  EXPECT_THAT(OutOfSampleEmbedder::Create(scene.parameters, scene.units, labels, server),
               FailsWith(kInvalid, "anchors row 2: label must be one of"));
   labels.assign(24, 10);
-  EXPECT_THAT(TargetPlacer::Create(scene.parameters, scene.units, labels, server),
+  EXPECT_THAT(OutOfSampleEmbedder::Create(scene.parameters, scene.units, labels, server),
               FailsWith(kInvalid, "hold none of 0"));
   labels.pop_back();
-  EXPECT_THAT(TargetPlacer::Create(scene.parameters, scene.units, labels, server),
+  EXPECT_THAT(OutOfSampleEmbedder::Create(scene.parameters, scene.units, labels, server),
               FailsWith(kInvalid, "anchors must have one label a row, but have 24 rows and 23"));
   EmbeddingSettings large = Settings();
   large.embedding_dim = 1000;
@@ -170,24 +170,24 @@ TEST(TargetPlacer, RefusesWhatCannotBePlaced) {
               FailsWith(absl::StatusCode::kResourceExhausted,
                         "anchors x embedding_dim x steps must be at most 134217728"));
 
-  ASSERT_OK_AND_ASSIGN(const TargetPlacer placer, scene.Placer(server));
-  EXPECT_THAT(placer.Place(UnitTarget(7), 77), FailsWith(kInvalid, "label must be one of"));
-  EXPECT_THAT(placer.Place(RowVector::Unit(5, 0), 0),
+  ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(server));
+  EXPECT_THAT(placer.Embed(UnitTarget(7), 77), FailsWith(kInvalid, "label must be one of"));
+  EXPECT_THAT(placer.Embed(RowVector::Unit(5, 0), 0),
               FailsWith(kInvalid, "query has the wrong dimension: expected 6, got 5"));
 }
 
-// Settings of a server that would see by a failure how near a target is to an anchor.
-TEST(TargetPlacer, FailsForNoTargetHoweverExtremeTheSettingsAre) {
+// A failure would tell the server, who chose the settings, how near the target is to an anchor.
+TEST(OutOfSampleEmbedder, ExtremeSettingsFailForNoTarget) {
   EmbeddingSettings extreme = Settings();
   extreme.kernel_bandwidth = 1e-3;
   extreme.alpha = 1e9;
   const Scene scene(24, extreme);
-  ASSERT_OK_AND_ASSIGN(const TargetPlacer placer, scene.Placer(Matrix::Random(24, 2)));
+  ASSERT_OK_AND_ASSIGN(const OutOfSampleEmbedder placer, scene.Placer(Matrix::Random(24, 2)));
   RowVector near = scene.units.row(3);
-  near[5] += .0375;  // of a degree that is hardly a number
-  ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Place(near.normalized(), 0));
+  near[5] += .0375;  // a degree near the smallest number
+  ASSERT_OK_AND_ASSIGN(const RowVector place, placer.Embed(near.normalized(), 0));
   EXPECT_EQ(place, RowVector::Constant(2, std::numeric_limits<double>::infinity()));
-  ASSERT_OK_AND_ASSIGN(const RowVector far, placer.Place(-scene.units.row(3), 0));
+  ASSERT_OK_AND_ASSIGN(const RowVector far, placer.Embed(-scene.units.row(3), 0));
   EXPECT_TRUE(far.allFinite());
 }
 

@@ -15,9 +15,9 @@ constexpr int kDim = PublishedThings::kDim;
 
 using Published = PublishedThings;
 
-RetrievalClient MakeClient() {
+JointClient MakeClient() {
   const Published published;
-  return *RetrievalClient::Create(published.collection, published.chunks);
+  return *JointClient::Create(published.collection, published.chunks);
 }
 
 Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
@@ -25,12 +25,10 @@ Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed
 const ServedCollection kServed{.name = "things", .embedding_version = 1};
 const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 
-// The message is put together by a function that is given the release and public values and nothing
-// else, and Prepare sends exactly what that function makes: same release, same bytes, whatever the
-// target was.
-TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
+// Prepare's request is PackRequest's, which gets the release and public values only.
+TEST(JointClient, RequestDependsOnReleaseAndPublicValuesOnly) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   for (const auto where : {PostProcessing::kClient, PostProcessing::kServer}) {
     QueryOptions options = kOptions;
     options.post_processing = where;
@@ -50,11 +48,9 @@ TEST(Wire, BytesAreAFunctionOfTheReleaseAndPublicValuesAlone) {
   }
 }
 
-// Under the same bits two targets of different classes give requests that are equal but for the
-// release, and with the same release the same bytes.
-TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
+TEST(JointClient, RequestsOfTwoTargetsDifferInReleaseOnly) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.post_processing = PostProcessing::kServer;
   SeededBits one_bits(4);
@@ -69,21 +65,9 @@ TEST(Wire, NothingButTheReleaseTellsTwoTargetsApart) {
   EXPECT_EQ(one.request.SerializeAsString(), two.request.SerializeAsString());
 }
 
-TEST(Wire, TwoQueriesForTheSameTargetDiffer) {
+TEST(JointClient, ServerPostProcessingGivesTheClientsCoordinates) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
-  SecureBits bits;
-  ASSERT_OK_AND_ASSIGN(const PreparedQuery one,
-                       client.Prepare(TargetOf(1, 7), kOptions, *funded.ledger, bits));
-  ASSERT_OK_AND_ASSIGN(const PreparedQuery two,
-                       client.Prepare(TargetOf(1, 7), kOptions, *funded.ledger, bits));
-  EXPECT_NE(one.request.SerializeAsString(), two.request.SerializeAsString());
-}
-
-// What the server computes from a noisy matrix is what the client would have sent.
-TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
-  const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   SecureBits bits;
   ASSERT_OK_AND_ASSIGN(
       const JointRelease release,
@@ -94,7 +78,7 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
                        PackRequest(kServed, client.scheme(), release.rows, at_server));
   EXPECT_EQ(request.post_processing_steps(), 5u);
 
-  // The server's side: it has the wire's bytes and the public labels.
+  // The server has the request and the public labels.
   ASSERT_OK_AND_ASSIGN(const FloatMatrix received, FromProto("release", request.release()));
   std::vector<int32_t> labels = client.parameters().slot_labels;
   for (int i = 0; i < kAnchors; ++i) labels.push_back(i % kClasses);
@@ -115,10 +99,9 @@ TEST(PostProcessing, ClientAndServerGetTheSameCoordinates) {
       << "one rounding to float apart";
 }
 
-// A filter travels as it was given, beside the release and never within it.
-TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
+TEST(JointClient, FilterIsSentUnchangedBesideTheRelease) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
   options.filter->mutable_range()->set_gte(2020);
@@ -133,9 +116,9 @@ TEST(Wire, AFilterIsSentInClearAndChangesNothingElse) {
   EXPECT_EQ(with.request.SerializeAsString(), without.request.SerializeAsString());
 }
 
-TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
+TEST(JointClient, MalformedFilterIsNotCharged) {
   const FundedLedger funded;
-  const RetrievalClient client = MakeClient();
+  const JointClient client = MakeClient();
   QueryOptions options = kOptions;
   options.filter.emplace().mutable_range()->set_path("year");
   SeededBits bits(4);
@@ -149,7 +132,7 @@ TEST(RetrievalClient, SpendsNothingOnAFilterThatTheServerWouldRefuse) {
 QueryState StateOf(int64_t slot, int64_t k) {
   QueryState state;
   state.slot = slot;
-  state.asked.k = k;
+  state.expected.k = k;
   return state;
 }
 
@@ -166,55 +149,47 @@ v1::RetrieveResponse Answer(int slots, int matches) {
   return response;
 }
 
-TEST(Finish, KeepsTheTargetsOwnSlot) {
-  const RetrievalClient client = MakeClient();
+TEST(JointClient, FinishReturnsTargetSlot) {
+  const JointClient client = MakeClient();
   ASSERT_OK_AND_ASSIGN(const QueryResult result, client.Finish(StateOf(3, 2), Answer(kClasses, 2)));
   ASSERT_EQ(result.matches.size(), 2u);
   EXPECT_EQ(result.matches[1].id, "slot 3 match 1");
   EXPECT_EQ(result.alignment.scale, 2);
 }
 
-TEST(Finish, RefusesAnswersThatDoNotFit) {
-  const RetrievalClient client = MakeClient();
+TEST(JointClient, FinishRefusesInvalidAnswer) {
+  const JointClient client = MakeClient();
   EXPECT_THAT(client.Finish(StateOf(3, 2), Answer(kClasses - 1, 2)),
               FailsWith(absl::StatusCode::kDataLoss, "5 slots"));
   EXPECT_THAT(client.Finish(StateOf(3, 2), Answer(kClasses, 3)),
               FailsWith(absl::StatusCode::kDataLoss, "at most 2"));
-  v1::RetrieveResponse response = Answer(kClasses, 2);
-  response.mutable_alignment()->add_rotation(1);
-  EXPECT_THAT(client.Finish(StateOf(3, 2), response),
-              FailsWith(absl::StatusCode::kDataLoss, "alignment"));
 }
 
-TEST(RetrievalClient, RefusesAnotherExtractorAndATamperedCollection) {
+TEST(JointClient, OtherExtractorOrTamperedParametersReturnFailedPrecondition) {
   EXPECT_THAT(MakeClient().CheckExtractor("builtin:hog-colour/1"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "vectors"));
   Published published;
   published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
-  Published short_of_anchors;
-  short_of_anchors.chunks.pop_back();
-  EXPECT_THAT(RetrievalClient::Create(short_of_anchors.collection, short_of_anchors.chunks),
-              FailsWith(absl::StatusCode::kInvalidArgument, "40 rows"));
 }
 
-TEST(RetrievalClient, RefusesACollectionOfTooFewAnchorsToAlign) {
+TEST(JointClient, TooFewAnchorsReturnDataLoss) {
   Published published;
   published.collection.mutable_parameters()->set_anchor_count(2);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kDataLoss,
                         "anchors must be at least embedding_dim + 1 = 3, but are 2"));
 }
 
-TEST(RetrievalClient, RefusesACollectionThatIsNotBuiltBeforeItCosts) {
+TEST(JointClient, UnbuiltCollectionReturnsFailedPrecondition) {
   Published published;
   published.collection.set_embedding_version(0);
-  EXPECT_THAT(RetrievalClient::Create(published.collection, published.chunks),
+  EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kFailedPrecondition, "things is not built yet"));
 }
 
-TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
+TEST(JointClient, KOutOfRangeIsNotCharged) {
   const FundedLedger funded;
   SecureBits bits;
   QueryOptions options = kOptions;
@@ -223,11 +198,11 @@ TEST(RetrievalClient, AQueryForNothingOrForTooMuchIsRefusedBeforeItCosts) {
     EXPECT_THAT(MakeClient().Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
                 FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1"));
   }
-  // Nor is more asked for than the daemon says that it answers.
+  // The server's max_k.
   Published published;
   published.collection.set_max_k(10);
-  ASSERT_OK_AND_ASSIGN(const RetrievalClient client,
-                       RetrievalClient::Create(published.collection, published.chunks));
+  ASSERT_OK_AND_ASSIGN(const JointClient client,
+                       JointClient::Create(published.collection, published.chunks));
   options.k = 11;
   EXPECT_THAT(client.Prepare(TargetOf(1, 7), options, *funded.ledger, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10"));

@@ -1,4 +1,4 @@
-#include "privatemail/target_placer.h"
+#include "privatemail/out_of_sample_embedder.h"
 
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/schemes/anchor_classes.h"
+#include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
@@ -20,28 +20,28 @@
 namespace privatemail::client {
 namespace {
 
-// As the server allows itself for its own.
-constexpr double kPlacingTolerance = 1e-6;
-constexpr int64_t kMostIterateValues = int64_t{1} << 27;
+// The tolerance of the server's own embedding.
+constexpr double kAffinityTolerance = 1e-6;
+constexpr int64_t kMaxIterateValues = int64_t{1} << 27;
 
-// What one iteration does to a row that moves no other.
+// The effect of one iteration on a row that moves no other.
 struct Step {
   Matrix class_sums;  // slots x k: for each class sum_j A_cj x_j of the label graph
-  double scale = 1;   // of all rows after it
+  double scale = 1;   // of all rows at its end
 };
 
-// The anchors alone under the settings' iterations.
+// The embedding of the anchors alone.
 struct EmbeddedAnchors {
-  Matrix before;  // n x (T k): what each of the iterations starts from
+  Matrix starts;  // n x (T k): the start of each iteration
   std::vector<Step> steps;
-  Matrix coordinates;  // n x k: what comes out
+  Matrix coordinates;  // n x k: the result
 };
 
 absl::Status CheckSize(const EmbeddingSettings& settings, int64_t anchors) {
   const int64_t values = anchors * settings.embedding_dim * settings.steps;
-  if (values <= kMostIterateValues) return absl::OkStatus();
+  if (values <= kMaxIterateValues) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("anchors x embedding_dim x steps must be at most ", kMostIterateValues,
+      absl::StrCat("anchors x embedding_dim x steps must be at most ", kMaxIterateValues,
                    " to place queries among them, but is ", values));
 }
 
@@ -54,11 +54,11 @@ std::unique_ptr<AffinityOperator> FeatureGraph(const EmbeddingSettings& settings
                                           .products = settings.steps,
                                           .in_memory = true,
                                           .most_squared_length = kUnitSquaredLength,
-                                          .tolerance = kPlacingTolerance});
+                                          .tolerance = kAffinityTolerance});
   return MakeAffinity(plan, unit_anchors, settings.KernelDenominator(), settings.steps);
 }
 
-// first_of_slot: a row of each class. L_Y x = degree x - sum_j A_j x_j at each of them.
+// first_of_slot: a row of each class, where L_Y x = degree x - sum_j A_j x_j is solved for the sum.
 Matrix ClassSums(const LabelGraph& label_graph, const std::vector<int64_t>& first_of_slot,
                  const Matrix& x) {
   const Matrix product = label_graph.MultiplyLaplacian(x);
@@ -89,10 +89,10 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
   const Eigen::Index k = settings.embedding_dim;
   PM_RETURN_IF_ERROR(CheckSize(settings, n));
   const auto feature_graph = FeatureGraph(settings, unit_anchors);
-  EmbeddedAnchors embedded{.before = Matrix(n, k * settings.steps), .steps = {}, .coordinates = {}};
+  EmbeddedAnchors embedded{.starts = Matrix(n, k * settings.steps), .steps = {}, .coordinates = {}};
   Matrix x = DeterministicStart(Fingerprint(parameters), n, k, settings.start_stddev);
   for (int step = 1; step <= settings.steps; ++step) {
-    embedded.before.middleCols((step - 1) * k, k) = x;
+    embedded.starts.middleCols((step - 1) * k, k) = x;
     Step& one = embedded.steps.emplace_back();
     one.class_sums = ClassSums(label_graph, first_of_slot, x);
     PM_ASSIGN_OR_RETURN(x, SmlqUpdate(x, *feature_graph, label_graph, settings.alpha));
@@ -105,7 +105,7 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
 
 }  // namespace
 
-struct TargetPlacer::Setting {
+struct OutOfSampleEmbedder::Setting {
   PublicParameters parameters;
   Matrix anchors;          // unit rows
   Vector squared_lengths;  // of them
@@ -116,10 +116,10 @@ struct TargetPlacer::Setting {
   double relative_residual = 0;
 };
 
-absl::StatusOr<TargetPlacer> TargetPlacer::Create(const PublicParameters& parameters,
-                                                  const Matrix& unit_anchors,
-                                                  const std::vector<int32_t>& labels,
-                                                  const Matrix& server_anchors) {
+absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicParameters& parameters,
+                                                                const Matrix& unit_anchors,
+                                                                const std::vector<int32_t>& labels,
+                                                                const Matrix& server_anchors) {
   if (std::ssize(labels) != unit_anchors.rows()) {
     return absl::InvalidArgumentError(absl::StrCat("anchors must have one label a row, but have ",
                                                    unit_anchors.rows(), " rows and ", labels.size(),
@@ -146,15 +146,16 @@ absl::StatusOr<TargetPlacer> TargetPlacer::Create(const PublicParameters& parame
   setting->anchors = unit_anchors;
   setting->squared_lengths = unit_anchors.rowwise().squaredNorm();
   setting->class_means = ClassMeans(parameters, unit_anchors, labels);
-  return TargetPlacer(std::move(setting));
+  return OutOfSampleEmbedder(std::move(setting));
 }
 
-int32_t TargetPlacer::GuessLabel(const RowVector& unit_features) const {
+int32_t OutOfSampleEmbedder::GuessLabel(const RowVector& unit_features) const {
   const int64_t slot = NearestSlot(setting_->class_means, unit_features);
   return setting_->parameters.slot_labels[static_cast<size_t>(slot)];
 }
 
-absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, int32_t label) const {
+absl::StatusOr<RowVector> OutOfSampleEmbedder::Embed(const RowVector& unit_features,
+                                                     int32_t label) const {
   const EmbeddingSettings& settings = setting_->parameters.settings;
   const EmbeddedAnchors& embedded = setting_->embedded;
   PM_RETURN_IF_ERROR(CheckColumns("query", setting_->anchors.cols(), unit_features.size()));
@@ -165,7 +166,7 @@ absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, in
                   setting_->anchors, setting_->squared_lengths, settings.KernelDenominator(),
                   &affinity);
   const double degree = affinity.sum();
-  const RowVector pulls = affinity * embedded.before;
+  const RowVector pulls = affinity * embedded.starts;
   // The update of SmlqIterate for this row alone.
   RowVector x = RowVector::Zero(settings.embedding_dim);
   for (size_t step = 0; step < embedded.steps.size(); ++step) {
@@ -182,6 +183,6 @@ absl::StatusOr<RowVector> TargetPlacer::Place(const RowVector& unit_features, in
   return RowVector::Constant(x.size(), std::numeric_limits<double>::infinity());
 }
 
-double TargetPlacer::relative_residual() const { return setting_->relative_residual; }
+double OutOfSampleEmbedder::relative_residual() const { return setting_->relative_residual; }
 
 }  // namespace privatemail::client
