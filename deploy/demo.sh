@@ -55,5 +55,5 @@ demo: the daemon is stopped. To go on, start it again in this folder and ask on:
   $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query birds \\
     --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
-Both programs have --help; the README's section "Using it" begins where this demo ends.
+Both programs have --help; docs/guide.md has the other commands.
 END

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "client/baselines/bingham.h"
 #include "client/privacy/sampling/exact_sampling.h"
-#include "client/privacy/accounting/privacy_parameters.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

@@ -68,7 +68,7 @@ absl::StatusOr<std::optional<SlotAnswer>> AskAnchored(const Scene& scene, const 
   PM_ASSIGN_OR_RETURN(const ReleasedSlots released, ReleaseAnchored(setting, cost, target, bits));
   return Search(
       *scene.embedded, scene.joint,
-      FinishedCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
+      PosteriorMeanCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
       /*post_process=*/false, scene.trial->k, target.slot);
 }
 
@@ -125,7 +125,7 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
   return normal.normalized();
 }
 
-Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
+Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features) {
   return PrivateIteration(joint, part.start,
                           FeatureGraph(joint, SlotRows(joint, part, slot, unit_features)));
@@ -135,14 +135,14 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits) {
   if (cost) {
-    PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
+    PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawTargetIndependentPart(joint, *cost, bits));
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
     const double noise_stddev = part.noise.mechanism->noise_stddev();
     return Released{
         .rows = std::move(released.back()), .known = std::move(part), .noise_stddev = noise_stddev};
   }
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(joint, bits));
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawStartAndDummies(joint, bits));
   FloatMatrix rows = ExactRows(joint, part, slot, unit_features).cast<float>();
   return Released{.rows = std::move(rows), .known = std::move(part)};
 }
@@ -152,7 +152,7 @@ absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
                                               const PlacedTarget& target, BitSource& bits) {
   // Where the class is hidden rows are scaled alike, whatever is spent on them.
   constexpr PrivacyCost kAny{.epsilon = 1, .delta = 1e-5};
-  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost.value_or(kAny)));
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost.value_or(kAny)));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
   const Matrix exact = ScaledSlotRows(setting, noise, dummies, target);
   FloatMatrix rows = exact.cast<float>();

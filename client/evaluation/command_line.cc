@@ -117,7 +117,7 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
 absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   OnnxOptions onnx;
   onnx.path = options.onnx;
-  PM_ASSIGN_OR_RETURN(const auto size, cli::WidthAndHeight("--input-size", options.input_size));
+  PM_ASSIGN_OR_RETURN(const auto size, cli::ParseWidthAndHeight("--input-size", options.input_size));
   std::tie(onnx.input_width, onnx.input_height) = size;
   return onnx;
 }

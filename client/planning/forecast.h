@@ -18,7 +18,7 @@
 namespace privatemail::client {
 
 // Of a mean over queries of the kind that anchors are; in [0, 1]. How often the mean lies between
-// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; README says what it was.
+// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; docs/results.md says what it was.
 struct Estimate {
   double value = 0;
   double low = 0;

@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "client/privacy/sensitivity/iteration_rounding.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
-#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
@@ -53,8 +53,8 @@ absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const M
   if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
-  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters.settings, inputs)
-                                     : SecondPapersSensitivity(parameters.settings, inputs);
+  return traits.law == Law::kLaplace ? PublishedLaplaceReleaseSensitivity(parameters.settings, inputs)
+                                     : PublishedGaussianReleaseSensitivity(parameters.settings, inputs);
 }
 
 // The release's Lipschitz constant, with the rounding allowance spread over the radius.
@@ -87,7 +87,7 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
                  .theorem = single ? "" : kGaussianComposition};
   }
   PM_ASSIGN_OR_RETURN(const EpsilonShare each,
-                      EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
+                      EpsilonPerRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
                                            cost.private_iterations));
   return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }

@@ -37,7 +37,7 @@ struct IterationNoise {
 // protects the input. Every iteration starts from the noisy, hence public, result of the one
 // before. They share `cost` so:
 //   Gaussian laws  noise sqrt(iterations) times as wide: mu composes as a root of squares
-//   pure laws      EpsilonOfEachRelease, or epsilon / iterations without delta where that is more
+//   pure laws      EpsilonPerRelease, or epsilon / iterations without delta where that is more
 // INVALID_ARGUMENT: a parameter is missing, out of range or not used by the mechanism.
 // FAILED_PRECONDITION: no bound is proven for these parameters.
 absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,

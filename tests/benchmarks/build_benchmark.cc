@@ -21,7 +21,7 @@ constexpr int kAnchors = 1000;
 constexpr int kClasses = 100;
 constexpr double kTargetSeconds = 60;
 constexpr double kTargetMemory = 1.3;
-// What a build with features in a file is said to take: README, Limits. Images of the embedding
+// What a build with features in a file is said to take: docs/limits.md. Images of the embedding
 // with their degrees, lengths and classes; id and payload; the new coordinates with their tree.
 double StatedBytesOfRow() {
   constexpr double kColumns = 2;

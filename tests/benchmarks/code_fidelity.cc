@@ -22,7 +22,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "privatemail/target_placer.h"
+#include "privatemail/out_of_sample_embedder.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
@@ -142,11 +142,11 @@ void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells,
 }
 
 // label_of: the class of target i, given by what places it.
-Matrix PlacesOf(const Scene& scene, const TargetPlacer& placer,
+Matrix PlacesOf(const Scene& scene, const OutOfSampleEmbedder& placer,
                 const std::function<int32_t(Eigen::Index)>& label_of) {
   Matrix places(kTargets, EmbeddingSettings{}.embedding_dim);
   for (Eigen::Index i = 0; i < kTargets; ++i) {
-    places.row(i) = placer.Place(scene.unit_targets.row(i), label_of(i)).value();
+    places.row(i) = placer.Embed(scene.unit_targets.row(i), label_of(i)).value();
   }
   return places;
 }
@@ -162,8 +162,8 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
                       CellCoordinates{.embedding_version = 1,
                                       .items = embedding.coordinates.cast<float>(),
                                       .anchors = embedding.anchor_coordinates.cast<float>()});
-  const TargetPlacer placer =
-      TargetPlacer::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
+  const OutOfSampleEmbedder placer =
+      OutOfSampleEmbedder::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
                            scene.anchors.labels, index->anchor_coordinates().cast<double>())
           .value();
   const Matrix decoded = Decoded(parameters, *index);

@@ -88,7 +88,7 @@ void Steps(benchmark::State& state) {
   Share start(state, "start_bound"), charge(state, "charge"), kernel(state, "kernel"),
       iteration(state, "iteration"), noise(state, "noise"), finish(state, "post_processing");
   for (auto _ : state) {
-    const auto part = *start.Of([&] { return DrawTargetFreePart(setting, Cost(), bits); });
+    const auto part = *start.Of([&] { return DrawTargetIndependentPart(setting, Cost(), bits); });
     if (!charge.Of([&] { return ledger->Charge(kUuid, part.guarantee); }).ok()) std::abort();
     const BorderedAffinity graph = kernel.Of(
         [&] { return FeatureGraph(setting, SlotRows(setting, part, kTargetRow, target)); });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the figures of the README's table, each beside its baseline of the same run. Takes the two cores for three to
+# Prints the figures of docs/benchmarks.md, each beside its baseline of the same run. Takes the two cores for three to
 # eleven minutes and 8 GB of memory; on a machine that does other work the ratios suffer.
 # usage: run.sh [BUILD_FOLDER]    default build/dev, with the benchmarks built
 set -euo pipefail

@@ -67,7 +67,7 @@ void Fill(const Transport& admin, int items) {
 std::vector<v1::RetrieveRequest> Searches(const Transport& admin, const TemporaryFolder& folder) {
   const auto collection = *admin.GetCollection("things");
   const auto client =
-      *RetrievalClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
+      *JointClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
   const auto ledger = *Ledger::Open(folder / "ledger");
   if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1000, .delta = .1}).ok()) {
     std::abort();

@@ -208,7 +208,7 @@ TEST_F(CellCoordinates, OfABuildInBetweenAreNoticedAndTheSameCellsAnswerAtNoCost
               FailsWith(absl::StatusCode::kAborted,
                         "embedding_version of the answer is 2, but that of the anchors 1"));
   ASSERT_OK_AND_ASSIGN(const CellClient later, CellClient::Create(things, fetch()));
-  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Of(query, 8));
+  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Make(query, 8));
   ASSERT_OK_AND_ASSIGN(const CellQueryResult after,
                        ReadCellAnswer(later.parameters(), prepared.request, target, answer));
   EXPECT_THAT(after.matches, SizeIs(8));

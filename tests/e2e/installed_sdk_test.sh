@@ -5,9 +5,9 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
-# The example of the README is the one that is built here.
+# The example of docs/sdk.md is the one that is built here.
 example=$here/../../client/sdk/example.cc
-diff <(sed -n '/^```cpp$/,/^```$/p' "$here/../../README.md" | sed '1d;$d') "$example"
+diff <(sed -n '/^```cpp$/,/^```$/p' "$here/../../docs/sdk.md" | sed '1d;$d') "$example"
 cmake --install "$1" --prefix "$prefix" >/dev/null
 cmake -S "$here/outside_program" -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build "$prefix/build"

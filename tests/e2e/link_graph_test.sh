@@ -14,7 +14,7 @@ if found=$(cd "$1" && grep -rnE '#include [<"]client/' common server); then
   printf 'these include the client and must not:\n%s\n' "$found"
   exit 1
 fi
-allowed='^(common/rpc|server/services|server/daemon)/|^client/(transport|transport_snapshot|channel|credentials|paced_call)\.'
+allowed='^(common/rpc|server/services|server/daemon)/|^client/transport/'
 if found=$(cd "$1" && grep -rlE '#include [<"]grpcpp' common client server | grep -vE "$allowed"); then
   printf 'these include grpcpp and must not:\n%s\n' "$found"
   exit 1

@@ -25,7 +25,7 @@ constexpr int kCallers = 4;
 constexpr int kRounds = 2;
 // How long a daemon is away, so that calls try to reach it.
 constexpr absl::Duration kWithout = absl::Seconds(1);
-// What deploy/README.md asks of a rolling restart: clients try a lost address again within a
+// What docs/operations.md asks of a rolling restart: clients try a lost address again within a
 // second.
 constexpr absl::Duration kAfterReady = absl::Seconds(2);
 

@@ -20,7 +20,7 @@ class StaleRequest : public FilledService {
     FilledService::SetUp();
     transport_ = Connect();
     collection_ = *transport_->GetCollection("things");
-    const RetrievalClient client = *RetrievalClient::Create(
+    const JointClient client = *JointClient::Create(
         collection_, *transport_->GetAnchors("things", collection_.fingerprint()));
     const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
     ASSERT_THAT(ledger->Grant(client.parameters().collection_uuid, {100, .1}), IsOk());

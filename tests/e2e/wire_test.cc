@@ -54,8 +54,8 @@ class WireTap : public FilledService {
 TEST_F(WireTap, TheSameReleaseOfAnotherTargetIsTheSameBytes) {
   const Transport direct = Connect();
   const v1::GetCollectionResponse collection = *direct.GetCollection("things");
-  const RetrievalClient client =
-      *RetrievalClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
+  const JointClient client =
+      *JointClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
   const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
   ASSERT_THAT(ledger->Grant(client.parameters().collection_uuid, {100, .1}), IsOk());
   const Labelled queries = SeparatedClasses(2, 3);

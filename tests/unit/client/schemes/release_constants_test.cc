@@ -1,7 +1,7 @@
 // Sensitivity and noise stddev of a release against independent formulas. The proven bounds come
 // from one_column_bounds.h. Parts with tests of their own:
 //   IterationRoundingError                               iteration_rounding_test.cc
-//   FirstPapersSensitivity, PublishedGaussianSensitivity sensitivity_command_test.cc (golden.json)
+//   PublishedLaplaceReleaseSensitivity, PublishedGaussianSensitivity sensitivity_command_test.cc (golden.json)
 //   AnalyticGaussianStddev                               calibration_test.cc
 //   CalibrateBoundedGaussian and as published            bounded_gaussian_calibration_test.cc
 //   LargestIterateValue                                  sensitivity_test.cc
@@ -10,9 +10,8 @@
 
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/sensitivity/iteration_rounding.h"
-#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
-#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/schemes/release_noise.h"
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/matchers.h"
@@ -76,7 +75,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
         return PublishedGaussianSensitivity(kRows, kAlpha, kBandwidth, kSlots - 1, Norm(oracle_.q))
             ->sensitivity_as_printed;
       case MechanismKind::kPublishedLaplace:
-        return *FirstPapersSensitivity(parameters_.settings, inputs_);
+        return *PublishedLaplaceReleaseSensitivity(parameters_.settings, inputs_);
       default:
         break;
     }
