@@ -9,6 +9,7 @@
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client {
 namespace {
@@ -66,7 +67,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const RowVector mean_anchor = in.anchors.colwise().mean();
   const Matrix q = in.coordinates.rowwise() - in.coordinates.colwise().mean();
   const Matrix x = in.anchors.rowwise() - mean_anchor;
-  const double norm_q = OperatorNorm(q);
+  const double norm_q = SpectralNorm(q);
   const double norm_x = OperatorNormBound(x) + kSlack * std::sqrt(count);
   const double radius_q = q.rowwise().norm().maxCoeff();
   const double pbar = std::min(1., mean_anchor.norm() + kSlack);
@@ -74,7 +75,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const double uneven = weights.MaxDeviationNorm(count);
 
   KnownSums sums;
-  const double known = OperatorNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
+  const double known = SpectralNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
   const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
   const double share = std::sqrt(weights.largest);
   const double deviations = std::min(share * norm_q, radius_q) * std::min(share * norm_x, 1.);

@@ -1,6 +1,5 @@
 #include "client/privacy/sensitivity/iteration_bounds.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +9,7 @@
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client::iteration_bounds {
 
@@ -57,13 +57,6 @@ absl::Status CheckAnchorLengths(const Matrix& anchors) {
   return absl::OkStatus();
 }
 
-double OperatorNorm(const Matrix& matrix) {
-  const Eigen::BDCSVD<Matrix> decomposition(matrix);
-  // Without convergence there is no bound; FiniteBound then refuses.
-  if (decomposition.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
-  return decomposition.singularValues()[0];
-}
-
 absl::StatusOr<double> FiniteBound(double bound) {
   if (!std::isfinite(bound)) {
     return absl::FailedPreconditionError(
@@ -100,7 +93,7 @@ WeightRange NormalizedWeightRange(double rows, double m, double span) {
 StartSpread ComputeStartSpread(const Matrix& start, double m, double span) {
   const auto others = static_cast<double>(start.rows() - 1);  // N
   const Matrix centred = start.rowwise() - start.colwise().mean();
-  const double norm = OperatorNorm(centred);
+  const double norm = SpectralNorm(centred);
   const WeightRange weights = NormalizedWeightRange(others, m, span);
 
   StartSpread spread;

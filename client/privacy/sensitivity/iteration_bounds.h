@@ -26,9 +26,6 @@ double AffinitySpan(double kernel_denominator);
 // rounding of UnitRows that IterationRoundingError assumes.
 absl::Status CheckAnchorLengths(const Matrix& anchors);
 
-// |A|_op of a matrix with at least one entry.
-double OperatorNorm(const Matrix& matrix);
-
 // g_i = |alpha (L_Y Q)_i|
 Vector LabelPull(const IterationInputs& in);
 
