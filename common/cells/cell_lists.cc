@@ -7,7 +7,7 @@
 
 namespace privatemail {
 
-double ListedEpsilon(double epsilon) {
+double QuantiseEpsilon(double epsilon) {
   constexpr double kSmallest = 1. / 16, kLargest = 32;
   return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kSmallest, kLargest))) / 2);
 }

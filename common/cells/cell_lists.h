@@ -12,7 +12,7 @@ namespace privatemail {
 
 // Servers make lists for a few epsilons, of which neighbours differ little in what they are worth:
 // the nearest of those to a finite one.
-double ListedEpsilon(double epsilon);
+double QuantiseEpsilon(double epsilon);
 
 // `length` rows of the gallery for a cell, most wanted first. Searchers ask for their own cell
 // with e^epsilon times the probability of each other one, so that whoever asks for a cell is of it

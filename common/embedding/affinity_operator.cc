@@ -17,7 +17,7 @@ ProductObserver OncePerSecond(ProductObserver observer) {
   };
 }
 
-double NoDegree(Eigen::Index rows) {
+double ZeroDegreeThreshold(Eigen::Index rows) {
   return static_cast<double>(rows) * std::numeric_limits<double>::min();
 }
 
@@ -25,7 +25,7 @@ absl::StatusOr<AffinityOperator::Product> AffinityOperator::MultiplyWithDegrees(
     const Matrix& v, const ProductObserver& observer) const {
   Product result{Vector(size()), Matrix(size(), v.cols())};
   PM_RETURN_IF_ERROR(Sums(v, &result.product, &result.degrees, observer));
-  const double no_degree = NoDegree(size());
+  const double no_degree = ZeroDegreeThreshold(size());
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (result.degrees[i] > no_degree) continue;
     result.degrees[i] = 0;

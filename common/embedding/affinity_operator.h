@@ -19,7 +19,7 @@ ProductObserver OncePerSecond(ProductObserver observer);
 
 // The vectorised exp stops short of zero. What it leaves of a row that is far from all of `rows`
 // others is no neighbourhood: a degree that could hold no normal affinity, up to this, is zero.
-double NoDegree(Eigen::Index rows);
+double ZeroDegreeThreshold(Eigen::Index rows);
 
 // W with W_ij = exp(-|x_i - x_j|^2 / c), W_ii = 0, without W: n x n values that nobody could keep.
 // TiledAffinity computes it exactly, FactoredAffinity within a proven error; plan_affinity.h

@@ -15,7 +15,7 @@ namespace {
 
 // Columns whose second moments take more than so many doubles a core are done one part after the
 // other.
-constexpr Eigen::Index kMostMoments = Eigen::Index{1} << 22;
+constexpr Eigen::Index kMaxMoments = Eigen::Index{1} << 22;
 
 // A product, some columns of it at a time.
 class FactoredProduct {
@@ -36,7 +36,7 @@ class FactoredProduct {
   absl::Status Run(const ProductObserver& observer) {
     const Eigen::Index of_column =
         polynomial_.degree < 2 ? points_.cols() : points_.cols() * points_.cols();
-    part_columns_ = std::clamp<Eigen::Index>(kMostMoments / of_column, 1, columns_);
+    part_columns_ = std::clamp<Eigen::Index>(kMaxMoments / of_column, 1, columns_);
     const WorkObserver watch = [&] { return observer(Share()); };
     const WorkObserver watched = observer ? watch : WorkObserver();
     for (first_ = 0; first_ < columns_; first_ += part_columns_) {

@@ -44,7 +44,7 @@ class FactoredAffinity : public AffinityOperator {
 };
 
 // The error's share from rounding for n points of d coordinates with a = 2 R^2 / c <=
-// kMostExpRange. Whatever adds to a sum passes through at most 256 + (blocks of a group) + (groups)
+// kMaxExpRange. Whatever adds to a sum passes through at most 256 + (blocks of a group) + (groups)
 // + 4 d + 60 roundings of 2^-53 between the coordinates and the result, the kernels g among them.
 // What the terms are worth beside the sum: p_0 + p_1 R^2 + p_2 R^4 = p(R^2) at most, against
 // p(-R^2) at least, exp(2 a) times less; twice that covers the error of p itself.

@@ -82,7 +82,7 @@ double TaylorError(int degree, double a) {
 }
 
 std::optional<int> TaylorDegree(double a, double tolerance) {
-  for (int degree = 0; degree <= kMostTaylorDegree; ++degree) {
+  for (int degree = 0; degree <= kMaxTaylorDegree; ++degree) {
     if (TaylorError(degree, a) <= tolerance) return degree;
   }
   return std::nullopt;

@@ -40,7 +40,7 @@ class LowDimensionalAffinity : public AffinityOperator {
 double TaylorError(int degree, double a);
 
 // The smallest degree whose error is at most `tolerance`; nothing where that takes more.
-inline constexpr int kMostTaylorDegree = 30;
+inline constexpr int kMaxTaylorDegree = 30;
 std::optional<int> TaylorDegree(double a, double tolerance);
 
 // The error's share from rounding for n points of k coordinates with |t| <= a. A feature is a

@@ -23,7 +23,7 @@ struct AffinityTask {
   bool in_memory = false;         // the points are a matrix
   // At least the squared length of every row. Rows scaled to length 1 in double are within
   // kUnitSquaredLength.
-  double most_squared_length = 0;
+  double max_squared_length = 0;
   // Greatest relative error of an affinity that is allowed; 0: exact, up to rounding.
   double tolerance = 0;
 };
@@ -50,9 +50,9 @@ AffinityPlan PlanAffinity(const AffinityTask& task);
 
 // Bytes that an operator over points in memory keeps at the most, whatever is planned: half of a
 // small matrix, or a series of so many features a row, which is not planned where it would take
-// more than kMostSeriesBytes.
-inline constexpr int64_t kMostSeriesBytes = int64_t{1} << 28;
-int64_t MostAffinityBytes(Eigen::Index rows, Eigen::Index cols);
+// more than kMaxSeriesBytes.
+inline constexpr int64_t kMaxSeriesBytes = int64_t{1} << 28;
+int64_t MaxAffinityBytes(Eigen::Index rows, Eigen::Index cols);
 
 // The operator of a plan for points in memory.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,

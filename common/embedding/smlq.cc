@@ -99,7 +99,7 @@ absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& labe
                     .columns = release.cols(),
                     .products = settings.steps,
                     .in_memory = true,
-                    .most_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
+                    .max_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
                     .tolerance = kPostProcessingTolerance});
   const auto feature_graph = MakeAffinity(plan, std::move(centred), denominator, settings.steps);
   return SmlqIterate(release, *feature_graph, label_graph, settings.alpha, settings.steps,

@@ -38,9 +38,9 @@ TiledAffinity::TiledAffinity(std::shared_ptr<const PointSource> points, double k
     : points_(std::move(points)), kernel_denominator_(kernel_denominator) {}
 
 TiledAffinity::TiledAffinity(Matrix points, double kernel_denominator, int products,
-                             Eigen::Index most_rows_kept)
+                             Eigen::Index max_cached_rows)
     : TiledAffinity(std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator) {
-  if (products < 2 || size() > most_rows_kept) return;
+  if (products < 2 || size() > max_cached_rows) return;
   kept_.resize(static_cast<size_t>(Panels()));
   ParallelFor(static_cast<int>(Panels()), [this](int panel) {
     Block rows;

@@ -17,11 +17,11 @@ namespace privatemail {
 class TiledAffinity : public AffinityOperator {
  public:
   // points: n x d, rows are points; kernel_denominator: c > 0; products: how many it will be asked
-  // for. With more than one and n <= most_rows_kept the upper half of W is kept (at most 70 MB
+  // for. With more than one and n <= max_cached_rows the upper half of W is kept (at most 70 MB
   // unless told otherwise) and only the first product pays for the kernel.
-  static constexpr Eigen::Index kMostRowsKept = 4096;
+  static constexpr Eigen::Index kMaxCachedRows = 4096;
   explicit TiledAffinity(Matrix points, double kernel_denominator, int products = 1,
-                         Eigen::Index most_rows_kept = kMostRowsKept);
+                         Eigen::Index max_cached_rows = kMaxCachedRows);
   // Reads the points again for every 128 rows.
   TiledAffinity(std::shared_ptr<const PointSource> points, double kernel_denominator);
 

@@ -70,7 +70,7 @@ class BuiltInExtractor final : public FeatureExtractor {
     Eigen::RowVectorXf feature(kDim);
     feature << kShapeWeight * Shape(grey), kLayoutWeight * Layout(lab),
         kPaletteWeight * Palette(lab);
-    return UsableFeature(path, feature.normalized());
+    return ValidateFeature(path, feature.normalized());
   }
 
   // Each block has length at most 1; so has the whole.

@@ -18,7 +18,7 @@ namespace privatemail {
 absl::StatusOr<cv::Mat> DecodeImage(const std::string& path);
 
 // `feature` once it is found finite and not all zero; INVALID_ARGUMENT naming the path otherwise.
-absl::StatusOr<Eigen::RowVectorXf> UsableFeature(const std::string& path,
+absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,
                                                  Eigen::RowVectorXf feature);
 
 // The result of `function`, or INVALID_ARGUMENT "path: purpose: what OpenCV said".

@@ -67,7 +67,7 @@ class OnnxExtractor final : public FeatureExtractor {
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
     PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
     PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(image_path, image));
-    return UsableFeature(image_path, std::move(feature));
+    return ValidateFeature(image_path, std::move(feature));
   }
 
   int dim() const override { return dim_; }

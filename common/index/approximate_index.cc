@@ -10,7 +10,7 @@ namespace {
 
 using Results = std::vector<std::vector<Neighbor>>;
 
-constexpr int kOfEachKind = ApproximateIndex::kQueries / 2;
+constexpr int kOfEachKind = ApproximateIndex::kRecallQueries / 2;
 
 // Uniform enough, and the same with every standard library.
 int64_t Below(int64_t end, std::mt19937_64* bits) {
@@ -26,7 +26,7 @@ Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
   ParallelFor(static_cast<int>(queries.rows()), [&](int q) {
     if (IsSet(stopped)) return;
     nearest[static_cast<size_t>(q)] =
-        exact.Search(queries.row(q), ApproximateIndex::kCount).front();
+        exact.Search(queries.row(q), ApproximateIndex::kRecallNeighbors).front();
   });
   return nearest;
 }

@@ -16,7 +16,7 @@ Matrix Select(const Matrix& points, const std::vector<int64_t>& rows) {
 }  // namespace
 
 ExactIndex::ExactIndex(Matrix points) : points_(std::move(points)) {
-  if (size() > 0 && points_.cols() <= Tree::kMostDimensions) {
+  if (size() > 0 && points_.cols() <= RTree::kMaxDimensions) {
     tree_.emplace(points_);
   } else {
     scan_.emplace(points_);

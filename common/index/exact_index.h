@@ -52,7 +52,7 @@ class ExactIndex {
 
  private:
   Matrix points_;
-  std::optional<Tree> tree_;  // one of both
+  std::optional<RTree> tree_;  // one of both
   std::optional<Scan> scan_;
 };
 

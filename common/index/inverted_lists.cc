@@ -56,7 +56,7 @@ std::vector<Neighbor> InvertedLists::Search(const RowVector& query, int64_t coun
                                             const std::vector<bool>* skipped,
                                             int64_t probed) const {
   const ScreenedPoints::Query prepared = lists_.Prepare(query);
-  NearestSoFar nearest(count, skipped);
+  TopK nearest(count, skipped);
   for (const int64_t list : Nearest(prepared.scaled, probed)) {
     lists_.Scan(list, prepared, &nearest);
   }

@@ -27,7 +27,7 @@ std::vector<std::vector<Neighbor>> Scan::Search(const Matrix& queries, int64_t c
                                                 const std::vector<bool>* skipped) const {
   if (!copies_) return NearestRows(queries, points_, count, skipped);
   std::vector<ScreenedPoints::Query> prepared;
-  std::vector<NearestSoFar> nearest;
+  std::vector<TopK> nearest;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     prepared.push_back(copies_->Prepare(queries.row(q)));
     nearest.emplace_back(count, skipped);
@@ -36,7 +36,7 @@ std::vector<std::vector<Neighbor>> Scan::Search(const Matrix& queries, int64_t c
     for (size_t q = 0; q < prepared.size(); ++q) copies_->Scan(group, prepared[q], &nearest[q]);
   }
   std::vector<std::vector<Neighbor>> sorted;
-  for (NearestSoFar& found : nearest) sorted.push_back(found.Sorted());
+  for (TopK& found : nearest) sorted.push_back(found.Sorted());
   return sorted;
 }
 

@@ -67,7 +67,7 @@ ScreenedPoints::Query ScreenedPoints::Prepare(const RowVector& query) const {
   return prepared;
 }
 
-void ScreenedPoints::Scan(int64_t group, const Query& query, NearestSoFar* nearest) const {
+void ScreenedPoints::Scan(int64_t group, const Query& query, TopK* nearest) const {
   const Group& scanned = groups_[static_cast<size_t>(group)];
   Eigen::ArrayXf distances;
   SquaredDistances(query.scaled, scanned.copies, &distances);

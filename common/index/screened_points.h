@@ -48,7 +48,7 @@ class ScreenedPoints {
   // Offers all rows of a group that may be among the nearest so far. Those that are passed over are
   // certainly farther, whatever single precision has lost, so that what remains are the very rows
   // and distances a scan of the group in double would have left.
-  void Scan(int64_t group, const Query& query, NearestSoFar* nearest) const;
+  void Scan(int64_t group, const Query& query, TopK* nearest) const;
 
  private:
   struct Group {

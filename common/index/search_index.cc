@@ -17,8 +17,8 @@ std::string InThousandths(double share) {
 
 std::string Describe(const ApproximateIndex::Quality& quality) {
   return absl::StrCat("IVF of ", quality.lists, " lists, ", quality.probed, " probed, recall@",
-                      ApproximateIndex::kCount, " ", InThousandths(quality.recall), " on ",
-                      ApproximateIndex::kQueries, " queries");
+                      ApproximateIndex::kRecallNeighbors, " ", InThousandths(quality.recall), " on ",
+                      ApproximateIndex::kRecallQueries, " queries");
 }
 
 }  // namespace
@@ -26,12 +26,12 @@ std::string Describe(const ApproximateIndex::Quality& quality) {
 SearchIndex::SearchIndex(Matrix points, const IndexOptions& options)
     : exact_(std::make_unique<const ExactIndex>(std::move(points))), options_(options) {}
 
-bool SearchIndex::wants_approximate() const {
-  return options_.approximate && !exact_->has_tree() && size() >= kFewestApproximateRows;
+bool SearchIndex::ShouldBuildApproximate() const {
+  return options_.approximate && !exact_->has_tree() && size() >= kMinApproximateRows;
 }
 
-void SearchIndex::MakeApproximate(const std::atomic<bool>* stopped) const {
-  if (!wants_approximate()) return;
+void SearchIndex::BuildApproximateIndex(const std::atomic<bool>* stopped) const {
+  if (!ShouldBuildApproximate()) return;
   made_ = std::make_unique<const Approximate>(TryApproximate(stopped));
   approximate_ = made_.get();
 }
@@ -42,7 +42,7 @@ SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* st
     std::string description =
         index != nullptr ? Describe(index->quality())
                          : absl::StrCat(ExactDescription(), "; IVF would not reach recall@",
-                                        ApproximateIndex::kCount, " ", options_.recall);
+                                        ApproximateIndex::kRecallNeighbors, " ", options_.recall);
     return {std::move(index), std::move(description)};
   } catch (const std::exception& error) {  // FAISS's, or out of memory
     return {nullptr, absl::StrCat(ExactDescription(), "; IVF failed: ", error.what())};
@@ -55,7 +55,7 @@ std::string SearchIndex::ExactDescription() const {
 
 std::string SearchIndex::description() const {
   if (const Approximate* made = approximate_) return made->description;
-  return absl::StrCat(ExactDescription(), wants_approximate() ? "; IVF is being made" : "");
+  return absl::StrCat(ExactDescription(), ShouldBuildApproximate() ? "; IVF is being made" : "");
 }
 
 std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,

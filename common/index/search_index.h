@@ -25,7 +25,7 @@ struct IndexOptions {
 // An exact index and maybe an approximate one beside it. Thread-safe.
 class SearchIndex {
  public:
-  static constexpr Eigen::Index kFewestApproximateRows = 10'000;
+  static constexpr Eigen::Index kMinApproximateRows = 10'000;
 
   // Exact, and so fit to answer at once.
   SearchIndex(Matrix points, const IndexOptions& options);
@@ -33,12 +33,12 @@ class SearchIndex {
   // Makes the approximate index where one is wanted and pays, O(n sqrt(n) k); it answers from then
   // on. Searches go on meanwhile. What goes wrong leaves the exact one. Call once. When `stopped`
   // becomes true it gives up, which may take seconds.
-  void MakeApproximate(const std::atomic<bool>* stopped = nullptr) const;
+  void BuildApproximateIndex(const std::atomic<bool>* stopped = nullptr) const;
 
   Eigen::Index size() const { return exact_->size(); }
   // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
   // and may have to be exact.
-  bool IsBrief() const { return exact_->has_tree(); }
+  bool IsFast() const { return exact_->has_tree(); }
   // "exact, R-tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
   // or why it is exact, still or after all.
   std::string description() const;
@@ -54,7 +54,7 @@ class SearchIndex {
     std::string description;
   };
 
-  bool wants_approximate() const;
+  bool ShouldBuildApproximate() const;
   std::string ExactDescription() const;
   Approximate TryApproximate(const std::atomic<bool>* stopped) const;
 

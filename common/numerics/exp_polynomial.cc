@@ -38,7 +38,7 @@ std::vector<Extended> InnerExtrema(const Coefficients& p, Extended rate, Extende
 
 // The coefficients for which the relative errors at degree + 2 points are equal but for their
 // alternating signs.
-Coefficients Levelled(int degree, Extended rate, const std::vector<Extended>& points) {
+Coefficients SolveEquioscillation(int degree, Extended rate, const std::vector<Extended>& points) {
   using System = Eigen::Matrix<Extended, Eigen::Dynamic, Eigen::Dynamic>;
   const auto size = static_cast<Eigen::Index>(points.size());
   System system(size, size);
@@ -56,18 +56,18 @@ Coefficients Levelled(int degree, Extended rate, const std::vector<Extended>& po
 }
 
 // For exp(range u) on [-1, 1].
-Coefficients Exchange(int degree, Extended range) {
+Coefficients RemezExchange(int degree, Extended range) {
   std::vector<Extended> points;
   const Extended pi = std::acos(Extended{-1});
   for (int i = 0; i <= degree + 1; ++i) points.push_back(-std::cos(pi * i / (degree + 1)));
-  Coefficients p = Levelled(degree, range, points);
+  Coefficients p = SolveEquioscillation(degree, range, points);
   // Quadratic convergence: from these points three rounds reach the last bit.
   for (int round = 0; round < 8; ++round) {
     const std::vector<Extended> inner = InnerExtrema(p, range, 1);
     // Where rounding has swallowed the error there is nothing left to level.
     if (inner.size() + 2 != points.size()) break;
     std::copy(inner.begin(), inner.end(), points.begin() + 1);
-    p = Levelled(degree, range, points);
+    p = SolveEquioscillation(degree, range, points);
   }
   return p;
 }
@@ -75,7 +75,7 @@ Coefficients Exchange(int degree, Extended range) {
 }  // namespace
 
 ExpPolynomial FitExp(int degree, double rate, double radius) {
-  const Coefficients unit = Exchange(degree, static_cast<Extended>(rate) * radius);
+  const Coefficients unit = RemezExchange(degree, static_cast<Extended>(rate) * radius);
   ExpPolynomial fit{.degree = degree};
   Coefficients stored = {};
   for (int power = 0; power <= degree; ++power) {

@@ -19,10 +19,10 @@ struct ExpPolynomial {
 };
 
 // The largest rate * radius that is taken: beyond it no polynomial of degree 2 is better than 10 %.
-inline constexpr double kMostExpRange = 2;
+inline constexpr double kMaxExpRange = 2;
 
 // The polynomial of `degree` (0, 1 or 2) whose relative error on [-radius, radius] is smallest, by
-// Remez' exchange. Requires rate >= 0, radius >= 0 and rate * radius <= kMostExpRange.
+// Remez' exchange. Requires rate >= 0, radius >= 0 and rate * radius <= kMaxExpRange.
 //
 // Proof of the error, whatever the exchange arrived at. e(t) = p(t) exp(-rate t) - 1 is the
 // relative error; e'(t) = (p'(t) - rate p(t)) exp(-rate t) vanishes only where the quadratic p' -

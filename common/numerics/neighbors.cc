@@ -17,16 +17,16 @@ constexpr size_t kUsualCount = 64;
 
 }  // namespace
 
-NearestSoFar::NearestSoFar(int64_t count, const std::vector<bool>* skipped)
+TopK::TopK(int64_t count, const std::vector<bool>* skipped)
     : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {
   best_.reserve(std::min(count_, kUsualCount));
 }
 
-bool NearestSoFar::Wants(const Neighbor& candidate) const {
+bool TopK::Wants(const Neighbor& candidate) const {
   return !full() || (count_ > 0 && kNearer(candidate, best_.front()));
 }
 
-void NearestSoFar::Take(const Neighbor& candidate) {
+void TopK::Take(const Neighbor& candidate) {
   if (!Wants(candidate)) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) return ReplaceFarthest(candidate);
@@ -35,7 +35,7 @@ void NearestSoFar::Take(const Neighbor& candidate) {
 }
 
 // In one pass from the top down: a heap that is popped and pushed goes down and up again.
-void NearestSoFar::ReplaceFarthest(const Neighbor& candidate) {
+void TopK::ReplaceFarthest(const Neighbor& candidate) {
   size_t place = 0;
   for (size_t child = 1; child < best_.size(); child = 2 * place + 1) {
     if (child + 1 < best_.size() && kNearer(best_[child], best_[child + 1])) ++child;
@@ -46,7 +46,7 @@ void NearestSoFar::ReplaceFarthest(const Neighbor& candidate) {
   best_[place] = candidate;
 }
 
-std::vector<Neighbor> NearestSoFar::Sorted() {
+std::vector<Neighbor> TopK::Sorted() {
   std::sort_heap(best_.begin(), best_.end(), kNearer);
   return std::move(best_);
 }
@@ -55,7 +55,7 @@ std::vector<std::vector<Neighbor>> NearestRows(const Matrix& queries, const Matr
                                                int64_t count, const std::vector<bool>* skipped) {
   std::vector<std::vector<Neighbor>> nearest;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    NearestSoFar best(count, skipped);
+    TopK best(count, skipped);
     const double* query = queries.data() + q * queries.cols();
     for (Eigen::Index row = 0; row < points.rows(); ++row) {
       const double* point = points.data() + row * points.cols();

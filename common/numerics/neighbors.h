@@ -30,10 +30,10 @@ inline double SquaredDistance(const double* a, const double* b, Eigen::Index siz
 }
 
 // The rows nearest to a query among those that have been offered; of equally near ones the smaller.
-class NearestSoFar {
+class TopK {
  public:
   // skipped: rows that are true are not taken; null: none. It must outlive this.
-  NearestSoFar(int64_t count, const std::vector<bool>* skipped);
+  TopK(int64_t count, const std::vector<bool>* skipped);
 
   void Offer(const Neighbor& candidate) {
     // Most points are dismissed by one comparison.

@@ -13,9 +13,9 @@ double StableNorm(const double* values, Eigen::Index size) {
   return Eigen::Map<const Vector>(values, size).stableNorm();
 }
 
-class EveryRow final : public RowShare {
+class UnsharedRows final : public RowShare {
  public:
-  explicit EveryRow(const RowGroups& groups) : RowShare(groups, 0, groups.count()) {}
+  explicit UnsharedRows(const RowGroups& groups) : RowShare(groups, 0, groups.count()) {}
 
   absl::Status Agree(const absl::Status& own) const override { return own; }
 
@@ -31,7 +31,7 @@ class EveryRow final : public RowShare {
 }  // namespace
 
 std::shared_ptr<const RowShare> AllRows(Eigen::Index rows) {
-  return std::make_shared<EveryRow>(RowGroups(rows));
+  return std::make_shared<UnsharedRows>(RowGroups(rows));
 }
 
 Vector SumOverRows(const RowGroups& groups, Eigen::Index size, RowSum add) {

@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   return OpenWith(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
-absl::StatusOr<std::unique_ptr<Database>> Database::OpenToRead(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenReadOnly(const std::string& path) {
   PM_ASSIGN_OR_RETURN(auto database, OpenWith(path, SQLITE_OPEN_READWRITE));
   PM_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = 1; BEGIN"));
   return database;
@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& 
   auto database = std::unique_ptr<Database>(new Database(path));
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
-      path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, CheckedPages());
+      path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, ChecksumVfsName());
   database->handle_.reset(handle);  // there to be closed even when opening failed
   if (code != SQLITE_OK) return database->ErrorOf(code);
   int reserved = kPageChecksumBytes;         // of a file that is new; others have what they have
@@ -68,20 +68,20 @@ absl::Status Database::Explain(int code) const {
   }
 }
 
-absl::Status Database::ErrorOf(int code) const { return PlaceError(Explain(code)); }
+absl::Status Database::ErrorOf(int code) const { return OperatorOnlyError(Explain(code)); }
 
-void Database::KeepLogMark() {
+void Database::EnableWalMark() {
   sqlite3_wal_hook(handle_.get(), Committed, this);
   // Otherwise the last to close would remove a log that the mark still claims.
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
-absl::Status Database::CheckPlace() const {
+absl::Status Database::CheckNotMoved() const {
   int moved = 0;
   const int code = sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
   if (code != SQLITE_OK) return ErrorOf(code);
   if (moved == 0) return absl::OkStatus();
-  return PlaceError(absl::UnavailableError(
+  return OperatorOnlyError(absl::UnavailableError(
       absl::StrCat("database file ", path_,
                    " was moved, removed or replaced while it was open: nothing is stored any more; "
                    "put it back, or restart")));
@@ -90,7 +90,7 @@ absl::Status Database::CheckPlace() const {
 int Database::Committed(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
   constexpr int kFramesOfALog = 1000;
   auto* self = static_cast<Database*>(database);
-  const LogMark mark(self->path_);
+  const WalMark mark(self->path_);
   mark.Set(frames);
   if (frames < kFramesOfALog) return SQLITE_OK;
   // The next transaction begins the log anew when all of it is in the file: its mark goes before.
@@ -108,10 +108,10 @@ absl::StatusOr<bool> Database::Checkpoint(int mode) {
   return frames == done;
 }
 
-absl::Status Database::Settle() {
+absl::Status Database::CheckpointLog() {
   PM_ASSIGN_OR_RETURN(const bool complete, Checkpoint(SQLITE_CHECKPOINT_FULL));
   if (!complete) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(LogMark(path_).Clear());
+  PM_RETURN_IF_ERROR(WalMark(path_).Clear());
   return Checkpoint(SQLITE_CHECKPOINT_TRUNCATE).status();
 }
 
@@ -195,7 +195,7 @@ Transaction::~Transaction() {
 }
 
 absl::Status Transaction::Commit() {
-  PM_RETURN_IF_ERROR(database_->CheckPlace());
+  PM_RETURN_IF_ERROR(database_->CheckNotMoved());
   PM_RETURN_IF_ERROR(database_->Execute("COMMIT"));
   database_ = nullptr;
   return absl::OkStatus();

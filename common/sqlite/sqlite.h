@@ -29,7 +29,7 @@ class Database {
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
   // One more connection to a file that is there, for reading: all at the moment of the first
   // statement, while others write.
-  static absl::StatusOr<std::unique_ptr<Database>> OpenToRead(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<Database>> OpenReadOnly(const std::string& path);
 
   // Runs SQL that returns nothing of interest.
   absl::Status Execute(const std::string& sql);
@@ -40,14 +40,14 @@ class Database {
   // For a database that keeps a write-ahead log, before the first transaction: marks after each how
   // much of the log is synced (log_mark.h), and brings the log into the file now and then. While a
   // transaction runs no other connection may write.
-  void KeepLogMark();
+  void EnableWalMark();
   // UNAVAILABLE: the file is no longer the one of its path. Commits look at it first: what they
   // write would be gone with the daemon.
-  absl::Status CheckPlace() const;
+  absl::Status CheckNotMoved() const;
   // Brings all of the log into the file, unless others still read from it, and empties it.
-  absl::Status Settle();
+  absl::Status CheckpointLog();
 
-  // The status for a result code other than OK, ROW and DONE; a PlaceError.
+  // The status for a result code other than OK, ROW and DONE; a OperatorOnlyError.
   absl::Status ErrorOf(int code) const;
   const std::string& path() const { return path_; }
   // Rows that the last statement changed.

@@ -18,7 +18,7 @@ using namespace snapshot;  // NOLINT(google-build-using-namespace): its own layo
 namespace {
 
 // Far more than what a writer's blocks take: 1 MiB of the smallest items, or one of 65 MiB.
-constexpr int64_t kMostBlockMemory = int64_t{256} << 20;
+constexpr int64_t kMaxBlockMemory = int64_t{256} << 20;
 
 // False: it is none, or one that only takes memory.
 template <typename Message>
@@ -26,7 +26,7 @@ bool Parse(absl::string_view body, Message* message) {
   const auto size = static_cast<int>(body.size());  // at most kMaxSnapshotBlockBytes
   google::protobuf::io::ArrayInputStream bytes(body.data(), size);
   const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &bytes);
-  return memory.has_value() && *memory <= kMostBlockMemory &&
+  return memory.has_value() && *memory <= kMaxBlockMemory &&
          message->ParseFromArray(body.data(), size);
 }
 

@@ -68,11 +68,11 @@ TEST(CellLists, AreWhatTheCellWantsAndFirstWhatEverybodyWantsAtSmallEpsilon) {
 }
 
 TEST(CellLists, AreMadeForAFewEpsilons) {
-  EXPECT_DOUBLE_EQ(ListedEpsilon(1), 1);
-  EXPECT_DOUBLE_EQ(ListedEpsilon(4), 4);
+  EXPECT_DOUBLE_EQ(QuantiseEpsilon(1), 1);
+  EXPECT_DOUBLE_EQ(QuantiseEpsilon(4), 4);
   std::map<double, int> levels;
   for (double epsilon = 1e-9; epsilon < 1e9; epsilon *= 1.01) {
-    const double listed = ListedEpsilon(epsilon);
+    const double listed = QuantiseEpsilon(epsilon);
     ++levels[listed];
     if (epsilon > 1. / 16 && epsilon < 32) {
       EXPECT_LE(std::abs(std::log2(listed / epsilon)), .2501);

@@ -107,7 +107,7 @@ AffinityTask Task(Eigen::Index n, double c, double tolerance) {
   return {.rows = n,
           .cols = 128,
           .kernel_denominator = c,
-          .most_squared_length = kUnitSquaredLength,
+          .max_squared_length = kUnitSquaredLength,
           .tolerance = tolerance};
 }
 

@@ -68,7 +68,7 @@ AffinityTask Task(const Matrix& points, double c, double tolerance) {
           .columns = 2,
           .products = 5,
           .in_memory = true,
-          .most_squared_length = points.rowwise().squaredNorm().maxCoeff(),
+          .max_squared_length = points.rowwise().squaredNorm().maxCoeff(),
           .tolerance = tolerance};
 }
 
@@ -105,20 +105,20 @@ TEST(PlanAffinity, MakesNoSeriesThatTakesMoreMemoryThanItsBound) {
                        .columns = 3,
                        .products = 5,
                        .in_memory = true,
-                       .most_squared_length = 1,
+                       .max_squared_length = 1,
                        .tolerance = 1e-10};
   const AffinityPlan small = PlanAffinity(task);
   ASSERT_EQ(small.kind, AffinityPlan::Kind::kLowDimensional);
   const auto bytes = [&](const AffinityPlan& plan) {
     return 8. * 100'000 * LowDimensionalAffinity::Features(3, plan.taylor_degree);
   };
-  EXPECT_LE(bytes(small), static_cast<double>(kMostSeriesBytes));
-  EXPECT_LE(bytes(small), static_cast<double>(MostAffinityBytes(100'000, 3)));
-  task.most_squared_length = 100;
+  EXPECT_LE(bytes(small), static_cast<double>(kMaxSeriesBytes));
+  EXPECT_LE(bytes(small), static_cast<double>(MaxAffinityBytes(100'000, 3)));
+  task.max_squared_length = 100;
   EXPECT_THAT(PlanAffinity(task).why, ::testing::HasSubstr("features a row would take more than"));
-  EXPECT_EQ(MostAffinityBytes(100'000, 3), kMostSeriesBytes);
-  EXPECT_EQ(MostAffinityBytes(1000, 8), 8 * 1000 * 1000 / 2);
-  EXPECT_EQ(MostAffinityBytes(100'000, 8), 0);
+  EXPECT_EQ(MaxAffinityBytes(100'000, 3), kMaxSeriesBytes);
+  EXPECT_EQ(MaxAffinityBytes(1000, 8), 8 * 1000 * 1000 / 2);
+  EXPECT_EQ(MaxAffinityBytes(100'000, 8), 0);
 }
 
 TEST(LowDimensionalAffinity, StopsWhenItsObserverSaysSo) {

@@ -211,7 +211,7 @@ TEST(ApproximateIndex, IsNotMadeAfterItWasStopped) {
 
 std::string FinalDescription(const Matrix& points, const IndexOptions& options) {
   const SearchIndex index(points, options);
-  index.MakeApproximate();
+  index.BuildApproximateIndex();
   return index.description();
 }
 
@@ -226,8 +226,8 @@ TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
       MatchesRegex("IVF of 219 lists, [0-9]+ probed, recall@8 (0.99.|1.000) on 400 queries"));
   EXPECT_EQ(FinalDescription(Noise(10'000, 32), ivf),
             "exact, scan; IVF would not reach recall@8 0.99");
-  EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsBrief());
-  EXPECT_FALSE(SearchIndex(clouds, ivf).IsBrief());
+  EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsFast());
+  EXPECT_FALSE(SearchIndex(clouds, ivf).IsFast());
 }
 
 TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
@@ -242,7 +242,7 @@ TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
   std::thread searcher([&] {
     while (!made) EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
   });
-  index.MakeApproximate();
+  index.BuildApproximateIndex();
   made = true;
   searcher.join();
   EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
@@ -252,7 +252,7 @@ TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
 TEST(SearchIndex, StaysExactWhenTheMakingIsStopped) {
   const SearchIndex index(Clouds(kRows, 1), {true, .5});
   const std::atomic<bool> stopped = true;
-  index.MakeApproximate(&stopped);
+  index.BuildApproximateIndex(&stopped);
   EXPECT_THAT(index.description(), ::testing::StartsWith("exact, scan"));
 }
 

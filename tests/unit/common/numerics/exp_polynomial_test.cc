@@ -31,7 +31,7 @@ TEST(ExpPolynomial, StaysWithinItsErrorAndReachesItInFiftyDigits) {
     for (const double range : {1e-14, 1e-9, 1e-6, 1e-4, 1. / 36, .04, .3, 1., 2.}) {
       for (const double radius : {1e-20, 1e-3, 1., 7., 1e6}) {
         const double rate = range / radius;
-        if (rate * radius > kMostExpRange) continue;
+        if (rate * radius > kMaxExpRange) continue;
         const ExpPolynomial p = FitExp(degree, rate, radius);
         const double seen = LargestOnGrid(p, rate, radius);
         EXPECT_LE(seen, p.relative_error) << degree << " " << range << " " << radius;

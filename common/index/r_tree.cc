@@ -11,10 +11,10 @@
 namespace privatemail {
 
 // Of any number of coordinates.
-class Tree::Searcher {
+class RTree::Searcher {
  public:
   virtual ~Searcher() = default;
-  virtual void Search(const double* query, NearestSoFar& nearest) const = 0;
+  virtual void Search(const double* query, TopK& nearest) const = 0;
 };
 
 namespace {
@@ -177,7 +177,7 @@ void SquaredLengths(const std::array<Lane, kDim>& differences, Lane* lengths) {
 // principal axes. All lie in a
 // few arrays, where the number of a node tells its place: a search waits for memory a few times.
 template <int kDim>
-class Tree::SearcherOf : public Tree::Searcher {
+class RTree::SearcherOf : public RTree::Searcher {
  public:
   explicit SearcherOf(const Matrix& points) : axes_(points) {
     std::vector<Place<kDim>> places = PlacesOf<kDim>(points, &rows_);
@@ -186,7 +186,7 @@ class Tree::SearcherOf : public Tree::Searcher {
     AddLeaves(places);
   }
 
-  void Search(const double* query, NearestSoFar& nearest) const override {
+  void Search(const double* query, TopK& nearest) const override {
     Query prepared;
     std::copy_n(query, kDim, prepared.at.begin());
     prepared.turned = axes_.Turn(prepared.at);
@@ -262,14 +262,14 @@ class Tree::SearcherOf : public Tree::Searcher {
   }
 
   // Of squared distances. What is farther by more than their rounding is passed by.
-  static double Limit(const NearestSoFar& nearest) {
+  static double Limit(const TopK& nearest) {
     constexpr double kRounding = 1e-12;
     if (!nearest.full()) return std::numeric_limits<double>::infinity();
     return nearest.farthest() * (1 + kRounding) + std::numeric_limits<double>::min();
   }
 
   // What lies under a node of levels_[height - 1], or in a leaf.
-  void Visit(size_t height, size_t number, const Query& query, NearestSoFar& nearest) const {
+  void Visit(size_t height, size_t number, const Query& query, TopK& nearest) const {
     if (height == 0) return Offer(number, query, nearest);
     const Level& level = levels_[height - 1];
     const Lane bounds = Bounds(level.nodes[number], query);
@@ -320,7 +320,7 @@ class Tree::SearcherOf : public Tree::Searcher {
     return bounds;
   }
 
-  void Offer(size_t number, const Query& query, NearestSoFar& nearest) const {
+  void Offer(size_t number, const Query& query, TopK& nearest) const {
     const Leaf& leaf = leaves_[number];
     std::array<Lane, kDim> differences;
     for (size_t c = 0; c < kDim; ++c) {
@@ -337,7 +337,7 @@ class Tree::SearcherOf : public Tree::Searcher {
     }
   }
 
-  void OfferAll(const Crowd& crowd, double squared_distance, NearestSoFar& nearest) const {
+  void OfferAll(const Crowd& crowd, double squared_distance, TopK& nearest) const {
     for (uint32_t i = crowd.first; i < crowd.last; ++i) {
       const Neighbor one{rows_[i], squared_distance};
       if (!nearest.Wants(one)) return;  // nor those after it
@@ -357,7 +357,7 @@ class Tree::SearcherOf : public Tree::Searcher {
   std::vector<Level> levels_;  // lowest first
 };
 
-Tree::Tree(const Matrix& points) {
+RTree::RTree(const Matrix& points) {
   switch (points.cols()) {
     case 1:
       searcher_ = std::make_unique<SearcherOf<1>>(points);
@@ -373,13 +373,13 @@ Tree::Tree(const Matrix& points) {
   }
 }
 
-Tree::~Tree() = default;
+RTree::~RTree() = default;
 
-std::vector<std::vector<Neighbor>> Tree::Search(const Matrix& queries, int64_t count,
+std::vector<std::vector<Neighbor>> RTree::Search(const Matrix& queries, int64_t count,
                                                 const std::vector<bool>* skipped) const {
   std::vector<std::vector<Neighbor>> found;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    NearestSoFar nearest(count, skipped);
+    TopK nearest(count, skipped);
     if (count > 0) searcher_->Search(queries.data() + q * queries.cols(), nearest);
     found.push_back(nearest.Sorted());
   }

@@ -12,17 +12,17 @@
 namespace privatemail {
 
 // Finds what NearestRows finds, bit for bit, in about logarithmic time. Immutable, thread-safe.
-class Tree {
+class RTree {
  public:
   // More coordinates than these are scanned faster (tests/benchmarks/index_benchmark.cc).
-  static constexpr Eigen::Index kMostDimensions = 4;
+  static constexpr Eigen::Index kMaxDimensions = 4;
 
-  // points: n >= 1 rows, finite, of at most kMostDimensions. O(n log n) time; about 12 + 9 k bytes a
+  // points: n >= 1 rows, finite, of at most kMaxDimensions. O(n log n) time; about 12 + 9 k bytes a
   // row, and 20 + 16 k while it is made; rows at one place count once in a search.
-  explicit Tree(const Matrix& points);
-  ~Tree();
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
+  explicit RTree(const Matrix& points);
+  ~RTree();
+  RTree(const RTree&) = delete;
+  RTree& operator=(const RTree&) = delete;
 
   // As NearestRows.
   std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,

@@ -34,12 +34,12 @@ void Overwrite(const std::string& path, size_t at, char byte) {
 
 // As a daemon starts.
 absl::StatusOr<std::unique_ptr<Database>> Start(const std::string& path) {
-  if (absl::Status checked = LogMark(path).Check(); !checked.ok()) return checked;
+  if (absl::Status checked = WalMark(path).Check(); !checked.ok()) return checked;
   auto database = Database::Open(path);
   if (!database.ok()) return database;
-  (*database)->KeepLogMark();
+  (*database)->EnableWalMark();
   if (auto mode = (*database)->Query("PRAGMA journal_mode = WAL"); !mode.ok()) return mode.status();
-  if (absl::Status settled = (*database)->Settle(); !settled.ok()) return settled;
+  if (absl::Status settled = (*database)->CheckpointLog(); !settled.ok()) return settled;
   return database;
 }
 
@@ -81,7 +81,7 @@ class Log : public ::testing::Test {
       return false;
     }
     EXPECT_THAT(read.status(), FailsWith(kDataLoss, "database file " + copy + "-wal is damaged"));
-    EXPECT_TRUE(IsPlaceError(read.status()));
+    EXPECT_TRUE(IsOperatorOnlyError(read.status()));
     return true;
   }
 
@@ -98,7 +98,7 @@ TEST_F(Log, NoFlippedBitChangesWhatIsReadFromItWhileItIsInUse) {
   for (int round = 0; round < 1000; ++round) {
     const size_t at = random() % log_.size();
     Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
-    const auto reader = Database::OpenToRead(path_);
+    const auto reader = Database::OpenReadOnly(path_);
     ASSERT_THAT(reader, IsOk());
     const absl::StatusOr<std::string> read = ReadAll(reader->get());
     if (read.ok()) {
@@ -117,7 +117,7 @@ TEST_F(Log, DamageDoesNotGetIntoTheDatabaseUnderANewChecksum) {
   for (size_t at = 5000; at < log_.size(); at += 4120) {
     Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ 16));
   }
-  EXPECT_THAT(database_->Settle(), FailsWith(kDataLoss, path_));
+  EXPECT_THAT(database_->CheckpointLog(), FailsWith(kDataLoss, path_));
   database_.reset();
   EXPECT_THAT(Start(path_), FailsWith(kDataLoss, path_ + "-wal is damaged"));
 }
@@ -146,7 +146,7 @@ TEST_F(Log, ThatIsNotThereIsMissed) {
     std::filesystem::copy_file(path_ + suffix, copy + suffix);
   EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is not there, but "));
   // A program that ends in order leaves none that anyone could miss.
-  ASSERT_THAT(database_->Settle(), IsOk());
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
   database_.reset();
   std::filesystem::remove(path_ + "-wal");
   auto again = Start(path_);
@@ -155,7 +155,7 @@ TEST_F(Log, ThatIsNotThereIsMissed) {
 }
 
 TEST_F(Log, TakesNothingMoreForAFileThatIsNoLongerThere) {
-  ASSERT_THAT(database_->CheckPlace(), IsOk());
+  ASSERT_THAT(database_->CheckNotMoved(), IsOk());
   std::filesystem::rename(path_, path_ + ".moved");
   {
     auto transaction = Transaction::Begin(database_.get());
@@ -217,7 +217,7 @@ TEST_F(Log, IsReadByManyConnectionsThatComeAndGo) {
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back([&] {
       while (!stop) {
-        const auto reader = Database::OpenToRead(path_);
+        const auto reader = Database::OpenReadOnly(path_);
         ASSERT_THAT(reader, IsOk());
         EXPECT_THAT(ReadAll(reader->get()), IsOk());
       }
@@ -226,7 +226,7 @@ TEST_F(Log, IsReadByManyConnectionsThatComeAndGo) {
   for (int round = 0; round < 1500; ++round) Put(round % 40, 2000 + round);
   stop = true;
   for (std::thread& reader : readers) reader.join();
-  EXPECT_THAT(database_->Settle(), IsOk());
+  EXPECT_THAT(database_->CheckpointLog(), IsOk());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 
 #include "common/base/status_macros.h"
 #include "tests/testing/matchers.h"
@@ -11,22 +11,22 @@ absl::Status Passed(const absl::Status& status) {
   return absl::OkStatus();
 }
 
-TEST(PlaceError, KeepsItsMessageUntilItIsToldWithoutThePlace) {
+TEST(OperatorOnlyError, HidingDetailsKeepsOnlyTheCode) {
   const absl::Status error =
-      Passed(PlaceError(absl::UnavailableError("database d at 10.0.0.1:5432 is away")));
+      Passed(OperatorOnlyError(absl::UnavailableError("database d at 10.0.0.1:5432 is away")));
   EXPECT_THAT(error, FailsWith(absl::StatusCode::kUnavailable, "10.0.0.1"));
-  EXPECT_TRUE(IsPlaceError(error));
-  const absl::Status told = WithoutPlace(error);
+  EXPECT_TRUE(IsOperatorOnlyError(error));
+  const absl::Status told = HideOperatorDetails(error);
   EXPECT_EQ(told.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(told.message(), "the store is unavailable: the log of the server says why");
 }
 
-TEST(PlaceError, LeavesOtherErrorsAsTheyAre) {
+TEST(OperatorOnlyError, UnmarkedStatusesAreUnchanged) {
   const absl::Status error = absl::NotFoundError("collection birds does not exist");
-  EXPECT_FALSE(IsPlaceError(error));
-  EXPECT_EQ(WithoutPlace(error), error);
-  EXPECT_THAT(PlaceError(absl::OkStatus()), IsOk());
-  EXPECT_FALSE(IsPlaceError(PlaceError(absl::OkStatus())));
+  EXPECT_FALSE(IsOperatorOnlyError(error));
+  EXPECT_EQ(HideOperatorDetails(error), error);
+  EXPECT_THAT(OperatorOnlyError(absl::OkStatus()), IsOk());
+  EXPECT_FALSE(IsOperatorOnlyError(OperatorOnlyError(absl::OkStatus())));
 }
 
 }  // namespace

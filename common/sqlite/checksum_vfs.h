@@ -19,7 +19,7 @@ inline constexpr int kPageChecksumBytes = 8;
 //
 // Whatever the system refuses for want of space is SQLITE_FULL: below, only a page for which the
 // disk has no block left is, and neither a quota nor the largest file that is allowed.
-const char* CheckedPages();
+const char* ChecksumVfsName();
 
 }  // namespace privatemail::sqlite
 

@@ -53,14 +53,14 @@ Claim Decode(const Bytes& bytes) {
 }
 
 // Reads from a file until it is closed.
-class LogFile {
+class WalFile {
  public:
-  explicit LogFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~LogFile() {
+  explicit WalFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~WalFile() {
     if (file_ >= 0) ::close(file_);
   }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
+  WalFile(const WalFile&) = delete;
+  WalFile& operator=(const WalFile&) = delete;
 
   bool is_there() const { return file_ >= 0; }
   bool operator()(int64_t offset, int bytes, unsigned char* out) const {
@@ -71,7 +71,7 @@ class LogFile {
   const int file_;
 };
 
-std::string LogPath(const std::string& database) { return database + "-wal"; }
+std::string WalPath(const std::string& database) { return database + "-wal"; }
 
 // 0, or the error.
 int Write(const std::string& database, const Claim& claim, bool sync) {
@@ -89,41 +89,41 @@ int Write(const std::string& database, const Claim& claim, bool sync) {
 
 }  // namespace
 
-void LogMark::Set(int64_t frames) const {
-  const LogFile log(LogPath(path_));
-  const auto header = log.is_there() ? ReadLogHeader(log) : std::nullopt;
+void WalMark::Set(int64_t frames) const {
+  const WalFile log(WalPath(path_));
+  const auto header = log.is_there() ? ReadWalHeader(log) : std::nullopt;
   if (!header) return;  // its damage shows as soon as it is read
   Write(path_, {header->salts, static_cast<uint64_t>(frames)}, /*sync=*/false);
 }
 
-absl::Status LogMark::Clear() const {
+absl::Status WalMark::Clear() const {
   const int error = Write(path_, Claim(), /*sync=*/true);
   if (error == 0) return absl::OkStatus();
-  return PlaceError(absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
+  return OperatorOnlyError(absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
 }
 
-absl::Status LogMark::Check() const {
-  const LogFile mark(path_ + "-mark");
+absl::Status WalMark::Check() const {
+  const WalFile mark(path_ + "-mark");
   Bytes bytes;
   if (!mark.is_there() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
     return absl::OkStatus();
   }
   const Claim claim = Decode(bytes);
-  const LogFile log(LogPath(path_));
+  const WalFile log(WalPath(path_));
   if (claim.frames == 0) return absl::OkStatus();
   if (!log.is_there()) {
-    return PlaceError(absl::DataLossError(absl::StrCat(
-        "database file ", LogPath(path_), " is not there, but ", claim.frames,
+    return OperatorOnlyError(absl::DataLossError(absl::StrCat(
+        "database file ", WalPath(path_), " is not there, but ", claim.frames,
         " frames of it were synced: only a part was copied, or another program has opened the "
         "database for writing; restore it from a backup")));
   }
-  const auto header = ReadLogHeader(log);
+  const auto header = ReadWalHeader(log);
   if (header && header->salts == claim.salts &&
-      LogMatches(*header, static_cast<int64_t>(claim.frames), log)) {
+      WalMatches(*header, static_cast<int64_t>(claim.frames), log)) {
     return absl::OkStatus();
   }
-  return PlaceError(absl::DataLossError(
-      absl::StrCat("database file ", LogPath(path_), " is damaged (it holds less than the ",
+  return OperatorOnlyError(absl::DataLossError(
+      absl::StrCat("database file ", WalPath(path_), " is damaged (it holds less than the ",
                    claim.frames, " frames that were synced): restore it from a backup")));
 }
 

@@ -11,7 +11,7 @@
 namespace privatemail {
 
 // From the smallest to the largest label, both counted; 1 where there are none.
-inline double SpanOf(absl::Span<const int32_t> labels) {
+inline double LabelSpan(absl::Span<const int32_t> labels) {
   if (labels.empty()) return 1;
   const auto [least, most] = std::minmax_element(labels.begin(), labels.end());
   return 1.0 + *most - *least;
@@ -23,7 +23,7 @@ inline double SpanOf(absl::Span<const int32_t> labels) {
 // is at chance up to alpha C = 25, and above .8 from 40 on. The papers' .6 at 100 classes is 60,
 // which is therefore what a collection gets that does not choose; the other graphs do not scale
 // with the labels and get the papers' .6 as it is.
-inline double UsualAlpha(LabelGraphKind graph, double span) {
+inline double DefaultAlpha(LabelGraphKind graph, double span) {
   return graph == LabelGraphKind::kDistance ? 60 / span : .6;
 }
 

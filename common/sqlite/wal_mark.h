@@ -21,9 +21,9 @@ namespace privatemail::sqlite {
 //   mark that claims nothing is synced (Clear).
 //
 // A mark that is damaged itself, or not there, claims nothing.
-class LogMark {
+class WalMark {
  public:
-  explicit LogMark(std::string database_path) : path_(std::move(database_path)) {}
+  explicit WalMark(std::string database_path) : path_(std::move(database_path)) {}
 
   // Claims the first `frames` frames of the log as it is now: after they were synced. Where there
   // is no room for it, the former mark stays.

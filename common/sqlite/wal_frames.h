@@ -12,13 +12,13 @@
 
 namespace privatemail::sqlite {
 
-inline constexpr int kLogHeaderBytes = 32;
+inline constexpr int kWalHeaderBytes = 32;
 inline constexpr int kFrameHeaderBytes = 24;  // before each page
 
 // Reads that many bytes of a log; false when they are not there.
-using ReadLog = absl::FunctionRef<bool(int64_t offset, int bytes, unsigned char* out)>;
+using ReadWal = absl::FunctionRef<bool(int64_t offset, int bytes, unsigned char* out)>;
 
-struct LogHeader {
+struct WalHeader {
   int page_bytes = 0;
   bool big_endian = false;             // how words are added up; they are always stored so
   std::array<unsigned char, 8> salts;  // of all frames since the log began anew
@@ -26,18 +26,18 @@ struct LogHeader {
 };
 
 // Nothing: there is none, or it does not match its checksum.
-std::optional<LogHeader> ReadLogHeader(ReadLog read);
+std::optional<WalHeader> ReadWalHeader(ReadWal read);
 
 // Of frame number `frame`, from 0: its header's, and its page's, place.
-int64_t FrameOffset(const LogHeader& header, int64_t frame);
-int64_t PageOffset(const LogHeader& header, int64_t frame);
+int64_t FrameOffset(const WalHeader& header, int64_t frame);
+int64_t PageOffset(const WalHeader& header, int64_t frame);
 
 // Whether a frame that is read from the log with this page matches its checksum, which goes on from
 // the one that the frame before it has.
-bool FrameMatches(const LogHeader& header, int64_t frame, const unsigned char* page, ReadLog read);
+bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read);
 
 // Whether the first `frames` frames are there and each matches.
-bool LogMatches(const LogHeader& header, int64_t frames, ReadLog read);
+bool WalMatches(const WalHeader& header, int64_t frames, ReadWal read);
 
 }  // namespace privatemail::sqlite
 

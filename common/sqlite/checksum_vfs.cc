@@ -102,17 +102,17 @@ bool MatchesLog(sqlite3_file* file, const unsigned char* page, int bytes, sqlite
   const auto read = [file](int64_t at, int size, unsigned char* out) {
     return Below(file)->pMethods->xRead(Below(file), out, size, at) == SQLITE_OK;
   };
-  const std::optional<LogHeader> header = ReadLogHeader(read);
+  const std::optional<WalHeader> header = ReadWalHeader(read);
   if (!header || header->page_bytes != bytes) return false;
   const sqlite3_int64 frame_bytes = bytes + kFrameHeaderBytes;
-  const sqlite3_int64 frame = (offset - kLogHeaderBytes) / frame_bytes;
+  const sqlite3_int64 frame = (offset - kWalHeaderBytes) / frame_bytes;
   return PageOffset(*header, frame) == offset && FrameMatches(*header, frame, page, read);
 }
 
 // The page of a frame, and no header and no frame as a whole.
 bool IsLogPage(int bytes, sqlite3_int64 offset) {
   return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 &&
-         offset >= kLogHeaderBytes + kFrameHeaderBytes;
+         offset >= kWalHeaderBytes + kFrameHeaderBytes;
 }
 
 int Close(sqlite3_file* file) {
@@ -261,7 +261,7 @@ int CurrentTimeInt64(sqlite3_vfs* /*vfs*/, sqlite3_int64* milliseconds) {
 
 }  // namespace
 
-const char* CheckedPages() {
+const char* ChecksumVfsName() {
   static sqlite3_vfs* const vfs = [] {
     sqlite3_initialize();
     static sqlite3_vfs layer = {};
