@@ -265,7 +265,7 @@ class RTree::SearcherOf : public RTree::Searcher {
   static double Limit(const TopK& nearest) {
     constexpr double kRounding = 1e-12;
     if (!nearest.full()) return std::numeric_limits<double>::infinity();
-    return nearest.farthest() * (1 + kRounding) + std::numeric_limits<double>::min();
+    return nearest.max_squared_distance() * (1 + kRounding) + std::numeric_limits<double>::min();
   }
 
   // What lies under a node of levels_[height - 1], or in a leaf.
@@ -331,7 +331,7 @@ class RTree::SearcherOf : public RTree::Searcher {
     for (size_t i = 0; i < leaf.places; ++i) {
       if (!leaf.crowded[i]) {
         nearest.Offer({leaf.row[i], distances[i]});
-      } else if (!nearest.full() || distances[i] <= nearest.farthest()) {
+      } else if (!nearest.full() || distances[i] <= nearest.max_squared_distance()) {
         OfferAll(crowds_[leaf.row[i]], distances[i], nearest);
       }
     }
@@ -340,7 +340,7 @@ class RTree::SearcherOf : public RTree::Searcher {
   void OfferAll(const Crowd& crowd, double squared_distance, TopK& nearest) const {
     for (uint32_t i = crowd.first; i < crowd.last; ++i) {
       const Neighbor one{rows_[i], squared_distance};
-      if (!nearest.Wants(one)) return;  // nor those after it
+      if (!nearest.Accepts(one)) return;  // nor those after it
       nearest.Offer(one);
     }
   }

@@ -74,7 +74,7 @@ void ScreenedPoints::Scan(int64_t group, const Query& query, TopK* nearest) cons
   const double rounding = 1 + static_cast<double>(points_.cols() + 2) * std::ldexp(1, -23);
   const auto farthest = [&] {
     if (!nearest->full() || nearest->size() == 0) return std::numeric_limits<double>::infinity();
-    const double within = std::sqrt(nearest->farthest()) / scale_ + query.off;
+    const double within = std::sqrt(nearest->max_squared_distance()) / scale_ + query.off;
     return within * within * rounding;
   };
   double limit = farthest();

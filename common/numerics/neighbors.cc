@@ -6,35 +6,35 @@
 namespace privatemail {
 namespace {
 
-// An object rather than a function, so that heaps have it inline.
+// An object rather than a function, so that heap functions inline it.
 constexpr auto kNearer = [](const Neighbor& a, const Neighbor& b) {
   return a.squared_distance != b.squared_distance ? a.squared_distance < b.squared_distance
                                                   : a.row < b.row;
 };
 
-// Room for as many is made at once; whoever wants more waits longer anyway.
-constexpr size_t kUsualCount = 64;
+// Capacity that is reserved at once.
+constexpr size_t kReservedCount = 64;
 
 }  // namespace
 
 TopK::TopK(int64_t count, const std::vector<bool>* skipped)
     : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {
-  best_.reserve(std::min(count_, kUsualCount));
+  best_.reserve(std::min(count_, kReservedCount));
 }
 
-bool TopK::Wants(const Neighbor& candidate) const {
+bool TopK::Accepts(const Neighbor& candidate) const {
   return !full() || (count_ > 0 && kNearer(candidate, best_.front()));
 }
 
-void TopK::Take(const Neighbor& candidate) {
-  if (!Wants(candidate)) return;
+void TopK::Insert(const Neighbor& candidate) {
+  if (!Accepts(candidate)) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) return ReplaceFarthest(candidate);
   best_.push_back(candidate);
   std::push_heap(best_.begin(), best_.end(), kNearer);
 }
 
-// In one pass from the top down: a heap that is popped and pushed goes down and up again.
+// One pass from the top down, where pop_heap and push_heap take two.
 void TopK::ReplaceFarthest(const Neighbor& candidate) {
   size_t place = 0;
   for (size_t child = 1; child < best_.size(); child = 2 * place + 1) {

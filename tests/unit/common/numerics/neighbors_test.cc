@@ -15,7 +15,7 @@ Matrix SmallIntegers(int n, int d, unsigned seed) {
   return Matrix::NullaryExpr(n, d, [&] { return draw(bits); });
 }
 
-TEST(Neighbors, TiesAreBrokenByRow) {
+TEST(NearestRows, TiesAreOrderedByRow) {
   Matrix points(4, 1);
   points << 1, -1, 1, 0;
   const auto nearest = NearestRows(Matrix::Zero(1, 1), points, 3);
@@ -26,7 +26,7 @@ TEST(Neighbors, TiesAreBrokenByRow) {
 }
 
 // Against the definition: every (distance, row) pair in order. Small integers make many ties.
-TEST(Neighbors, EqualAnOrderedListOfAllPairs) {
+TEST(NearestRows, MatchSortedListOfAllPairs) {
   const Matrix points = SmallIntegers(200, 3, 1);
   const Matrix queries = SmallIntegers(20, 3, 2);
   const auto nearest = NearestRows(queries, points, 17);
@@ -47,7 +47,7 @@ TEST(Neighbors, EqualAnOrderedListOfAllPairs) {
 }
 
 // FAISS works in single precision: it may swap neighbours whose distances agree to 1e-6.
-TEST(Neighbors, AgreeWithFaiss) {
+TEST(NearestRows, AgreeWithFaiss) {
   using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   constexpr int kCount = 20;
   for (const int dim : {2, 3, 8, 64}) {
@@ -77,7 +77,7 @@ TEST(Neighbors, AgreeWithFaiss) {
   }
 }
 
-TEST(Neighbors, PassBySkippedRows) {
+TEST(NearestRows, SkippedRowsAreIgnored) {
   Matrix points(4, 1);
   points << 0, 1, 2, 3;
   const std::vector<bool> skipped = {true, false, false, true};
@@ -87,7 +87,7 @@ TEST(Neighbors, PassBySkippedRows) {
   EXPECT_EQ(nearest[1].row, 2);
 }
 
-TEST(Neighbors, MoreThanThereAreGivesAllThereAre) {
+TEST(NearestRows, CountAboveSizeReturnsAllRows) {
   EXPECT_EQ(NearestRows(Matrix::Zero(1, 2), SmallIntegers(5, 2, 3), 8)[0].size(), 5u);
 }
 
