@@ -1,4 +1,4 @@
-// What leaves of items for cells: which code of their feature vectors, or none.
+// The encoding of items that cells return.
 #ifndef PRIVATEMAIL_COMMON_CELLS_CELL_CODE_H_
 #define PRIVATEMAIL_COMMON_CELLS_CELL_CODE_H_
 
@@ -9,17 +9,16 @@
 
 namespace privatemail {
 
-// Little-endian; all but the last of a feature vector scaled to length 1.
+// Little-endian. All but kNone encode the feature vector scaled to length 1.
 enum class CellCode {
-  kFloat16,  // 2 d bytes (scalar_code.h)
-  kScalar8,  // 4 + d bytes (scalar_code.h)
-  // So many bytes whatever d is: product quantisation, with a codebook (product_codebook.h).
+  kFloat16,  // 2 d bytes (item_code.h)
+  kScalar8,  // 4 + d bytes (item_code.h)
+  // Product quantisation with a codebook (product_codebook.h); the number is the bytes of a row.
   kPq8,
   kPq16,
   kPq32,
   kPq64,
-  // No code of the feature vector: the item's coordinates in the server's embedding, each as a
-  // float.
+  // The item's coordinates in the server's embedding as floats, instead of its feature vector.
   kNone,
 };
 
@@ -28,10 +27,10 @@ enum class CellCode {
 absl::StatusOr<CellCode> FromProto(v1::CellCode code);
 v1::CellCode ToProto(CellCode code);
 
-// Whether it needs a codebook.
+// Whether the code needs a codebook.
 bool IsProductCode(CellCode code);
 
-// Bytes that a row of `dim` values takes.
+// Bytes of an encoded row of `dim` values.
 int64_t CodeBytes(CellCode code, int64_t dim);
 
 }  // namespace privatemail

@@ -51,7 +51,7 @@ std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
   return distinct;
 }
 
-// With fewer the two sides' coordinates cannot be brought together.
+// Alignment of the two sides' coordinates needs that many.
 absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
   if (anchors > settings.embedding_dim) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -74,7 +74,7 @@ absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t
       absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
 }
 
-// A query may name its class.
+// A query may refer to its class by name.
 absl::Status CheckDistinct(const std::vector<std::string>& names) {
   std::map<absl::string_view, size_t> seen;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -282,7 +282,7 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
   if (ours == theirs) return absl::OkStatus();
-  // A peer may send any length, and a message would repeat it.
+  // Do not repeat a peer's text of any length in the message.
   if (!theirs.empty() && theirs.size() != SHA256_DIGEST_LENGTH) {
     return absl::FailedPreconditionError(
         absl::StrCat("fingerprint mismatch: expected ", SHA256_DIGEST_LENGTH, " bytes, got ",

@@ -1,4 +1,4 @@
-// The settings of an embedding on the wire.
+// Conversion of embedding settings to and from their protobuf message.
 #ifndef PRIVATEMAIL_COMMON_WIRE_EMBEDDING_SETTINGS_PROTO_H_
 #define PRIVATEMAIL_COMMON_WIRE_EMBEDDING_SETTINGS_PROTO_H_
 
@@ -12,8 +12,7 @@ v1::Kernel ToProto(KernelConvention kernel);
 v1::LabelGraph ToProto(LabelGraphKind graph);
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);
 
-// INVALID_ARGUMENT naming the field when a value is missing or out of range or an enum is
-// unspecified.
+// INVALID_ARGUMENT naming the field: a value is missing or out of range, or an enum is unspecified.
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
 
 }  // namespace privatemail

@@ -10,7 +10,6 @@
 
 #include "common/base/matrix.h"
 #include "common/embedding/affinity.h"
-#include "common/embedding/affinity_operator.h"
 #include "common/numerics/point_source.h"
 
 namespace privatemail::testing {
