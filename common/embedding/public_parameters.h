@@ -11,10 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
+#include "common/embedding/smlq.h"
 #include "common/cells/cell_code.h"
 #include "common/cells/cell_partition.h"
 #include "common/cells/product_codebook.h"
-#include "common/embedding/smlq.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {

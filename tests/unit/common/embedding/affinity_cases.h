@@ -1,7 +1,8 @@
-// What every affinity operator is tried on, and how it is compared with the plain definition.
+// Point clouds for tests of affinity operators, and the comparison with the dense matrix.
 #ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_EMBEDDING_AFFINITY_CASES_H_
 #define PRIVATEMAIL_TESTS_UNIT_COMMON_EMBEDDING_AFFINITY_CASES_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -72,7 +73,7 @@ inline void ExpectClose(const AffinityOperator& affinity, const Matrix& points, 
       << name;
 }
 
-// A source whose rows from `bad` on cannot be read.
+// A source whose rows from `bad` on are unreadable.
 class DamagedPoints : public MatrixPoints {
  public:
   DamagedPoints(Matrix points, Eigen::Index bad) : MatrixPoints(std::move(points)), bad_(bad) {}

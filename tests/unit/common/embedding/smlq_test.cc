@@ -1,20 +1,12 @@
 #include "common/embedding/smlq.h"
 
-#include <gtest/gtest.h>
-
-#include <random>
 #include <vector>
 
 #include "common/embedding/tiled_affinity.h"
+#include "tests/unit/common/embedding/affinity_cases.h"
 
-namespace privatemail {
+namespace privatemail::testing {
 namespace {
-
-Matrix Normal(int n, int d, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  return Matrix::NullaryExpr(n, d, [&] { return normal(bits); });
-}
 
 std::vector<int32_t> Labels(int n, int classes) {
   std::vector<int32_t> labels(n);
@@ -163,4 +155,4 @@ TEST(EmbeddingSettings, InvalidFieldIsNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::testing
