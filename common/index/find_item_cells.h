@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "common/base/matrix.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 
 namespace privatemail {
 
