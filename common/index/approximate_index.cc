@@ -10,18 +10,18 @@ namespace {
 
 using Results = std::vector<std::vector<Neighbor>>;
 
-constexpr int kOfEachKind = ApproximateIndex::kRecallQueries / 2;
+constexpr int kQueriesOfEachKind = ApproximateIndex::kRecallQueries / 2;
 
-// Uniform enough, and the same with every standard library.
+// Nearly uniform, and the same with every standard library.
 int64_t Below(int64_t end, std::mt19937_64* bits) {
   return static_cast<int64_t>((*bits)() % static_cast<uint64_t>(end));
 }
 
 bool IsSet(const std::atomic<bool>* stopped) { return stopped != nullptr && *stopped; }
 
-// Without those that come after it was stopped.
-Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
-                       const std::atomic<bool>* stopped) {
+// Results of queries after `stopped` are empty.
+Results ExactResults(const ExactIndex& exact, const Matrix& queries,
+                     const std::atomic<bool>* stopped) {
   Results nearest(static_cast<size_t>(queries.rows()));
   ParallelFor(static_cast<int>(queries.rows()), [&](int q) {
     if (IsSet(stopped)) return;
@@ -32,7 +32,7 @@ Results ExactlyNearest(const ExactIndex& exact, const Matrix& queries,
 }
 
 // 1, 2, 3, 4, 6, 8, 12, ...
-int64_t MoreThan(int64_t probed) {
+int64_t NextProbed(int64_t probed) {
   if (probed < 2) return probed + 1;
   const bool power_of_two = (probed & (probed - 1)) == 0;
   return power_of_two ? probed + probed / 2 : probed / 3 * 4;
@@ -51,9 +51,9 @@ std::unique_ptr<const ApproximateIndex> ApproximateIndex::Make(const ExactIndex&
 
 bool ApproximateIndex::ChooseProbed(double recall, const std::atomic<bool>* stopped) {
   const Matrix displaced = Displaced(), midpoints = Midpoints();
-  const Results of_displaced = ExactlyNearest(exact_, displaced, stopped);
-  const Results of_midpoints = ExactlyNearest(exact_, midpoints, stopped);
-  for (int64_t probed = 1; probed <= lists_.size() / 4; probed = MoreThan(probed)) {
+  const Results of_displaced = ExactResults(exact_, displaced, stopped);
+  const Results of_midpoints = ExactResults(exact_, midpoints, stopped);
+  for (int64_t probed = 1; probed <= lists_.size() / 4; probed = NextProbed(probed)) {
     if (IsSet(stopped)) return false;
     const double reached = std::min(RecallOf(displaced, of_displaced, probed),
                                     RecallOf(midpoints, of_midpoints, probed));
@@ -70,7 +70,8 @@ double ApproximateIndex::RecallOf(const Matrix& queries, const Results& nearest,
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const std::vector<Neighbor>& expected = nearest[static_cast<size_t>(q)];
     wanted += static_cast<int64_t>(expected.size());
-    for (const Neighbor& neighbor : lists_.Search(queries.row(q), kCount, nullptr, probed)) {
+    for (const Neighbor& neighbor :
+         lists_.Search(queries.row(q), kRecallNeighbors, nullptr, probed)) {
       found += std::any_of(expected.begin(), expected.end(),
                            [&](const Neighbor& one) { return one.row == neighbor.row; });
     }
@@ -81,7 +82,7 @@ double ApproximateIndex::RecallOf(const Matrix& queries, const Results& nearest,
 Matrix ApproximateIndex::Displaced() const {
   const Matrix& points = exact_.points();
   std::mt19937_64 bits(1);
-  Matrix queries(kOfEachKind, points.cols());
+  Matrix queries(kQueriesOfEachKind, points.cols());
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const int64_t row = Below(points.rows(), &bits);
     const std::vector<int64_t>& others = lists_.RowsAround(points.row(row));
@@ -97,7 +98,7 @@ Matrix ApproximateIndex::Displaced() const {
 Matrix ApproximateIndex::Midpoints() const {
   const Matrix& points = exact_.points();
   std::mt19937_64 bits(2);
-  Matrix queries(kOfEachKind, points.cols());
+  Matrix queries(kQueriesOfEachKind, points.cols());
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const int64_t one = Below(points.rows(), &bits), another = Below(points.rows(), &bits);
     queries.row(q) = .5 * points.row(one) + .5 * points.row(another);

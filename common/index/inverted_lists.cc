@@ -10,10 +10,10 @@
 namespace privatemail {
 namespace {
 
-// What the recall of so little costs is measured.
+// Little effort suffices: the recall is measured.
 constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
 
-// Twice as many lists, of points sampled for each, are four times the work of the k-means.
+// 2 sqrt(n). Doubling the number of lists makes the k-means four times as slow.
 int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }

@@ -7,23 +7,22 @@
 #include <algorithm>
 #include <mutex>
 
-// Of the OpenMP standard. Its header belongs to a compiler, and FAISS was built with another one
-// where this is built with clang.
+// Functions of the OpenMP standard. omp.h belongs to a compiler, and with clang FAISS was built by
+// another one.
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int threads);
-// OpenBLAS's, null with another BLAS.
+// OpenBLAS's; null with another BLAS.
 void openblas_set_num_threads(int threads) __attribute__((weak));
 }
 
 namespace privatemail {
 namespace {
 
-constexpr Eigen::Index kPointsAtOnce = 1 << 14;
+constexpr Eigen::Index kPointsPerCall = 1 << 14;
 
-// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
-// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
-// so they are not set free again.
+// Limits FAISS to the calling thread: OpenMP threads would stay, and waiting threads of OpenBLAS
+// spin. Nothing else uses OpenBLAS's threads, so their number is not restored.
 class OneThread {
  public:
   OneThread() : former_(omp_get_max_threads()) {
@@ -62,27 +61,40 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
   faiss::IndexFlatL2 assigner(points.cols());
   assigner.add(centroids.rows(), centroids.data());
   std::vector<int64_t> nearest(static_cast<size_t>(points.rows()));
-  for (Eigen::Index begin = 0; begin < points.rows(); begin += kPointsAtOnce) {
+  for (Eigen::Index begin = 0; begin < points.rows(); begin += kPointsPerCall) {
     if (stopped != nullptr && *stopped) break;
-    assigner.assign(std::min(kPointsAtOnce, points.rows() - begin), points.row(begin).data(),
+    assigner.assign(std::min(kPointsPerCall, points.rows() - begin), points.row(begin).data(),
                     nearest.data() + begin);
   }
   return nearest;
 }
 
+ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
+                        const std::atomic<bool>* stopped) {
+  ItemCells found{.cells = NearestCentroids(items, centroids, stopped), .squared_distances = {}};
+  if (stopped != nullptr && *stopped) return found;
+  found.squared_distances.reserve(found.cells.size());
+  for (size_t item = 0; item < found.cells.size(); ++item) {
+    found.squared_distances.push_back(
+        (items.row(static_cast<Eigen::Index>(item)) - centroids.row(found.cells[item]))
+            .squaredNorm());
+  }
+  return found;
+}
+
 std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
                                                const FloatMatrix& points, int64_t count,
                                                const std::atomic<bool>& stopped) {
-  constexpr Eigen::Index kQueriesAtOnce = 64;
+  constexpr Eigen::Index kQueriesPerCall = 64;
   const OneThread one_thread;
   const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
   const auto dim = static_cast<size_t>(points.cols());
   std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
-  std::vector<float> distances(kQueriesAtOnce * wanted);
-  std::vector<int64_t> rows(kQueriesAtOnce * wanted);
-  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesAtOnce) {
-    const Eigen::Index some = std::min(kQueriesAtOnce, queries.rows() - begin);
-    // What an IndexFlatL2 calls, which would hold a copy of all points.
+  std::vector<float> distances(kQueriesPerCall * wanted);
+  std::vector<int64_t> rows(kQueriesPerCall * wanted);
+  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesPerCall) {
+    const Eigen::Index some = std::min(kQueriesPerCall, queries.rows() - begin);
+    // The search of IndexFlatL2, without its copy of all points.
     faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
                      static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
     for (Eigen::Index query = 0; query < some; ++query) {

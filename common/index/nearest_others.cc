@@ -14,26 +14,27 @@ using Nearest = std::vector<std::vector<int64_t>>;
 
 constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
 constexpr int64_t kProbed = 32;
-// In a list, on an average: so many are worth a product of matrices.
+// Average queries of a list, enough for matrix products to pay.
 constexpr int64_t kQueriesOfList = 32;
-// Of fewer lists those that are probed would be most of the gallery.
+// With fewer lists, the probed ones would be most of the gallery.
 static_assert(kManyQueries / kQueriesOfList >= 4 * kProbed);
 
-// One more than is wanted, from which the query itself is taken away.
-void Remove(int64_t query, std::vector<int64_t>* nearest) {
-  if (nearest->empty()) return;  // it was stopped
+// Removes the query itself, or else the farthest: searches return one row too many.
+void RemoveQuery(int64_t query, std::vector<int64_t>* nearest) {
+  if (nearest->empty()) return;  // stopped
   const auto self = std::find(nearest->begin(), nearest->end(), query);
   nearest->erase(self != nearest->end() ? self : nearest->end() - 1);
 }
 
-Nearest AmongAll(const FloatMatrix& items, const Rows& queries, int64_t count,
-                 const std::atomic<bool>& stopped) {
+Nearest SearchAll(const FloatMatrix& items, const Rows& queries, int64_t count,
+                  const std::atomic<bool>& stopped) {
   Nearest nearest = NearestItems(items(queries, Eigen::all), items, count + 1, stopped);
-  for (size_t query = 0; query < nearest.size(); ++query) Remove(queries[query], &nearest[query]);
+  for (size_t query = 0; query < nearest.size(); ++query)
+    RemoveQuery(queries[query], &nearest[query]);
   return nearest;
 }
 
-// For each list the numbers of the rows that are in it.
+// For each list the indices into `rows` of its rows.
 std::vector<Rows> ByList(const Rows& rows, const std::vector<int64_t>& list_of_item,
                          int64_t lists) {
   std::vector<Rows> numbers(static_cast<size_t>(lists));
@@ -44,7 +45,7 @@ std::vector<Rows> ByList(const Rows& rows, const std::vector<int64_t>& list_of_i
   return numbers;
 }
 
-// What Eigen's indexing by rows gives, a row at a time.
+// Row-wise copy: faster than Eigen's indexing by rows.
 FloatMatrix RowsOf(const FloatMatrix& matrix, const Rows& rows) {
   FloatMatrix some(std::ssize(rows), matrix.cols());
   for (Eigen::Index row = 0; row < some.rows(); ++row) {
@@ -59,9 +60,9 @@ Rows Picked(const Rows& from, const Rows& numbers) {
   return picked;
 }
 
-// Queries of one list are compared with the same items.
-Nearest AmongLists(const FloatMatrix& items, const Rows& queries, int64_t count,
-                   const std::atomic<bool>& stopped) {
+// All queries of a list are compared with the same items.
+Nearest SearchLists(const FloatMatrix& items, const Rows& queries, int64_t count,
+                    const std::atomic<bool>& stopped) {
   const int64_t lists = std::min(static_cast<int64_t>(std::sqrt(items.rows())),
                                  static_cast<int64_t>(std::ssize(queries)) / kQueriesOfList);
   const FloatMatrix centroids = KMeans(items, lists, kEffort);
@@ -80,12 +81,12 @@ Nearest AmongLists(const FloatMatrix& items, const Rows& queries, int64_t count,
       near.insert(near.end(), some.begin(), some.end());
     }
     const FloatMatrix near_items = RowsOf(items, near);
-    const Rows asking = Picked(queries, queries_in[list]);
-    const Nearest found = NearestItems(RowsOf(items, asking), near_items, count + 1, stopped);
+    const Rows list_queries = Picked(queries, queries_in[list]);
+    const Nearest found = NearestItems(RowsOf(items, list_queries), near_items, count + 1, stopped);
     for (size_t i = 0; i < found.size(); ++i) {
       std::vector<int64_t>& rows = nearest[static_cast<size_t>(queries_in[list][i])];
       for (const int64_t place : found[i]) rows.push_back(near[static_cast<size_t>(place)]);
-      Remove(asking[i], &rows);
+      RemoveQuery(list_queries[i], &rows);
     }
   }
   return nearest;
@@ -96,8 +97,8 @@ Nearest AmongLists(const FloatMatrix& items, const Rows& queries, int64_t count,
 std::vector<std::vector<int64_t>> NearestOthers(const FloatMatrix& items, const Rows& queries,
                                                 int64_t count, const std::atomic<bool>& stopped) {
   const bool many = items.rows() >= kLargeGallery && std::ssize(queries) >= kManyQueries;
-  return many ? AmongLists(items, queries, count, stopped)
-              : AmongAll(items, queries, count, stopped);
+  return many ? SearchLists(items, queries, count, stopped)
+              : SearchAll(items, queries, count, stopped);
 }
 
 }  // namespace privatemail

@@ -1,6 +1,6 @@
-// An R-tree over a few coordinates.
-#ifndef PRIVATEMAIL_COMMON_INDEX_TREE_H_
-#define PRIVATEMAIL_COMMON_INDEX_TREE_H_
+// An R-tree for points of a few coordinates.
+#ifndef PRIVATEMAIL_COMMON_INDEX_R_TREE_H_
+#define PRIVATEMAIL_COMMON_INDEX_R_TREE_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,14 +11,15 @@
 
 namespace privatemail {
 
-// Finds what NearestRows finds, bit for bit, in about logarithmic time. Immutable, thread-safe.
+// Returns the rows and bits of NearestRows in about logarithmic time. Immutable, thread-safe.
 class RTree {
  public:
-  // More coordinates than these are scanned faster (tests/benchmarks/index_benchmark.cc).
+  // With more coordinates a scan is faster (tests/benchmarks/index_benchmark.cc).
   static constexpr Eigen::Index kMaxDimensions = 4;
 
-  // points: n >= 1 rows, finite, of at most kMaxDimensions. O(n log n) time; about 12 + 9 k bytes a
-  // row, and 20 + 16 k while it is made; rows at one place count once in a search.
+  // points: n >= 1 rows, finite, at most kMaxDimensions columns k. O(n log n) time. Memory: about
+  // 12
+  // + 9 k bytes a row, 20 + 16 k during construction. Equal rows are visited once.
   explicit RTree(const Matrix& points);
   ~RTree();
   RTree(const RTree&) = delete;
@@ -38,4 +39,4 @@ class RTree {
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_INDEX_TREE_H_
+#endif  // PRIVATEMAIL_COMMON_INDEX_R_TREE_H_

@@ -10,15 +10,15 @@
 namespace privatemail {
 namespace {
 
-// Rounded down: what is reported was reached.
+// Rounded down: the reported recall was reached.
 std::string InThousandths(double share) {
   return absl::StrFormat("%.3f", std::floor(1000 * share) / 1000);
 }
 
 std::string Describe(const ApproximateIndex::Quality& quality) {
   return absl::StrCat("IVF of ", quality.lists, " lists, ", quality.probed, " probed, recall@",
-                      ApproximateIndex::kRecallNeighbors, " ", InThousandths(quality.recall), " on ",
-                      ApproximateIndex::kRecallQueries, " queries");
+                      ApproximateIndex::kRecallNeighbors, " ", InThousandths(quality.recall),
+                      " on ", ApproximateIndex::kRecallQueries, " queries");
 }
 
 }  // namespace
@@ -32,8 +32,8 @@ bool SearchIndex::ShouldBuildApproximate() const {
 
 void SearchIndex::BuildApproximateIndex(const std::atomic<bool>* stopped) const {
   if (!ShouldBuildApproximate()) return;
-  made_ = std::make_unique<const Approximate>(TryApproximate(stopped));
-  approximate_ = made_.get();
+  built_ = std::make_unique<const Approximate>(TryApproximate(stopped));
+  approximate_ = built_.get();
 }
 
 SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* stopped) const {
@@ -44,7 +44,7 @@ SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* st
                          : absl::StrCat(ExactDescription(), "; IVF would not reach recall@",
                                         ApproximateIndex::kRecallNeighbors, " ", options_.recall);
     return {std::move(index), std::move(description)};
-  } catch (const std::exception& error) {  // FAISS's, or out of memory
+  } catch (const std::exception& error) {  // from FAISS, or out of memory
     return {nullptr, absl::StrCat(ExactDescription(), "; IVF failed: ", error.what())};
   }
 }
@@ -54,14 +54,15 @@ std::string SearchIndex::ExactDescription() const {
 }
 
 std::string SearchIndex::description() const {
-  if (const Approximate* made = approximate_) return made->description;
+  if (const Approximate* built = approximate_) return built->description;
   return absl::StrCat(ExactDescription(), ShouldBuildApproximate() ? "; IVF is being made" : "");
 }
 
 std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,
                                                        const std::vector<bool>* hidden) const {
-  const Approximate* made = approximate_;
-  if (made != nullptr && made->index != nullptr) return made->index->Search(queries, count, hidden);
+  const Approximate* built = approximate_;
+  if (built != nullptr && built->index != nullptr)
+    return built->index->Search(queries, count, hidden);
   return exact_->Search(queries, count, hidden);
 }
 

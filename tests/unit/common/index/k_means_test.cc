@@ -1,25 +1,24 @@
+#include "common/index/k_means.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "common/index/find_item_cells.h"
-#include "common/index/k_means.h"
-
 namespace privatemail {
 namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ItemCells, AreThoseOfTheNearestCentroids) {
+TEST(FindItemCells, AssignsNearestCentroids) {
   const FloatMatrix gallery = (FloatMatrix(5, 1) << 0, 0, 0, 6, 9).finished();
-  const ItemCells lie = FindItemCells(gallery, (FloatMatrix(2, 1) << 0, 10).finished());
-  EXPECT_THAT(lie.cells, ElementsAre(0, 0, 0, 1, 1));
-  EXPECT_THAT(lie.squared_distances, ElementsAre(0, 0, 0, 16, 1));
+  const ItemCells found = FindItemCells(gallery, (FloatMatrix(2, 1) << 0, 10).finished());
+  EXPECT_THAT(found.cells, ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(found.squared_distances, ElementsAre(0, 0, 0, 16, 1));
 }
 
-TEST(KMeans, FindsTheCentresOfCloudsAndWhoBelongsToThem) {
+TEST(KMeans, FindsClustersAndAssignments) {
   FloatMatrix points(400, 2);
   for (Eigen::Index i = 0; i < 400; ++i) {
     const auto angle = static_cast<float>(i) * .1F;

@@ -1,4 +1,3 @@
-// Which items are near to some of them, beside a scan in double.
 #include "common/index/nearest_others.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ using Rows = std::vector<Eigen::Index>;
 
 constexpr int kDim = 6;
 
-// Of twenty clouds that touch each other.
+// Items of twenty overlapping clusters.
 FloatMatrix Clouds(int64_t items) {
   std::mt19937 bits(7);
   std::normal_distribution<float> normal;
@@ -29,13 +28,13 @@ FloatMatrix Clouds(int64_t items) {
   return rows;
 }
 
-Rows EverySoMany(int64_t items, int64_t count) {
+Rows EvenlySpaced(int64_t items, int64_t count) {
   Rows rows;
   for (int64_t i = 0; i < count; ++i) rows.push_back(i * items / count);
   return rows;
 }
 
-// The share of the rows that a scan finds, of some of the queries.
+// Recall against a scan, over a sample of the queries.
 double Recall(const FloatMatrix& items, const Rows& queries,
               const std::vector<std::vector<int64_t>>& nearest, int64_t count) {
   const Matrix all = items.cast<double>();
@@ -54,7 +53,7 @@ double Recall(const FloatMatrix& items, const Rows& queries,
   return found / wanted;
 }
 
-TEST(NearestOthers, OfASmallGalleryAreAllAndInOrder) {
+TEST(NearestOthers, SmallGalleryMatchesScan) {
   const FloatMatrix items = Clouds(300);
   const Rows queries = {0, 17, 299};
   const auto nearest = NearestOthers(items, queries, 5, {false});
@@ -69,7 +68,7 @@ TEST(NearestOthers, OfASmallGalleryAreAllAndInOrder) {
   }
 }
 
-TEST(NearestOthers, AreFewerWhereThereAreNoMore) {
+TEST(NearestOthers, CountAboveSizeReturnsAllOthers) {
   const auto nearest = NearestOthers(Clouds(3), {0, 2}, 64, {false});
   ASSERT_EQ(nearest[1].size(), 2u);
   EXPECT_EQ(std::count(nearest[1].begin(), nearest[1].end(), 2), 0) << "not itself";
@@ -77,15 +76,15 @@ TEST(NearestOthers, AreFewerWhereThereAreNoMore) {
   EXPECT_TRUE(NearestOthers(FloatMatrix(0, kDim), {}, 64, {false}).empty());
 }
 
-TEST(NearestOthers, OfEqualItemsAreTheOthers) {
+TEST(NearestOthers, EqualItemsExcludeTheQuery) {
   const auto nearest = NearestOthers(FloatMatrix::Ones(100, kDim), {3, 50}, 10, {false});
   for (const auto& rows : nearest) EXPECT_EQ(rows.size(), 10u);
   EXPECT_EQ(std::count(nearest[0].begin(), nearest[0].end(), 3), 0);
 }
 
-TEST(NearestOthers, OfALargeGalleryAreMostOfThemNearestFirstAndAlwaysTheSame) {
+TEST(NearestOthers, LargeGalleryHasHighRecallAndIsDeterministic) {
   const FloatMatrix items = Clouds(kLargeGallery);
-  const Rows queries = EverySoMany(kLargeGallery, kManyQueries);
+  const Rows queries = EvenlySpaced(kLargeGallery, kManyQueries);
   const auto nearest = NearestOthers(items, queries, 20, {false});
   EXPECT_GT(Recall(items, queries, nearest, 20), .97);
   for (size_t query = 0; query < queries.size(); query += 100) {
@@ -102,9 +101,9 @@ TEST(NearestOthers, OfALargeGalleryAreMostOfThemNearestFirstAndAlwaysTheSame) {
   EXPECT_EQ(NearestOthers(items, queries, 20, {false}), nearest);
 }
 
-TEST(NearestOthers, StopsWhenItIsToldTo) {
+TEST(NearestOthers, StoppedSearchReturnsEmptyRows) {
   const FloatMatrix items = Clouds(kLargeGallery);
-  for (const auto& rows : NearestOthers(items, EverySoMany(kLargeGallery, 5000), 20, {true})) {
+  for (const auto& rows : NearestOthers(items, EvenlySpaced(kLargeGallery, 5000), 20, {true})) {
     EXPECT_TRUE(rows.empty());
   }
 }
