@@ -29,7 +29,7 @@ absl::StatusOr<cv::Mat> DecodeImage(const std::string& path) {
 }
 
 absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,
-                                                 Eigen::RowVectorXf feature) {
+                                                   Eigen::RowVectorXf feature) {
   PM_RETURN_IF_ERROR(
       CheckUnitScalable(absl::StrCat(path, ": feature"), feature.data(), feature.size()));
   return feature;

@@ -1,26 +1,23 @@
-// A layer below SQLite that ends each page of a database file with a checksum and checks it
-// whenever the page is read: SQLite itself notices only what breaks its structure, and would hand
-// out a number with a flipped bit.
-#ifndef PRIVATEMAIL_COMMON_SQLITE_CHECKED_PAGES_H_
-#define PRIVATEMAIL_COMMON_SQLITE_CHECKED_PAGES_H_
+// A SQLite VFS that appends a checksum to each page and verifies it on every read. SQLite itself
+// only detects damage to its structure.
+#ifndef PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_
+#define PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_
 
 namespace privatemail::sqlite {
 
-// Bytes at the end of a page that are to be reserved (SQLITE_FCNTL_RESERVE_BYTES) before the first
-// table of a new file is made: the first 8 of SHA-256 over the bytes before them, each with
-// exclusive or of the page's number (from 0, 64 bits, big endian), so that a page elsewhere matches
-// no more.
+// Bytes to reserve at the end of each page (SQLITE_FCNTL_RESERVE_BYTES) before the first table of a
+// new file is created. They hold the first 8 bytes of SHA-256 over the rest of the page, XORed with
+// the page number (from 0, 64 bits, big endian), so that a misplaced page does not match.
 inline constexpr int kPageChecksumBytes = 8;
 
-// The name by which sqlite3_open_v2 finds the layer. It stands on the default VFS. A page that does
-// not match ends the statement with SQLITE_IOERR_DATA, in the file and in the log (-wal), where
-// each frame has a checksum of SQLite's own; pages get theirs when they leave it for the file. A
-// file that was made without reserved bytes stays readable and is not checked.
-//
-// Whatever the system refuses for want of space is SQLITE_FULL: below, only a page for which the
-// disk has no block left is, and neither a quota nor the largest file that is allowed.
+// Registers the VFS on top of the default one and returns its name for sqlite3_open_v2.
+// - A page that does not match fails the statement with SQLITE_IOERR_DATA. In the write-ahead log
+//   SQLite's own frame checksums are verified; pages get theirs when they move to the file.
+// - A file without reserved bytes stays readable and is not verified.
+// - SQLITE_FULL is also returned for quotas and file size limits, which the default VFS reports as
+//   I/O errors.
 const char* ChecksumVfsName();
 
 }  // namespace privatemail::sqlite
 
-#endif  // PRIVATEMAIL_COMMON_SQLITE_CHECKED_PAGES_H_
+#endif  // PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_

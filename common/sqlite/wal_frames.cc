@@ -1,4 +1,4 @@
-#include "common/sqlite/log_frames.h"
+#include "common/sqlite/wal_frames.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -71,11 +71,11 @@ int64_t PageOffset(const WalHeader& header, int64_t frame) {
 
 bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read) {
   FrameHeader own;
-  FrameHeader former;
+  FrameHeader previous;
   Sum before = header.checksum;
   if (frame > 0) {
-    if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, former.data())) return false;
-    before = StoredSum(former.data() + kSumOffset);
+    if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, previous.data())) return false;
+    before = StoredSum(previous.data() + kSumOffset);
   }
   return read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) && HasSalts(own, header) &&
          SumOfFrame(header, own, page, before) == StoredSum(own.data() + kSumOffset);

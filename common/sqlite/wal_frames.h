@@ -1,8 +1,8 @@
-// The frames of SQLite's write-ahead log (-wal), as https://sqlite.org/fileformat2.html, section 4,
-// has them. SQLite checks their checksums when it opens a log that was left behind, and takes the
-// first that does not match for the end of the log; afterwards it believes what it reads.
-#ifndef PRIVATEMAIL_COMMON_SQLITE_LOG_FRAMES_H_
-#define PRIVATEMAIL_COMMON_SQLITE_LOG_FRAMES_H_
+// Checksums of the frames of SQLite's write-ahead log (-wal), see
+// https://sqlite.org/fileformat2.html, section 4. SQLite verifies them only when it opens an
+// existing log, and takes the first mismatch for the end of the log.
+#ifndef PRIVATEMAIL_COMMON_SQLITE_WAL_FRAMES_H_
+#define PRIVATEMAIL_COMMON_SQLITE_WAL_FRAMES_H_
 
 #include <array>
 #include <cstdint>
@@ -15,30 +15,29 @@ namespace privatemail::sqlite {
 inline constexpr int kWalHeaderBytes = 32;
 inline constexpr int kFrameHeaderBytes = 24;  // before each page
 
-// Reads that many bytes of a log; false when they are not there.
+// Reads `bytes` bytes of a log at `offset`; false if they do not exist.
 using ReadWal = absl::FunctionRef<bool(int64_t offset, int bytes, unsigned char* out)>;
 
 struct WalHeader {
   int page_bytes = 0;
-  bool big_endian = false;             // how words are added up; they are always stored so
-  std::array<unsigned char, 8> salts;  // of all frames since the log began anew
-  std::array<uint32_t, 2> checksum{};  // where that of the first frame goes on
+  bool big_endian = false;             // byte order of the sums; stored words are always big endian
+  std::array<unsigned char, 8> salts;  // of all frames since the log was restarted
+  std::array<uint32_t, 2> checksum{};  // initial value for the first frame
 };
 
-// Nothing: there is none, or it does not match its checksum.
+// nullopt: there is no header, or it does not match its checksum.
 std::optional<WalHeader> ReadWalHeader(ReadWal read);
 
-// Of frame number `frame`, from 0: its header's, and its page's, place.
+// Offsets of the header and the page of frame number `frame`, from 0.
 int64_t FrameOffset(const WalHeader& header, int64_t frame);
 int64_t PageOffset(const WalHeader& header, int64_t frame);
 
-// Whether a frame that is read from the log with this page matches its checksum, which goes on from
-// the one that the frame before it has.
+// Whether a frame with this page matches its checksum, which continues that of the frame before.
 bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read);
 
-// Whether the first `frames` frames are there and each matches.
+// Whether the first `frames` frames exist and match.
 bool WalMatches(const WalHeader& header, int64_t frames, ReadWal read);
 
 }  // namespace privatemail::sqlite
 
-#endif  // PRIVATEMAIL_COMMON_SQLITE_LOG_FRAMES_H_
+#endif  // PRIVATEMAIL_COMMON_SQLITE_WAL_FRAMES_H_
