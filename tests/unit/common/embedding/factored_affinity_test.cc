@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <chrono>
-
 #include "common/embedding/plan_affinity.h"
 #include "tests/unit/common/embedding/affinity_cases.h"
 
@@ -88,19 +86,7 @@ TEST(FactoredAffinity, ReadErrorIsReturned) {
 }
 
 TEST(FactoredAffinity, ObserverErrorStopsProductSoon) {
-  const FactoredAffinity affinity = Factored(UnitNormal(40000, 512, 1), 72, 2);
-  std::chrono::steady_clock::time_point called;
-  double last_share = 0;
-  const auto product = affinity.MultiplyWithDegrees(Matrix::Ones(40000, 3), [&](double share) {
-    EXPECT_GE(share, last_share);
-    EXPECT_LE(share, 1);
-    last_share = share;
-    called = std::chrono::steady_clock::now();
-    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
-  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
-  EXPECT_LT(last_share, 0.9);
-  EXPECT_LT(std::chrono::steady_clock::now() - called, std::chrono::milliseconds(500));
+  ExpectObserverStopsSoon(Factored(UnitNormal(40000, 512, 1), 72, 2), 3, 0.9);
 }
 
 AffinityTask Task(Eigen::Index n, double c, double tolerance) {

@@ -1,6 +1,5 @@
 #include "common/embedding/tiled_affinity.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "tests/unit/common/embedding/affinity_cases.h"
@@ -86,19 +85,7 @@ TEST(TiledAffinity, ReadErrorIsReturned) {
 
 // 40,000 rows of 256 coordinates would take several seconds.
 TEST(TiledAffinity, ObserverErrorStopsProductSoon) {
-  const TiledAffinity affinity(UnitNormal(40000, 256, 1), 72);
-  std::chrono::steady_clock::time_point called;
-  double last_share = 0;
-  const auto product = affinity.MultiplyWithDegrees(Matrix::Ones(40000, 1), [&](double share) {
-    EXPECT_GE(share, last_share);
-    EXPECT_LE(share, 1);
-    last_share = share;
-    called = std::chrono::steady_clock::now();
-    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
-  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
-  EXPECT_LT(last_share, 0.5);
-  EXPECT_LT(std::chrono::steady_clock::now() - called, std::chrono::milliseconds(500));
+  ExpectObserverStopsSoon(TiledAffinity(UnitNormal(40000, 256, 1), 72), 1, 0.5);
 }
 
 }  // namespace

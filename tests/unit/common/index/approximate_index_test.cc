@@ -132,23 +132,6 @@ TEST(ApproximateIndex, HigherRecallProbesMoreLists) {
             ApproximateIndex::Make(exact, .999)->quality().probed);
 }
 
-TEST(ApproximateIndex, HiddenRowsAreReplacedByOthers) {
-  const Matrix points = Clouds(kRows, 1);
-  const ExactIndex exact(points);
-  const auto index = ApproximateIndex::Make(exact, .99);
-  for (Eigen::Index q = 0; q < 20; ++q) {
-    const RowVector query = points.row(q);
-    std::vector<bool> hidden(kRows);
-    const std::vector<int64_t> nearest = RowsOf(index->Search(query, 8).front());
-    for (const int64_t row : nearest) hidden[static_cast<size_t>(row)] = true;
-    const std::vector<int64_t> rows = RowsOf(index->Search(query, 8, &hidden).front());
-    ASSERT_EQ(rows.size(), 8u);
-    for (const int64_t row : rows) EXPECT_FALSE(hidden[static_cast<size_t>(row)]);
-    std::vector<int64_t> expected = Ranked(points, query, hidden);
-    EXPECT_EQ(rows.front(), expected.front());
-  }
-}
-
 TEST(ApproximateIndex, ReturnsMinOfCountAndVisibleRows) {
   const Matrix points = Clouds(kRows, 1);
   const ExactIndex exact(points);
@@ -160,22 +143,6 @@ TEST(ApproximateIndex, ReturnsMinOfCountAndVisibleRows) {
   for (const size_t row : {3u, 44u, 45u, 11'999u}) hidden[row] = false;
   EXPECT_EQ(RowsOf(index->Search(query, 8, &hidden).front()), Ranked(points, query, hidden));
   EXPECT_THAT(index->Search(query, 0).front(), ::testing::IsEmpty());
-}
-
-TEST(ApproximateIndex, TiesAreOrderedByRow) {
-  Matrix points = Clouds(kRows, 1);
-  points.bottomRows(kRows / 2) = points.topRows(kRows / 2).eval();
-  const ExactIndex exact(points);
-  const auto index = ApproximateIndex::Make(exact, .99);
-  ASSERT_NE(index, nullptr);
-  const std::vector<bool> none(kRows);
-  for (Eigen::Index q = 0; q < 20; ++q) {
-    const std::vector<int64_t> rows = RowsOf(index->Search(points.row(q), 3).front());
-    std::vector<int64_t> expected = Ranked(points, points.row(q), none);
-    EXPECT_EQ(rows[0], q);
-    EXPECT_EQ(rows[1], q + kRows / 2);
-    EXPECT_EQ(rows[2], expected[2]);
-  }
 }
 
 TEST(ApproximateIndex, EqualPointsGiveEqualIndexes) {

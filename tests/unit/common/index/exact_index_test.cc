@@ -9,21 +9,6 @@
 namespace privatemail {
 namespace {
 
-TEST(ExactIndex, TiesAreOrderedByRow) {
-  Matrix points(5, 2);
-  points << 1, 0, 0, 3, -1, 0, 0, 1, 0, 0;
-  const ExactIndex index(points);
-  const auto rows = [&](int64_t count) {
-    std::vector<int64_t> found;
-    const auto nearest = index.Search(RowVector::Zero(2), count);
-    for (const Neighbor& neighbor : nearest.front()) found.push_back(neighbor.row);
-    return found;
-  };
-  EXPECT_THAT(rows(3), ::testing::ElementsAre(4, 0, 2));
-  EXPECT_THAT(rows(50), ::testing::ElementsAre(4, 0, 2, 3, 1));
-  EXPECT_EQ(index.Search(RowVector::Zero(2), 5).front().back().squared_distance, 9);
-}
-
 TEST(ExactIndex, PartReturnsRowsOfTheWholeIndex) {
   Matrix points(5, 1);
   points << 0, 1, 2, 3, 4;
