@@ -16,9 +16,9 @@ TEST(OperatorOnlyError, HidingDetailsKeepsOnlyTheCode) {
       Passed(OperatorOnlyError(absl::UnavailableError("database d at 10.0.0.1:5432 is away")));
   EXPECT_THAT(error, FailsWith(absl::StatusCode::kUnavailable, "10.0.0.1"));
   EXPECT_TRUE(IsOperatorOnlyError(error));
-  const absl::Status told = HideOperatorDetails(error);
-  EXPECT_EQ(told.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(told.message(), "the store is unavailable: the log of the server says why");
+  const absl::Status hidden = HideOperatorDetails(error);
+  EXPECT_EQ(hidden.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(hidden.message(), "the store is unavailable: the log of the server says why");
 }
 
 TEST(OperatorOnlyError, UnmarkedStatusesAreUnchanged) {
