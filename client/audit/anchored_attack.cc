@@ -12,7 +12,7 @@
 #include "client/audit/joint_transcript.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -175,4 +175,4 @@ std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta) {
   return costs;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

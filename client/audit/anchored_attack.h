@@ -10,7 +10,7 @@
 #include "privatemail/bit_source.h"
 #include "client/schemes/anchored/anchored_steps.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // The noisy slots of a release, or a fault in their place.
 using AnchoredReleaseFn = std::function<absl::StatusOr<FloatMatrix>(
@@ -39,6 +39,6 @@ absl::StatusOr<Subject> AttackAnchoredRelease(
 // one over which the ball decides and with one over which the speed does.
 std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_ANCHORED_ATTACK_H_

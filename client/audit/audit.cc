@@ -11,7 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr int kParts = 16;  // of an attack's releases, to be shared out over the cores
@@ -73,4 +73,4 @@ int ExitCode(const std::vector<Result>& results) {
              : 0;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "privatemail/guarantee.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 enum class Neighbour { kOne, kOther };
 
@@ -55,6 +55,6 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options);
 // 1 when any result exceeds its claim, else 0.
 int ExitCode(const std::vector<Result>& results);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_AUDIT_H_

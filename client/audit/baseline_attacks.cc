@@ -11,7 +11,7 @@
 #include "client/baselines/random_projection.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using baselines::Cost;
@@ -170,4 +170,4 @@ const BaselineStep* BaselineStepFromName(absl::string_view name) {
   return nullptr;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

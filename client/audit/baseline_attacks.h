@@ -10,7 +10,7 @@
 #include "client/audit/audit.h"
 #include "client/baselines/baseline.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // A noise step of a baseline, and the pair on which it is attacked.
 struct BaselineStep {
@@ -33,6 +33,6 @@ absl::Span<const BaselineStep> BaselineSteps();
 // Null for another name.
 const BaselineStep* BaselineStepFromName(absl::string_view name);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_BASELINE_ATTACKS_H_

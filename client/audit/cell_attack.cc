@@ -9,7 +9,7 @@
 #include "client/schemes/cells/cell_steps.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 std::vector<int64_t> CellsFrom(int64_t first, int64_t count) {
@@ -126,4 +126,4 @@ absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask) {
   return subject;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -12,7 +12,7 @@
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "privatemail/cell_scheme.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // CellMechanism::Choose, or a fault in its place.
 using ChooseFn = std::function<absl::StatusOr<std::vector<int64_t>>(
@@ -44,6 +44,6 @@ absl::StatusOr<std::vector<int64_t>> AskForCells(const CellScheme& scheme,
 // one is asked for, e^epsilon times as likely for its target. INVALID_ARGUMENT: epsilon.
 absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask = &AskForCells);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_CELL_ATTACK_H_

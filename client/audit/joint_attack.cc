@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -173,4 +173,4 @@ std::vector<PrivacyCost> AuditedJointCosts(double epsilon, double delta) {
   return costs;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

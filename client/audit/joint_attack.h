@@ -12,7 +12,7 @@
 #include "client/audit/joint_transcript.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // How much a fresh release of the neighbour looks like one of Neighbour::kOne.
 using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSource& bits)>;
@@ -37,6 +37,6 @@ absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost,
 // and Laplace noise over 40, for which strong composition pays at any delta from 1e-7.
 std::vector<PrivacyCost> AuditedJointCosts(double epsilon, double delta);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_JOINT_ATTACK_H_

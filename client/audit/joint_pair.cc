@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -112,4 +112,4 @@ absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost) {
       most_releases};
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -9,7 +9,7 @@
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 struct JointPair {
   std::string what;  // for people
@@ -33,6 +33,6 @@ absl::StatusOr<JointPair> PairAtThePapersSettings();
 // cost.radius apart, as near to either pole. Errors as MakeJointSetting.
 absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_JOINT_PAIR_H_

@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 using Law = MechanismTraits::Law;
 
@@ -58,4 +58,4 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
   return transcript;
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -12,7 +12,7 @@
 #include "privatemail/mechanism_kind.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // One private iteration. Start, dummies and parameters are public, so what either target would
 // release without noise is known.
@@ -41,6 +41,6 @@ absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair
                                                            const ReleaseFn& release,
                                                            BitSource& bits);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_JOINT_TRANSCRIPT_H_

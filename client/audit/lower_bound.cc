@@ -5,7 +5,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 Rates CertainRates(const Hits& hits, double confidence) {
   using boost::math::binomial_distribution;
@@ -29,4 +29,4 @@ double MuLowerBound(const Rates& rates) {
                            boost::math::quantile(normal, rates.other_at_most));
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // How often an event, fixed in advance, was seen among `releases` of either neighbour.
 struct Hits {
@@ -29,6 +29,6 @@ double EpsilonLowerBound(const Rates& rates, double delta);
 // 0.
 double MuLowerBound(const Rates& rates);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_LOWER_BOUND_H_

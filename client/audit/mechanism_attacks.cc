@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -166,4 +166,4 @@ absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double eps
                          [] { return std::make_unique<SecureBits>(); });
 }
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

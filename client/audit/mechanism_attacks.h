@@ -10,7 +10,7 @@
 #include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 
 // How far apart the pair's values are: small, so that a variance that is used as a deviation shows.
 inline constexpr double kDistance = .01;
@@ -28,6 +28,6 @@ Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mecha
 // A mechanism as MakeMechanism makes it, with secure bits. INVALID_ARGUMENT: see MakeMechanism.
 absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double epsilon, double delta);
 
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit
 
 #endif  // PRIVATEMAIL_CLIENT_AUDIT_MECHANISM_ATTACKS_H_

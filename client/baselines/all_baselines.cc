@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 using Result = absl::StatusOr<BaselineResult>;
@@ -69,4 +69,4 @@ absl::StatusOr<const Baseline*> BaselineFromName(absl::string_view name) {
       ", but is ", name));
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

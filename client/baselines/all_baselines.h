@@ -14,7 +14,7 @@
 #include "client/baselines/tsne.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // The options of all of them; each looks at its own.
 struct Settings {
@@ -46,6 +46,6 @@ absl::Span<const Baseline> AllBaselines();
 // INVALID_ARGUMENT listing all for another name.
 absl::StatusOr<const Baseline*> BaselineFromName(absl::string_view name);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_ALL_BASELINES_H_

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 // The diagonal and what is above it, row by row, as one row.
@@ -76,4 +76,4 @@ absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
                         noisy.guarantee, kAnalyseGaussProtects};
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

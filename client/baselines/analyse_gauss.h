@@ -8,7 +8,7 @@
 #include "client/baselines/baseline.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 inline constexpr char kAnalyseGaussProtects[] =
     "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
@@ -58,6 +58,6 @@ absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, cons
 // all entries at most 2 n u sum |x|^2 <= 3 n^2 u. Each of two neighbours may be off by both.
 double SecondMomentSensitivity(int64_t n, int64_t d);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_ANALYSE_GAUSS_H_

@@ -5,7 +5,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 Guarantee NoGuarantee() {
   return {.epsilon = std::numeric_limits<double>::infinity(),
@@ -27,4 +27,4 @@ absl::Status CheckSplit(const DataSplit& split, int64_t dimension) {
   return CheckIntegerBetween("dimension", dimension, 1, gallery.cols());
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -15,7 +15,7 @@
 #include "privatemail/guarantee.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // What the whole of a baseline's release may cost. Those without privacy ignore it, and those that
 // are pure ignore delta.
@@ -38,6 +38,6 @@ Guarantee NoGuarantee();
 // each, and dimension lies between 1 and that number.
 absl::Status CheckSplit(const DataSplit& split, int64_t dimension);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_BASELINE_H_

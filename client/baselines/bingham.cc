@@ -12,7 +12,7 @@
 #include "client/privacy/sampling/exact_sampling.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 absl::StatusOr<double> LogOfUniform(BitSource& bits) {
@@ -162,4 +162,4 @@ absl::StatusOr<Matrix> SampleMatrixBingham(const Matrix& b, int64_t k, int64_t s
   return v;
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

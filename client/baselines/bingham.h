@@ -12,7 +12,7 @@
 #include "privatemail/bit_source.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // A unit vector v (1 x q) with density proportional to exp(v B v^T) on the sphere, by acceptance
 // and rejection under an angular central Gaussian (Kent, Ganeiber and Mardia, "A new method to
@@ -29,6 +29,6 @@ absl::StatusOr<RowVector> SampleBingham(const Matrix& b, BitSource& bits);
 absl::StatusOr<Matrix> SampleMatrixBingham(const Matrix& b, int64_t k, int64_t sweeps,
                                            BitSource& bits);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_BINGHAM_H_

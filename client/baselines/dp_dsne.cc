@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 // A norm of n values in double is within (n + 2) u of the exact one, and so is what is scaled by
@@ -73,4 +73,4 @@ absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOption
                         kDpDsneProtects};
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

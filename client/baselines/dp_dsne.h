@@ -12,7 +12,7 @@
 #include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/mechanism.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 inline constexpr char kDpDsneProtects[] =
     "gallery and targets, from whoever sees the embedding and every gradient on the way, as any "
@@ -79,6 +79,6 @@ class NoisyGradients {
   Guarantee guarantee_;
 };
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_DP_DSNE_H_

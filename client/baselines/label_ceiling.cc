@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 namespace {
 
@@ -50,4 +50,4 @@ absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int
                   (answers + (all - 1) * cost.delta * other) / (answers + (all - answers) * other));
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/baselines/baseline.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // Whoever answers sees nothing of a target but one release that is (epsilon, delta)-differentially
 // private for any two targets, whatever their classes, and answers with k gallery rows. It hits if
@@ -50,6 +50,6 @@ absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int
 absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t classes,
                                                      double largest);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_LABEL_CEILING_H_

@@ -7,7 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 // Of `draws` different rows of n, none is among `matching`.
@@ -65,4 +65,4 @@ absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_lab
   return recall / static_cast<double>(target_labels.size());
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -9,7 +9,7 @@
 #include "client/baselines/baseline.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
 inline constexpr char kRandomGuessProtects[] =
@@ -39,6 +39,6 @@ absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bi
 absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_labels,
                                          const std::vector<int32_t>& target_labels, int64_t k);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_NON_PRIVATE_H_

@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 constexpr double kStepsPerUnit = 0x1p20;  // of a score
@@ -136,4 +136,4 @@ absl::StatusOr<BaselineResult> CandidatePpca(const DataSplit& split,
   return Projected(split, candidates[static_cast<size_t>(chosen)], CandidatePpcaGuarantee(cost));
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

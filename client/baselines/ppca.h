@@ -9,7 +9,7 @@
 #include "client/baselines/baseline.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // Both baselines here choose a subspace V (d x k, orthonormal columns) with a chance proportional
 // to exp(epsilon / 2 q(V)), q(V) = sum |x V|^2 over gallery rows x, and project gallery and targets
@@ -80,6 +80,6 @@ absl::StatusOr<int64_t> ChooseSubspace(const Matrix& rows, const std::vector<Mat
 Guarantee PublishedPpcaGuarantee(const Cost& cost);
 Guarantee CandidatePpcaGuarantee(const Cost& cost);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_PPCA_H_

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 absl::StatusOr<Matrix> PrincipalAxes(const Matrix& symmetric, int64_t count) {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(symmetric);
@@ -15,4 +15,4 @@ absl::StatusOr<Matrix> PrincipalAxes(const Matrix& symmetric, int64_t count) {
   return Matrix(solver.eigenvectors().rightCols(count).rowwise().reverse());
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

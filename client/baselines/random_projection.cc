@@ -11,7 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 double SketchSensitivity(const Matrix& projection) {
   const double bound = 2 * Eigen::JacobiSVD<Eigen::MatrixXd>(projection).singularValues()(0);
   const double rounding =
@@ -53,4 +53,4 @@ absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
                         sketch.guarantee, kRandomProjectionProtects};
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -8,7 +8,7 @@
 #include "client/baselines/baseline.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 inline constexpr char kRandomProjectionProtects[] =
     "each target's features, replaced by any others of length 1, from the server and whoever sees "
@@ -52,6 +52,6 @@ absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& proj
 // two neighbours.
 double SketchSensitivity(const Matrix& projection);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_RANDOM_PROJECTION_H_

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 constexpr double kSmallestProbability = std::numeric_limits<double>::epsilon();
@@ -133,4 +133,4 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
                         kTsneProtects};
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

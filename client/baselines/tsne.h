@@ -11,7 +11,7 @@
 #include "client/baselines/tsne_affinity.h"
 #include "privatemail/bit_source.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // The most rows, gallery and targets together: three matrices of so many squared, 1.2 GB.
 inline constexpr int64_t kMostTsneRows = 7000;
@@ -76,6 +76,6 @@ absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& opt
 // Gallery rows, then target rows.
 Matrix JointRows(const DataSplit& split);
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_TSNE_H_

@@ -10,7 +10,7 @@
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 // exp(-precision (d_j - nearest)) over the others of row `self`, scaled to sum 1, and its entropy.
@@ -88,4 +88,4 @@ absl::StatusOr<std::shared_ptr<const Matrix>> LastTsneAffinity::Of(const Matrix&
   return affinity_;
 }
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

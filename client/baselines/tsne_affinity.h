@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 // van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, section 3.1: p_ij = (p_j|i +
 // p_i|j) / (2 n), p_j|i proportional to exp(-b_i |x_i - x_j|^2), j != i, with b_i found by
@@ -34,6 +34,6 @@ class LastTsneAffinity {
   std::shared_ptr<const Matrix> affinity_;
 };
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_CLIENT_BASELINES_TSNE_AFFINITY_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
@@ -79,4 +79,4 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
                                               " not sent and cost nothing")));
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -12,7 +12,7 @@
 #include "client/cli/query_targets.h"
 #include "privatemail/ledger.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 struct Attempt {
   NamedTarget target;
@@ -73,6 +73,6 @@ std::vector<const Attempt*> AttemptsOf(const std::vector<Outcome>& outcomes) {
 absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
                        const std::string& resend);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_ATTEMPT_H_

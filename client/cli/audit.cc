@@ -15,7 +15,7 @@
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct AuditOptions {
@@ -163,4 +163,4 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -8,7 +8,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct BudgetOptions {
@@ -188,4 +188,4 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -5,7 +5,7 @@
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
                                                              const std::string& name) {
@@ -48,4 +48,4 @@ void AddBuildCommand(CLI::App& app, Context& context) {
       [&context, name] { context.run = [&context, name] { return Build(context, *name); }; });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

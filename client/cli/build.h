@@ -7,12 +7,12 @@
 #include "absl/status/statusor.h"
 #include "privatemail/transport.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Builds the collection behind a progress bar. Statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
                                                              const std::string& name);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_BUILD_H_

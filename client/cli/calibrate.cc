@@ -12,7 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct CalibrateOptions {
@@ -64,7 +64,7 @@ absl::Status Calibrate(const Context& context, CalibrateOptions options) {
   PM_RETURN_IF_ERROR(TakeNumber("radius", options.radius, &parameters.ball.radius));
   PM_RETURN_IF_ERROR(TakeNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
   PM_ASSIGN_OR_RETURN(const int64_t values, ValuesOf(options));
-  PM_ASSIGN_OR_RETURN(const Calibration noise, privatemail::Calibrate(parameters, values));
+  PM_ASSIGN_OR_RETURN(const Calibration noise, client::Calibrate(parameters, values));
   PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
   const Guarantee& guarantee = noise.guarantee;
   Answer(context,
@@ -112,4 +112,4 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -9,7 +9,7 @@
 #include "client/cli/private_file.h"
 #include "common/base/sha256.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr size_t kDigestBytes = 32;
@@ -41,4 +41,4 @@ absl::Status DamagedFile(const std::string& path) {
   return absl::DataLossError(absl::StrCat(path, " is damaged, or of another version"));
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // The SHA-256 of the content, then the content. For its owner alone, replaced atomically: of
 // processes that save at once, the last wins whole. UNAVAILABLE naming `what`: it cannot be
@@ -22,6 +22,6 @@ absl::StatusOr<std::string> LoadChecked(const std::string& path);
 // What is wrong with the file where its content is none: DATA_LOSS.
 absl::Status DamagedFile(const std::string& path);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_CHECKED_FILE_H_

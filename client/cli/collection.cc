@@ -5,7 +5,7 @@
 #include "client/cli/create_collection.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 absl::Status List(const Context& context) {
@@ -65,4 +65,4 @@ void AddCollectionCommand(CLI::App& app, Context& context) {
   }
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

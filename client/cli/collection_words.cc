@@ -9,8 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "common/base/printable.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
@@ -99,4 +100,4 @@ void Print(const v1::GetCollectionResponse& c) {
             << (c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells()))) << "\n";
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

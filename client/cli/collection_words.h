@@ -10,7 +10,7 @@
 #include "common/cells/cell_code.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Short names of codes; no value: not given.
 inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
@@ -26,6 +26,6 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c);
 // On standard output, for people.
 void Print(const v1::GetCollectionResponse& c);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_COLLECTION_WORDS_H_

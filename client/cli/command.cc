@@ -18,7 +18,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description) {
   CLI::App* command = parent.add_subcommand(name, description);
@@ -141,4 +141,4 @@ void ProgressBar::Show(int64_t done, int64_t total) {
                static_cast<long long>(total), static_cast<double>(done) / (now - started_), left);
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -15,7 +15,7 @@
 #include "privatemail/ledger.h"
 #include "privatemail/transport.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Options that stand before or after any subcommand, and the work the chosen one does after
 // parsing.
@@ -101,6 +101,6 @@ class ProgressBar {
   bool shown_ = false;
 };
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_COMMAND_H_

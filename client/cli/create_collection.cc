@@ -14,9 +14,9 @@
 #include "common/embedding/usual_alpha.h"
 #include "common/cells/cell_partition.h"
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct CreateOptions {
@@ -176,4 +176,4 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -4,10 +4,10 @@
 
 #include "client/cli/command.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 void AddCreateCollectionCommand(CLI::App& collection, Context& context);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_CREATE_COLLECTION_H_

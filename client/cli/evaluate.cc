@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // Beside this program, wherever both were installed. Returns only where that fails.
@@ -57,4 +57,4 @@ void AddEvaluateCommands(CLI::App& app, Context& context) {
       {"--tune"});
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

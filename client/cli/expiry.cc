@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr absl::Duration kFarthest = absl::Hours(24 * 36'525);
@@ -50,4 +50,4 @@ absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view
       text, "\""));
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -12,8 +12,9 @@
 #include "common/base/validate.h"
 #include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 std::string RowName(const PublicParameters& parameters, int64_t row) {
@@ -119,4 +120,4 @@ void AddExplainCommand(CLI::App& app, Context& context) {
       ->callback([&context] { context.run = [&context] { return Explain(context); }; });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

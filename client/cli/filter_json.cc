@@ -10,7 +10,7 @@
 #include "common/wire/item_text.h"
 #include "common/wire/payload_filter.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 using nlohmann::json;
@@ -193,4 +193,4 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
   return filter;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // What --help says of the form.
 inline constexpr char kFilterForm[] =
@@ -24,6 +24,6 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
 // The same form again.
 nlohmann::json FilterToJson(const v1::PayloadFilter& filter);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_

@@ -4,7 +4,7 @@
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 absl::Status Health(Context& context, const std::string& collection) {
@@ -42,4 +42,4 @@ void AddHealthCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -12,7 +12,7 @@
 #include "common/features/vector_file.h"
 #include "common/wire/item_text.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // Few enough for a message that is far below the limit, however long the rows are.
@@ -237,4 +237,4 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

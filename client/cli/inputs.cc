@@ -12,7 +12,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--model", options->onnx.path,
@@ -59,4 +59,4 @@ absl::StatusOr<FolderFeatures> DescribeFolder(const ImageFolder& folder,
   return features;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

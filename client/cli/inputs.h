@@ -11,7 +11,7 @@
 #include "common/features/feature_extractor.h"
 #include "common/features/image_folder.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // --model and how images become its input; without --model the built-in descriptor.
 struct ExtractorOptions {
@@ -29,6 +29,6 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeExtractor(const ExtractorO
 absl::StatusOr<FolderFeatures> DescribeFolder(const ImageFolder& folder,
                                               const ExtractorOptions& options);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_INPUTS_H_

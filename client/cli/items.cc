@@ -10,7 +10,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr int kIdsInOneCall = 1000;
@@ -193,4 +193,4 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   }
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

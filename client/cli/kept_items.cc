@@ -14,8 +14,9 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/sha256.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
@@ -154,4 +155,4 @@ absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
   return Parse(path, *bytes);
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -11,7 +11,7 @@
 #include "privatemail/received_items.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 struct KeptItems {
   PublicParameters parameters;
@@ -65,6 +65,6 @@ void WarnUnlessKept(const absl::Status& kept);
 absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
                                         const std::string& collection);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_KEPT_ITEMS_H_

@@ -15,7 +15,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 const std::map<std::string, v1::KeyScope> kScopeNames = {{"search", v1::KEY_SCOPE_SEARCH},
@@ -202,4 +202,4 @@ void AddKeyCommand(CLI::App& app, Context& context) {
       [&context, id] { context.run = [&context, id] { return Revoke(context, *id); }; });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -12,7 +12,7 @@
 #include "client/cli/private_file.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
@@ -64,4 +64,4 @@ absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
   return last;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

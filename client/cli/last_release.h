@@ -9,7 +9,7 @@
 #include "client/cli/scheme.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Exactly what was given to the network, and the public parameters it belongs to. Nothing here
 // names the slot, or the cell that the target lies in, or says whether a server got it: it is kept
@@ -29,6 +29,6 @@ absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder);
 // NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_

@@ -6,7 +6,7 @@
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 absl::StatusOr<LocalGallery> LocalGallery::Describe(const std::string& folder,
                                                     const ExtractorOptions& extractor) {
@@ -35,4 +35,4 @@ ReportImage LocalGallery::Picture(const std::string& id, const std::string& clas
           id.substr(0, id.find('/')) == class_name};
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

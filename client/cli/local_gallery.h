@@ -10,7 +10,7 @@
 #include "client/cli/report.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Immutable. Sees the targets, so it asks nobody but itself.
 class LocalGallery {
@@ -33,6 +33,6 @@ class LocalGallery {
   Matrix unit_;
 };
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_LOCAL_GALLERY_H_

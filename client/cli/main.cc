@@ -12,7 +12,7 @@
 #include "client/flags/numbers.h"
 #include "client/cli/parse.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 std::string DefaultStateFolder() {
@@ -101,10 +101,10 @@ absl::Status Run(Context& context, double deadline_seconds) {
 }
 
 }  // namespace
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 int main(int argc, char** argv) {
-  using namespace privatemail::cli;
+  using namespace privatemail::client::cli;
   ::umask(077);  // whatever is written here may tell of queries
   // A write beyond the largest file that is allowed (ulimit -f) fails like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // Levenshtein's distance: letters to insert, delete or replace.
@@ -88,4 +88,4 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   }
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

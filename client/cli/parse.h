@@ -7,7 +7,7 @@
 
 #include "client/cli/command.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Nothing when there is a command to run; otherwise the program's exit code: 0 after --help and
 // --version, kExitUsage for a mistake, which is told like any other error (TellError) and names the
@@ -21,6 +21,6 @@ const CLI::App& ChosenCommand(const CLI::App& app);
 // those of a command that takes it as a flag begin with the flag, "--delta must be given".
 absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_PARSE_H_

@@ -25,8 +25,9 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct PlanOptions {
@@ -307,4 +308,4 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 using nlohmann::json;
@@ -80,4 +80,4 @@ absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path) {
   return NoPlan(path, "fingerprint must be 64 hexadecimal digits");
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

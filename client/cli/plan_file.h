@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "privatemail/cell_scheme.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // All that a query takes from a plan. Public.
 struct PlannedQuery {
@@ -25,6 +25,6 @@ std::string PlanText(const PlannedQuery& query);
 // INVALID_ARGUMENT naming the file and the field: it cannot be read, or is no plan.
 absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_PLAN_FILE_H_

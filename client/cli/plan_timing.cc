@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/cells/item_code.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr int64_t kMostRanked = 20'000;
@@ -87,4 +87,4 @@ absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anc
   return timing;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

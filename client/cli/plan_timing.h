@@ -9,7 +9,7 @@
 #include "privatemail/cell_scheme.h"
 #include "common/embedding/public_parameters.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Medians of a few trials, without network, server and ledger.
 struct PlanTiming {
@@ -23,6 +23,6 @@ struct PlanTiming {
 absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anchors,
                                     const QueryPlan& plan, int64_t id_bytes);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_PLAN_TIMING_H_

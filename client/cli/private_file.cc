@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 bool WriteAll(int file, absl::string_view content) {
@@ -91,4 +91,4 @@ absl::Status PrivateFile::Commit(absl::string_view content) {
   return durable ? absl::OkStatus() : CannotWrite();
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Made at once as a draft beside its final name, so that a folder that is missing or not writable
 // is noticed before there is anything to write; put in place by Commit. Without Commit the draft is
@@ -57,6 +57,6 @@ class PrivateFile {
   int file_ = -1;
 };
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_

@@ -13,7 +13,7 @@
 #include "client/cli/scheme.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr char kFilterHelp[] =
@@ -176,4 +176,4 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -15,8 +15,9 @@
 #include "privatemail/bit_source.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct CellsOutcome : Attempt {
@@ -298,4 +299,4 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
                                                 : "privatemail resend --image FILE");
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -14,7 +14,7 @@
 #include "client/cli/query_targets.h"
 #include "privatemail/transport.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // The options that this scheme alone has. items: -1 where it is not given.
 struct CellsOptions {
@@ -64,6 +64,6 @@ void PrintPlace(const CellTarget& target, bool guessed, const PublicParameters& 
 // Matches as both `query` and `resend` print them.
 void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_CELLS_H_

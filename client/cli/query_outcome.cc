@@ -13,7 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 absl::Status Release(const SlotClient& client, Ledger& ledger, const QueryOptions& options,
@@ -218,4 +218,4 @@ void Print(const QueryOutcome& outcome, const ReportQuery& report) {
   }
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

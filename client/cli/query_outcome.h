@@ -17,7 +17,7 @@
 #include "privatemail/joint_client.h"
 #include "privatemail/transport.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 struct QueryOutcome : Attempt {
   std::string class_name;
@@ -54,6 +54,6 @@ ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
 
 void Print(const QueryOutcome& outcome, const ReportQuery& report);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_OUTCOME_H_

@@ -19,7 +19,7 @@
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 template <typename Client>
@@ -189,4 +189,4 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

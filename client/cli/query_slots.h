@@ -12,7 +12,7 @@
 #include "client/cli/scheme.h"
 #include "privatemail/joint_client.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // As it was given: what stands in `query` that has a text of its own here is not yet taken from it.
 struct SlotsQuery {
@@ -35,6 +35,6 @@ struct SlotsQuery {
 // fails before the first charge.
 absl::Status QuerySlots(const Context& context, SlotsQuery options);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_

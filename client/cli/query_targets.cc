@@ -13,7 +13,7 @@
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // "0 heron, 1 robin, ... (24 in all)": the first of them, with their names where they have any.
@@ -198,4 +198,4 @@ absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& option
   return targets;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -11,7 +11,7 @@
 #include "client/cli/inputs.h"
 #include "privatemail/joint_client.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 struct TargetOptions {
   std::string vectors_file;
@@ -62,6 +62,6 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
                                                      const SlotClient& client);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_

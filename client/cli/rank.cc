@@ -13,7 +13,7 @@
 #include "common/base/validate.h"
 #include "common/wire/codec.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct RankOptions {
@@ -75,4 +75,4 @@ void AddRankCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -13,7 +13,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr char kHead[] = R"html(<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -156,4 +156,4 @@ absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* f
   return file->Commit(html + "</body></html>\n");
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

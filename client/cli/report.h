@@ -10,7 +10,7 @@
 #include "client/cli/private_file.h"
 #include "common/base/matrix.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 struct ReportImage {
   std::string path;     // embedded as it is; empty: only the caption is shown
@@ -38,6 +38,6 @@ struct ReportQuery {
 // file not written.
 absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_REPORT_H_

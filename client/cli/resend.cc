@@ -16,8 +16,9 @@
 #include "common/base/validate.h"
 #include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr int64_t kUsualMatches = 8;
@@ -167,4 +168,4 @@ void AddResendCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

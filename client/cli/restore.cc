@@ -14,7 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/snapshot.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct RestoreOptions {
@@ -171,4 +171,4 @@ void AddRestoreCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

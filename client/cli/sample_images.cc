@@ -5,7 +5,7 @@
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 absl::Status Paint(const Context& context, const SampleImageOptions& options) {
@@ -41,4 +41,4 @@ void AddSampleImagesCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

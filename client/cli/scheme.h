@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 enum class Scheme { kAnchored, kCells, kJoint };
 
@@ -19,6 +19,6 @@ inline std::string NameOf(Scheme scheme) {
       ->first;
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_SCHEME_H_

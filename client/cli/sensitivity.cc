@@ -12,7 +12,7 @@
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct SensitivityOptions {
@@ -154,4 +154,4 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

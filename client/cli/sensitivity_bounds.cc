@@ -9,7 +9,7 @@
 #include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 using Values = absl::StatusOr<std::vector<BoundValue>>;
@@ -116,4 +116,4 @@ std::string SensitivityBoundNames() {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

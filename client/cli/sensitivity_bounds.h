@@ -12,7 +12,7 @@
 #include "common/base/matrix.h"
 #include "common/embedding/smlq.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // One iteration over a collection's labels.
 struct BoundQuestion {
@@ -43,6 +43,6 @@ struct SensitivityBound {
 absl::StatusOr<SensitivityBound> SensitivityBoundFromName(absl::string_view name);
 std::string SensitivityBoundNames();  // for messages and --help
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_CLI_SENSITIVITY_BOUNDS_H_

@@ -8,7 +8,7 @@
 #include "client/cli/private_file.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 struct SnapshotOptions {
@@ -93,4 +93,4 @@ void AddSnapshotCommand(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

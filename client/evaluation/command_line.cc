@@ -65,19 +65,6 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
 }
 
-void AddCells(CLI::App& app, CellsAsked* cells) {
-  app.add_option("--cells", cells->cells,
-                 "Cells of the anchors, for one design more in the experiment cell-designs");
-  app.add_option("--overlap", cells->overlap,
-                 "Of that design: every item answers for so many of the cells nearest to it; 0: "
-                 "the items that queries of a cell want most answer for it")
-      ->capture_default_str();
-  app.add_option("--ask", cells->ask, "Of that design: cells asked for in every query")
-      ->capture_default_str();
-  app.add_option("--focus", cells->focus, "Of that design: cells that the choice is drawn to")
-      ->capture_default_str();
-}
-
 void AddSettings(CLI::App& app, EvaluationOptions* options) {
   EmbeddingSettings& s = options->study.settings;
   app.add_option("--bandwidth", s.kernel_bandwidth, "s")->capture_default_str();
@@ -97,7 +84,7 @@ bool Given(const EvaluationOptions& options, const char* flag) {
 bool HaveEpsilonsOfTheirOwn(const std::string& experiments) {
   const std::vector<std::string> names = absl::StrSplit(experiments, ',');
   return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == "cells" || name == "cell-designs";
+    return name == "cells";
   });
 }
 
@@ -109,11 +96,6 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
   if (options.onnx.empty() && Given(options, "--input-size")) {
     return absl::InvalidArgumentError("--input-size is that of --onnx, which is not given");
   }
-  for (const char* flag : {"--overlap", "--ask", "--focus"}) {
-    if (!Given(options, flag) || Given(options, "--cells")) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is of a design whose --cells are not given"));
-  }
   if (Given(options, "--epsilons") && !options.attacks &&
       HaveEpsilonsOfTheirOwn(options.experiments)) {
     return absl::InvalidArgumentError(
@@ -121,7 +103,7 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
                      ": cells are drawn against epsilons of their own"));
   }
   if (!options.tune) return absl::OkStatus();
-  for (const char* flag : {"--experiments", "--attacks", "--epsilons", "--cells"}) {
+  for (const char* flag : {"--experiments", "--attacks", "--epsilons"}) {
     if (!Given(options, flag)) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, " is of no use to --tune"));
   }
@@ -259,14 +241,12 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
                "public anchors, that spends no budget. Tries values of --dim, --bandwidth and "
                "--steps, and of --alpha around what is given");
   AddSizeOptions(app, options);
-  AddCells(app, &options->cells);
   AddSettings(app, options);
 }
 
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   PM_RETURN_IF_ERROR(CheckAllIsUsed(options));
   Study study = options.study;
-  if (Given(options, "--cells")) study.cells = options.cells;
   std::optional<Preset> preset;
   if (!options.preset.empty()) {
     PM_ASSIGN_OR_RETURN(preset, PresetNamed(options.preset));

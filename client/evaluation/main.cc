@@ -118,15 +118,15 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed or a figure could not be drawn, 2 the command line was not "
       "understood or a value or file that "
       "it gives is not valid.");
-  privatemail::EvaluationOptions options;
-  privatemail::AddEvaluationOptions(app, &options);
+  privatemail::client::EvaluationOptions options;
+  privatemail::client::AddEvaluationOptions(app, &options);
   privatemail::cli::RefuseWhatIsNoNumber(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const absl::Status status = privatemail::Run(options);
+  const absl::Status status = privatemail::client::Run(options);
   if (status.ok()) return 0;
   std::cerr << "error: " << privatemail::Printable(status.message()) << " ("
             << absl::StatusCodeToString(status.code()) << ")\n";

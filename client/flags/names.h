@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/embedding/smlq.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 inline const std::map<std::string, KernelConvention> kKernelNames = {
     {"two_sigma_squared", KernelConvention::kTwoSigmaSquared},
@@ -51,6 +51,6 @@ void AddChoice(CLI::App* command, const std::string& flag, Value* value,
   }
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // Whether CLI11 reads the text as this type, whose range may be narrower than its option's.
@@ -124,4 +124,4 @@ absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
       absl::StrCat(option, " must be WIDTHxHEIGHT, but is \"", text, "\""));
 }
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

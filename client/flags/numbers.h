@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 
 // Every option of the command and of its subcommands that takes a number says what it takes when it
 // is given something else. An empty word, as of a variable of the shell that is not set, CLI11
@@ -33,6 +33,6 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
 absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
                                                    absl::string_view text);
 
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_FLAGS_NUMBERS_H_

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 Point Direction(float degrees) {
@@ -144,4 +144,4 @@ Anatomy PoseBird(const Build& build, const Pose& pose) {
   return bird;
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

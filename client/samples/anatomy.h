@@ -7,7 +7,7 @@
 #include "client/samples/canvas.h"
 #include "client/samples/species.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 // What differs between two pictures of one species. Angles in degrees, added to those of the build.
 struct Pose {
@@ -44,6 +44,6 @@ struct Anatomy {
 
 Anatomy PoseBird(const Build& build, const Pose& pose);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_ANATOMY_H_

@@ -5,7 +5,7 @@
 #include "client/samples/bird_head.h"
 #include "client/samples/bird_wing.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 Point Rotated(Point direction, float degrees) {
@@ -155,4 +155,4 @@ void PaintBird(const Species& species, const Anatomy& bird, Point to_light, Rand
   PaintHead(species, bird, to_light, picture);
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

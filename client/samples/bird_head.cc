@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 const Colour kWhite(255, 255, 255);
@@ -156,4 +156,4 @@ void PaintHead(const Species& species, const Anatomy& bird, Point to_light, Pict
   PaintEye(species, At(bird, .36f, .2f), species.build.eye * .8f * bird.head_radius, picture);
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 const Colour kWhite(255, 255, 255);
@@ -102,4 +102,4 @@ void PaintWing(const Species& species, const Anatomy& bird, Point to_light, Rand
   ShadeRound(wing, to_light, .2f * bird.depth, .75f, picture);
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

@@ -5,11 +5,11 @@
 #include "client/samples/anatomy.h"
 #include "client/samples/species.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 void PaintWing(const Species& species, const Anatomy& bird, Point to_light, Random* random,
                Picture* picture);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_BIRD_WING_H_

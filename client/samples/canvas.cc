@@ -3,7 +3,7 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 constexpr int kFractionBits = 4;  // OpenCV draws at fixed-point coordinates
@@ -181,4 +181,4 @@ void Grain(const Mask& shape, Point direction, float length, int strokes, float 
   }
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

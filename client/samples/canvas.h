@@ -10,7 +10,7 @@
 
 #include "client/samples/random.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 using Picture = cv::Mat3b;
 using Mask = cv::Mat1b;  // 0 outside a shape, 255 inside
@@ -76,6 +76,6 @@ void ShadeRound(const Mask& shape, Point to_light, float depth, float strength, 
 void Grain(const Mask& shape, Point direction, float length, int strokes, float strength,
            Random* random, Picture* picture);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_CANVAS_H_

@@ -5,7 +5,7 @@
 #include "client/samples/foliage.h"
 #include "client/samples/scene.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 // Below the waterline the bird is its own mirror image, broken by ripples, fainter with distance.
@@ -141,4 +141,4 @@ Picture Finish(const Scene& scene, const Picture& picture, int side, Random* ran
   return small;
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 void AddLeaf(Point root, Point direction, float length, Mask* mask) {
   const Point side(-direction.y, direction.x);
@@ -55,4 +55,4 @@ void PaintSprig(Point root, Point direction, float length, const Colour& leaf, c
   lay(blossoms, bloom);
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

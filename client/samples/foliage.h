@@ -4,7 +4,7 @@
 
 #include "client/samples/canvas.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 // A pointed leaf from `root` along a unit vector.
 void AddLeaf(Point root, Point direction, float length, Mask* mask);
@@ -17,6 +17,6 @@ void AddBlade(Point root, float length, float lean, float thickness, Mask* mask)
 void PaintSprig(Point root, Point direction, float length, const Colour& leaf, const Colour& bloom,
                 float blur, Random* random, Picture* picture);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_FOLIAGE_H_

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 // A stream of draws. Not thread-safe.
 class Random {
@@ -62,6 +62,6 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_RANDOM_H_

@@ -5,7 +5,7 @@
 
 #include "client/samples/foliage.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 const Colour kWhite(255, 255, 255);
@@ -191,4 +191,4 @@ void PaintBehind(const Scene& scene, Habitat habitat, const Anatomy& bird, Rando
   }
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

@@ -7,7 +7,7 @@
 #include "client/samples/canvas.h"
 #include "client/samples/species.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 struct Season {
   Colour top, middle, bottom;  // of the backdrop
@@ -40,6 +40,6 @@ void PaintInFront(const Scene& scene, Habitat habitat, const Anatomy& bird,
 // The finished picture, side x side: brush wobble, light, darker corners, paper.
 Picture Finish(const Scene& scene, const Picture& picture, int side, Random* random);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_SCENE_H_

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 namespace {
 
 struct Kind {
@@ -137,4 +137,4 @@ std::vector<Species> InventSpecies(int count, uint64_t seed) {
   return species;
 }
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples

@@ -8,7 +8,7 @@
 
 #include "client/samples/canvas.h"
 
-namespace privatemail::samples {
+namespace privatemail::client::samples {
 
 enum class Habitat { kBranch, kGround, kWading, kSwimming };
 
@@ -61,6 +61,6 @@ constexpr int kMostSpecies = 200;
 // twice; two of a kind differ in plumage, markings and a little in build.
 std::vector<Species> InventSpecies(int count, uint64_t seed);
 
-}  // namespace privatemail::samples
+}  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_SPECIES_H_

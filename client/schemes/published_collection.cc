@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::client {
 namespace {

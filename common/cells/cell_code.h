@@ -4,28 +4,22 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
-#include "privatemail/v1/retrieval.pb.h"
-
 namespace privatemail {
 
-// Little-endian. All but kNone encode the feature vector scaled to length 1.
+// Little-endian codes of a feature vector scaled to length 1. Numbers are those of v1.CellCode and
+// enter a collection's digest.
 enum class CellCode {
-  kFloat16,  // 2 d bytes (item_code.h)
-  kScalar8,  // 4 + d bytes (item_code.h)
-  // Product quantisation with a codebook (product_codebook.h); the number is the bytes of a row.
-  kPq8,
-  kPq16,
-  kPq32,
-  kPq64,
-  // The item's coordinates in the server's embedding as floats, instead of its feature vector.
-  kNone,
+  kFloat16 = 1,  // 2 d bytes (item_code.h)
+  kScalar8 = 2,  // 4 + d bytes (item_code.h)
+  // Product quantisation in a fixed number of bytes, with a codebook (product_codebook.h).
+  kPq8 = 3,
+  kPq16 = 4,
+  kPq32 = 5,
+  kPq64 = 6,
+  // The item's embedding_dim coordinates in the server's embedding as floats, instead of its
+  // feature vector.
+  kNone = 7,
 };
-
-// INVALID_ARGUMENT: "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none),
-// but is 0".
-absl::StatusOr<CellCode> FromProto(v1::CellCode code);
-v1::CellCode ToProto(CellCode code);
 
 // Whether the code needs a codebook.
 bool IsProductCode(CellCode code);

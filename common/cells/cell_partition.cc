@@ -56,15 +56,4 @@ Matrix CellCentroids(const CellPartition& partition, const Matrix& unit_anchors)
   return centroids.array().colwise() / counts.array();
 }
 
-void ToProto(const CellPartition& partition, v1::CellPartition* proto) {
-  proto->set_cells(static_cast<uint32_t>(partition.cells));
-  proto->mutable_cell_of_anchor()->Assign(partition.cell_of_anchor.begin(),
-                                          partition.cell_of_anchor.end());
-}
-
-CellPartition FromProto(const v1::CellPartition& proto) {
-  return {.cells = proto.cells(),
-          .cell_of_anchor = {proto.cell_of_anchor().begin(), proto.cell_of_anchor().end()}};
-}
-
 }  // namespace privatemail

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "common/base/matrix.h"
-#include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
 
@@ -31,9 +30,6 @@ absl::Status Validate(const std::vector<CellPartition>& partitions, int64_t anch
 // The mean of each cell's anchors: cells x d. unit_anchors: n x d, rows of length 1 in the
 // published order. Requires a valid partition.
 Matrix CellCentroids(const CellPartition& partition, const Matrix& unit_anchors);
-
-void ToProto(const CellPartition& partition, v1::CellPartition* proto);
-CellPartition FromProto(const v1::CellPartition& proto);  // not validated
 
 }  // namespace privatemail
 

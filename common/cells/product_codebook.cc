@@ -1,9 +1,7 @@
 #include "common/cells/product_codebook.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/codec.h"
 
 namespace privatemail {
 namespace {
@@ -74,21 +72,6 @@ absl::Status Validate(const ProductCodebook& codebook, CellCode code, int64_t di
   }
   return CheckFiniteNonNegative("cell_codebook.relative_squared_error",
                                 codebook.relative_squared_error);
-}
-
-void ToProto(const ProductCodebook& codebook, v1::CellCodebook* proto) {
-  ToProto(codebook.centroids, proto->mutable_centroids());
-  proto->set_relative_squared_error(codebook.relative_squared_error);
-}
-
-absl::StatusOr<ProductCodebook> FromProto(const v1::CellCodebook& proto, CellCode code,
-                                          int64_t dim) {
-  ProductCodebook codebook;
-  PM_ASSIGN_OR_RETURN(codebook.centroids, FromProto("cell_codebook.centroids", proto.centroids()));
-  codebook.parts = PartsOf(code, codebook.centroids_per_part());
-  codebook.relative_squared_error = proto.relative_squared_error();
-  PM_RETURN_IF_ERROR(Validate(codebook, code, dim));
-  return codebook;
 }
 
 }  // namespace privatemail

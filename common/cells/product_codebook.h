@@ -8,11 +8,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
 #include "common/cells/cell_code.h"
-#include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail {
 
@@ -50,11 +48,6 @@ int64_t PartsOf(CellCode code, int64_t centroids_per_part);
 // - parts: those of the code, at most dim
 // - error: finite and not negative
 absl::Status Validate(const ProductCodebook& codebook, CellCode code, int64_t dim);
-
-void ToProto(const ProductCodebook& codebook, v1::CellCodebook* proto);
-// code: a product code. INVALID_ARGUMENT as Validate.
-absl::StatusOr<ProductCodebook> FromProto(const v1::CellCodebook& proto, CellCode code,
-                                          int64_t dim);
 
 }  // namespace privatemail
 

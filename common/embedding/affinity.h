@@ -12,10 +12,11 @@
 namespace privatemail {
 
 // The denominator c of exp(-|x - y|^2 / c) for a bandwidth s (PRIVACY.md section 1).
+// Numbers are those of v1.Kernel and enter a collection's digest.
 enum class KernelConvention {
-  kTwoSigmaSquared,  // c = 2 s^2: second paper, appendix B; assumed by the bounds; the default
-  kSigma,            // c = s: second paper, equation 2
-  kSigmaSquared,     // c = s^2: the authors' released code
+  kTwoSigmaSquared = 1,  // c = 2 s^2: second paper, appendix B; assumed by the bounds; the default
+  kSigma = 2,            // c = s: second paper, equation 2
+  kSigmaSquared = 3,     // c = s^2: the authors' released code
 };
 
 // c for a bandwidth s > 0.

@@ -14,10 +14,12 @@
 
 namespace privatemail {
 
+// Numbers are those of v1.LabelGraph and enter a collection's digest.
 enum class LabelGraphKind {
-  kDistance,      // A = -1/2 J |y_i - y_j| J, J = I - 11'/n: the authors' code; the default
-  kKernel,        // Gaussian kernel over the integer labels: the second paper's text
-  kOneHotKernel,  // Gaussian kernel over one-hot labels: the first paper
+  // A = -1/2 J |y_i - y_j| J, J = I - 11'/n: the authors' released code. The default.
+  kDistance = 1,
+  kKernel = 2,        // Gaussian kernel over the integer labels: the second paper's text
+  kOneHotKernel = 3,  // Gaussian kernel over one-hot labels: the first paper
 };
 
 std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels);

@@ -15,7 +15,6 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/embedding_settings_proto.h"
 
 namespace privatemail {
 namespace {
@@ -197,8 +196,8 @@ std::string Fingerprint(const PublicParameters& p) {
   AppendString("collection_uuid", p.collection_uuid, &text);
   const EmbeddingSettings& s = p.settings;
   absl::StrAppendFormat(&text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
-                        s.kernel_bandwidth, s.alpha, static_cast<int>(ToProto(s.kernel)),
-                        static_cast<int>(ToProto(s.label_graph)));
+                        s.kernel_bandwidth, s.alpha, static_cast<int>(s.kernel),
+                        static_cast<int>(s.label_graph));
   absl::StrAppendFormat(&text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
                         s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
   absl::StrAppend(&text, "feature_dim ", p.feature_dim, "\n");
@@ -213,71 +212,31 @@ std::string Fingerprint(const PublicParameters& p) {
     absl::StrAppend(&text, "cell_partition ", partition.cells, "\n");
     for (const int32_t cell : partition.cell_of_anchor) absl::StrAppend(&text, cell, "\n");
   }
-  if (p.cell_code) absl::StrAppend(&text, "cell_code ", ToProto(*p.cell_code), "\n");
+  if (p.cell_code) absl::StrAppend(&text, "cell_code ", static_cast<int>(*p.cell_code), "\n");
   if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
   return Sha256(text);
 }
 
 std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
 
-void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
-  proto->set_collection_uuid(parameters.collection_uuid);
-  ToProto(parameters.settings, proto->mutable_settings());
-  proto->set_feature_dim(static_cast<uint32_t>(parameters.feature_dim));
-  proto->set_extractor(parameters.extractor);
-  proto->mutable_slot_labels()->Assign(parameters.slot_labels.begin(),
-                                       parameters.slot_labels.end());
-  proto->mutable_class_names()->Assign(parameters.class_names.begin(),
-                                       parameters.class_names.end());
-  proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
-  proto->set_anchor_digest(parameters.anchor_digest);
-  for (const CellPartition& partition : parameters.cell_partitions) {
-    ToProto(partition, proto->add_cell_partitions());
-  }
-  if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
-  if (parameters.cell_codebook) ToProto(*parameters.cell_codebook, proto->mutable_cell_codebook());
-}
-
-absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
-  PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
-  return parameters;
-}
-
-absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
-  PublicParameters parameters;
-  parameters.collection_uuid = proto.collection_uuid();
-  PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), 1, int64_t{1} << 20));
-  parameters.feature_dim = proto.feature_dim();
-  parameters.extractor = proto.extractor();
-  parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
+absl::Status Validate(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
   if (parameters.slot_labels.size() < 2 ||
       DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
     return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
   }
-  parameters.class_names.assign(proto.class_names().begin(), proto.class_names().end());
   PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
-  PM_RETURN_IF_ERROR(CheckAnchorCount(proto.anchor_count(), parameters.settings));
-  parameters.anchor_count = proto.anchor_count();
-  parameters.anchor_digest = proto.anchor_digest();
-  for (const v1::CellPartition& partition : proto.cell_partitions()) {
-    parameters.cell_partitions.push_back(FromProto(partition));
-  }
+  PM_RETURN_IF_ERROR(CheckAnchorCount(parameters.anchor_count, parameters.settings));
   PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
-  const bool has_code = proto.cell_code() != v1::CELL_CODE_UNSPECIFIED;
-  PM_RETURN_IF_ERROR(CheckCellCode(!parameters.cell_partitions.empty(), has_code));
-  if (has_code) {
-    PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
-  }
-  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, proto.has_cell_codebook()));
-  if (proto.has_cell_codebook()) {
-    PM_ASSIGN_OR_RETURN(
-        parameters.cell_codebook,
-        FromProto(proto.cell_codebook(), *parameters.cell_code, parameters.feature_dim));
-  }
-  return parameters;
+  PM_RETURN_IF_ERROR(
+      CheckCellCode(!parameters.cell_partitions.empty(), parameters.cell_code.has_value()));
+  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
+  if (!parameters.cell_codebook) return absl::OkStatus();
+  return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
+}
+
+absl::Status ValidateTexts(const PublicParameters& parameters) {
+  return CheckTexts(parameters.extractor, parameters.class_names);
 }
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {

@@ -11,11 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
-#include "common/embedding/smlq.h"
 #include "common/cells/cell_code.h"
 #include "common/cells/cell_partition.h"
 #include "common/cells/product_codebook.h"
-#include "privatemail/v1/retrieval.pb.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail {
 
@@ -85,16 +84,16 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
 //   little-endian floats row by row; its error)
 std::string Fingerprint(const PublicParameters& parameters);
 
-// Lower-case hex, for messages and people.
+// Lower-case hex, for messages.
 std::string ToHex(absl::string_view bytes);
 
-void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
+// INVALID_ARGUMENT naming the field: slot labels, class names, anchor count, partitions, code and
+// codebook do not fit together. Does not validate the settings.
+absl::Status Validate(const PublicParameters& parameters);
 
-// INVALID_ARGUMENT naming the field: a value is missing or out of range, an enum is unspecified, or
-// a text is too long.
-absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
-// FromProto without the limits on texts, for stored parameters, which may be older than the limits.
-absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
+// INVALID_ARGUMENT: a text exceeds its limit, or two class names are equal. Collections older than
+// these limits are exempt.
+absl::Status ValidateTexts(const PublicParameters& parameters);
 
 // FAILED_PRECONDITION unless `theirs` (from a request) equals the fingerprint `ours`. The message
 // names both, or the length of `theirs` if it is not that of a fingerprint.

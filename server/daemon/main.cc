@@ -225,10 +225,10 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return privatemail::Main(argc, argv);
+    return privatemail::server::Main(argc, argv);
   } catch (const std::exception& error) {
     // Memory that runs out while a gallery is loaded, for one.
     std::fprintf(stderr, "privatemaild: %s\n", error.what());
-    return privatemail::kExitFailure;
+    return privatemail::server::kExitFailure;
   }
 }

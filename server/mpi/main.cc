@@ -122,4 +122,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace privatemail::server
 
-int main(int argc, char** argv) { return privatemail::Main(argc, argv); }
+int main(int argc, char** argv) { return privatemail::server::Main(argc, argv); }

@@ -19,7 +19,7 @@ absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Messag
   PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
                                 limits().max_request_memory, "max_request_memory"));
   PM_RETURN_IF_ERROR(parsed_.Take(memory, limits().max_parsed_memory));
-  return privatemail::Parse(bytes, message);
+  return server::Parse(bytes, message);
 }
 
 absl::Status Call::Admit(const google::protobuf::Message& message) {

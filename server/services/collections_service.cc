@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "server/services/request.h"
 
 namespace privatemail::server {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
 

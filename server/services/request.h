@@ -37,6 +37,7 @@ absl::Status AnswerTooLarge(int64_t max_bytes, absl::string_view remedy);
 absl::Status CheckAnchorMemory(absl::string_view whose, int64_t anchors, int64_t dims,
                                const Limits& limits);
 
+using privatemail::ToProto;  // overloads of the enclosing namespace
 void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
 
 }  // namespace privatemail::server

@@ -14,6 +14,7 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
 #include "common/rpc/status.h"
 #include "server/services/answer_bytes.h"
 #include "server/services/answer_cells.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace privatemail::wire {
+namespace privatemail::server::wire {
 
 using Coded = google::protobuf::io::CodedOutputStream;
 
@@ -38,6 +38,6 @@ inline uint8_t* WriteDelimited(uint32_t tag, absl::string_view content, uint8_t*
   return to + content.size();
 }
 
-}  // namespace privatemail::wire
+}  // namespace privatemail::server::wire
 
 #endif  // PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_

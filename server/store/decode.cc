@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr double kEpsilon = 2;
@@ -114,4 +114,4 @@ TEST(AuditedAnchored, RowsThatLeaveTheirBallsAreCaught) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

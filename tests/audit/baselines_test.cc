@@ -8,7 +8,7 @@
 #include "client/baselines/all_baselines.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr baselines::Cost kCost{.epsilon = 2, .delta = 1e-5};
@@ -73,4 +73,4 @@ TEST(BaselineAudit, BadCostsAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -9,7 +9,7 @@
 #include "client/audit/lower_bound.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr double kEpsilon = 2;
@@ -153,4 +153,4 @@ TEST(ClassInference, FromProductionRequestsKeepsToThatAndATenthMoreIsCaught) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

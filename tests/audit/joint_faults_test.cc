@@ -7,7 +7,7 @@
 #include "common/embedding/tiled_affinity.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using SharedMechanism = std::shared_ptr<const Mechanism>;
@@ -196,4 +196,4 @@ TEST(JointFault, LabelsThatFollowTheTargetInsteadOfTheSlot) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -8,7 +8,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -134,4 +134,4 @@ TEST(AttackJointRelease, BadCostsAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

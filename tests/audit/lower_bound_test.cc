@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 // Clopper and Pearson by scipy: beta.ppf(.025, 60, 41) and beta.ppf(.975, 11, 90).
@@ -33,4 +33,4 @@ TEST(LowerBounds, FollowTheirDefinitions) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -9,7 +9,7 @@
 #include "client/privacy/mechanisms/calibration.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr double kEpsilon = 2;
@@ -154,4 +154,4 @@ TEST(PlantedFault, ABufferOfBitsSharedOverAFork) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

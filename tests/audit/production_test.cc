@@ -4,7 +4,7 @@
 #include "client/audit/mechanism_attacks.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr double kEpsilon = 2;
@@ -56,4 +56,4 @@ TEST(Audit, BadParametersAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -8,7 +8,7 @@
 #include "client/audit/audit.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::audit {
+namespace privatemail::client::audit {
 namespace {
 
 constexpr int64_t kReleases = 100;
@@ -78,4 +78,4 @@ TEST(RunAudit, FailsWithARelease) {
 }
 
 }  // namespace
-}  // namespace privatemail::audit
+}  // namespace privatemail::client::audit

@@ -7,7 +7,7 @@
 #include "privatemail/ledger.h"
 #include "common/features/vector_file.h"
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "common/embedding/public_parameters.h"
 #include "tests/testing/matchers.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "common/cells/item_code.h"
 #include "common/wire/item_text.h"
 #include "common/embedding/public_parameters.h"

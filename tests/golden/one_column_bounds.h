@@ -14,7 +14,7 @@
 
 #include "common/base/matrix.h"
 
-namespace privatemail::one_column {
+namespace privatemail::client::one_column {
 
 inline constexpr double kBandwidth = 1;
 inline constexpr double kAlpha = .6;
@@ -191,6 +191,6 @@ NormsIn<Real> Lipschitz(const OneColumnIn<Real>& in) {
   return worst;
 }
 
-}  // namespace privatemail::one_column
+}  // namespace privatemail::client::one_column
 
 #endif  // PRIVATEMAIL_TESTS_GOLDEN_ONE_COLUMN_BOUNDS_H_

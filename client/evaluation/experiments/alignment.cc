@@ -80,7 +80,7 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
                 split.targets.features.row(target), bits));
   PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
                                                      scene->joint.label_graph, scene->settings()));
-  const Matrix& server = scene->retriever->anchor_coordinates();
+  const Matrix& server = scene->embedded->anchors;
   const Matrix anchors = rows.bottomRows(server.rows());
   PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(anchors, server, /*with_scale=*/true));
   const Matrix slots = rows.topRows(scene->joint.slots());

@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
-namespace privatemail::iteration_bounds {
+namespace privatemail::client::iteration_bounds {
 
 absl::Status CheckInputs(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckBetween("alpha", in.alpha, 0, 1e30));
@@ -93,4 +93,4 @@ absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Inde
                      (moves.stays.sum() + changed_rows * moves.changes));
 }
 
-}  // namespace privatemail::iteration_bounds
+}  // namespace privatemail::client::iteration_bounds

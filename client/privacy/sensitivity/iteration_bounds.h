@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "client/privacy/sensitivity/sensitivity.h"
 
-namespace privatemail::iteration_bounds {
+namespace privatemail::client::iteration_bounds {
 
 // The checks that sensitivity.h promises for IterationInputs.
 absl::Status CheckInputs(const IterationInputs& in);
@@ -49,6 +49,6 @@ struct RowMoves {
 absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows);
 absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns);
 
-}  // namespace privatemail::iteration_bounds
+}  // namespace privatemail::client::iteration_bounds
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ITERATION_BOUNDS_H_

@@ -34,7 +34,7 @@ absl::StatusOr<RetrievalClient> RetrievalClient::Create(
 }
 
 absl::Status SlotClient::CheckExtractor(absl::string_view identity) const {
-  return privatemail::CheckExtractor(parameters(), identity);
+  return client::CheckExtractor(parameters(), identity);
 }
 
 ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collection) {

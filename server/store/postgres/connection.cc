@@ -10,7 +10,7 @@
 #include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 constexpr int kOldestServer = 150000;
@@ -193,4 +193,4 @@ absl::StatusOr<bool> Connection::TakeNotifications() {
   return any;
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

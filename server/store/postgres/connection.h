@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "server/store/postgres/values.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 // Where a database is and how to get in. Holds secrets, and prints none.
 class Target {
@@ -86,6 +86,6 @@ class Connection {
   bool usable_ = true;
 };
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_CONNECTION_H_

@@ -4,7 +4,7 @@
 #include "common/base/place_error.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
   {
@@ -69,4 +69,4 @@ absl::Status Transaction::Commit() {
   return absl::InternalError("a transaction that had failed was to be committed");
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "server/store/postgres/connection.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 struct PoolOptions {
   int size = 8;                             // sessions at most; more calls at once wait
@@ -80,6 +80,6 @@ class Transaction {
   std::unique_ptr<Connection> connection_;  // null once moved from
 };
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_POOL_H_

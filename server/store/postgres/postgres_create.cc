@@ -8,6 +8,7 @@
 #include "server/store/decode.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
 

@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 // Rows that are read, written or passed over at once: few enough to bound memory and the time of a
@@ -241,4 +241,4 @@ absl::Status Notify(Transaction* transaction, absl::string_view uuid) {
       .status();
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

@@ -15,7 +15,7 @@
 #include "server/store/store.h"
 #include "server/store/types.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 // A collection's row. Which lock it is read under decides who may go on meanwhile:
 enum class RowLock {
@@ -87,6 +87,6 @@ inline constexpr char kChannel[] = "privatemail_changes";
 // DATA_LOSS that says where, out of one of decode.h's that does not.
 absl::Status Place(const absl::Status& status);
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_ROWS_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 // Never changed once released: what comes later is another migration.
@@ -108,4 +108,4 @@ absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations) {
   }
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "server/store/postgres/pool.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 // SQL of this program's migrations, the first being number 1.
 absl::Span<const char* const> Migrations();
@@ -18,6 +18,6 @@ absl::Span<const char* const> Migrations();
 // used it. Errors as Connection.
 absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations);
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_SCHEMA_H_

@@ -6,7 +6,7 @@
 #include "common/base/printable.h"
 #include "server/store/postgres/connection.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 // Seconds, but for the last, which are milliseconds: notice within half a minute that the other end
@@ -57,4 +57,4 @@ std::string Target::Redacted(absl::string_view text) const {
   return Printable(line);
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

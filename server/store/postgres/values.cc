@@ -3,7 +3,7 @@
 #include <bit>
 #include <utility>
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 // Object ids of the types, fixed in pg_type.dat of every version.
@@ -108,4 +108,4 @@ double Result::Double(int row, int column) const {
   return bytes.size() == sizeof(double) ? std::bit_cast<double>(ReadBigEndian(bytes)) : 0;
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres

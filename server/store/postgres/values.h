@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 // The values of $1, $2, ... in their order, copied. Nothing of a value is ever part of SQL text.
 class Parameters {
@@ -55,6 +55,6 @@ class Result {
   std::unique_ptr<PGresult, Clear> handle_;
 };
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_

@@ -11,7 +11,7 @@
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 namespace {
 
 constexpr absl::Duration kRetry = absl::Seconds(1);
@@ -75,7 +75,7 @@ void Watch::Run() {
   } while (!StopWithin(kRetry));
 }
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 namespace privatemail::server {
 

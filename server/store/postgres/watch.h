@@ -11,7 +11,7 @@
 #include "server/store/postgres/connection.h"
 #include "server/store/store.h"
 
-namespace privatemail::postgres {
+namespace privatemail::server::postgres {
 
 // A thread with a session of its own that listens (LISTEN). Whenever it has connected it calls
 // `changed` after it listens, so nothing that was committed while it was away is missed; it asks
@@ -42,6 +42,6 @@ class Watch final : public ChangeWatch {
   std::thread thread_;
 };
 
-}  // namespace privatemail::postgres
+}  // namespace privatemail::server::postgres
 
 #endif  // PRIVATEMAIL_SERVER_STORE_POSTGRES_WATCH_H_

@@ -3,7 +3,7 @@
 
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 constexpr Cost kCost{.epsilon = 2, .delta = 1e-5};
@@ -102,4 +102,4 @@ TEST(Baselines, HaveOneDimensionWhenAskedFor) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

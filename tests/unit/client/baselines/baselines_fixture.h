@@ -10,7 +10,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 
 inline LabelledRows Unlabelled(Matrix rows) {
   std::vector<int32_t> labels(static_cast<size_t>(rows.rows()), 0);
@@ -42,6 +42,6 @@ inline Matrix Distances(const Matrix& targets, const Matrix& gallery) {
 // Tests that count or average allow six deviations: below 2e-9 a value in false alarms.
 inline constexpr double kDeviations = 6;
 
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines
 
 #endif  // PRIVATEMAIL_TESTS_UNIT_CLIENT_BASELINES_BASELINES_FIXTURE_H_

@@ -9,7 +9,7 @@
 #include "client/privacy/accounting/composition.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 constexpr Cost kCost{.epsilon = 2, .delta = 1e-5};
@@ -129,4 +129,4 @@ TEST(DpDsne, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

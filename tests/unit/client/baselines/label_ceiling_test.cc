@@ -2,7 +2,7 @@
 
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 // How often subset selection hits, by counting: of all sets of k classes, one that has the
@@ -113,4 +113,4 @@ TEST(LabelHidingCeiling, OverTargetsNeedsAShareThatCanBeTheLargest) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -4,7 +4,7 @@
 #include "common/numerics/neighbors.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 TEST(Features, AreRankedAsTheyAreAndPromiseNothing) {
@@ -98,4 +98,4 @@ TEST(Split, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -3,7 +3,7 @@
 #include "client/baselines/bingham.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 Matrix Diagonal(const nlohmann::json& values) {
@@ -148,4 +148,4 @@ TEST(Ppca, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -5,7 +5,7 @@
 #include "client/privacy/mechanisms/calibration.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 constexpr Cost kCost{.epsilon = 1, .delta = 1e-5};
@@ -81,4 +81,4 @@ TEST(RandomProjection, ClaimsWhatItPaysForAndSaysForWhom) {
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -5,7 +5,7 @@
 #include "common/numerics/neighbors.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
-namespace privatemail::baselines {
+namespace privatemail::client::baselines {
 namespace {
 
 const nlohmann::json& TsneGolden() { return Golden()["tsne"]; }
@@ -142,4 +142,4 @@ TEST(LastTsneAffinity, IsThatOfTheRowsAndPerplexityAskedForAndComputedOnceForEac
 }
 
 }  // namespace
-}  // namespace privatemail::baselines
+}  // namespace privatemail::client::baselines

@@ -2,7 +2,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
@@ -52,4 +52,4 @@ TEST(Expiry, RefusesWhatIsNoTimeToCome) {
 }
 
 }  // namespace
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

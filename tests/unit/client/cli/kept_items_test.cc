@@ -10,7 +10,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr int kAnchors = 20;
@@ -104,4 +104,4 @@ TEST(AnswerKeeper, TellsTheFirstErrorAndKeepsWhatElseCame) {
 }
 
 }  // namespace
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

@@ -12,7 +12,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 // Told by its size, too: a release that was written into another's draft is longer or shorter.
@@ -141,4 +141,4 @@ TEST(LastRelease, OfProcessesThatSaveAtOnceTheLastWinsWhole) {
 }
 
 }  // namespace
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

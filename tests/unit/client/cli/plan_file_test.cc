@@ -9,7 +9,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail::cli {
+namespace privatemail::client::cli {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -79,4 +79,4 @@ TEST_F(PlanFile, IsRefusedWhereItIsNone) {
 }
 
 }  // namespace
-}  // namespace privatemail::cli
+}  // namespace privatemail::client::cli

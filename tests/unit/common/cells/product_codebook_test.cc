@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/cells/item_code.h"
+#include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

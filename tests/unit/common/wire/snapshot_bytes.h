@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "common/wire/snapshot.h"
 #include "tests/testing/matchers.h"
 

@@ -1,7 +1,7 @@
 #include "tests/unit/server/services/service_fixture.h"
 
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/snapshots.h"
 

@@ -1,0 +1,156 @@
+#include "common/wire/parameters_proto.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/wire/codec.h"
+
+namespace privatemail {
+namespace {
+
+// The enums of both sides have the same numbers, so that conversions are casts.
+static_assert(static_cast<int>(KernelConvention::kTwoSigmaSquared) == v1::KERNEL_TWO_SIGMA_SQUARED);
+static_assert(static_cast<int>(KernelConvention::kSigma) == v1::KERNEL_SIGMA);
+static_assert(static_cast<int>(KernelConvention::kSigmaSquared) == v1::KERNEL_SIGMA_SQUARED);
+static_assert(static_cast<int>(LabelGraphKind::kDistance) == v1::LABEL_GRAPH_DISTANCE);
+static_assert(static_cast<int>(LabelGraphKind::kKernel) == v1::LABEL_GRAPH_KERNEL);
+static_assert(static_cast<int>(LabelGraphKind::kOneHotKernel) == v1::LABEL_GRAPH_ONE_HOT_KERNEL);
+static_assert(static_cast<int>(CellCode::kFloat16) == v1::CELL_CODE_FLOAT16);
+static_assert(static_cast<int>(CellCode::kScalar8) == v1::CELL_CODE_SCALAR8);
+static_assert(static_cast<int>(CellCode::kPq8) == v1::CELL_CODE_PQ8);
+static_assert(static_cast<int>(CellCode::kPq16) == v1::CELL_CODE_PQ16);
+static_assert(static_cast<int>(CellCode::kPq32) == v1::CELL_CODE_PQ32);
+static_assert(static_cast<int>(CellCode::kPq64) == v1::CELL_CODE_PQ64);
+static_assert(static_cast<int>(CellCode::kNone) == v1::CELL_CODE_NONE);
+
+// An enum value from 1 to that of `last`. choices: "1 (a), 2 (b) or 3 (c)".
+template <typename Enum, typename ProtoEnum>
+absl::StatusOr<Enum> EnumFromProto(absl::string_view field, ProtoEnum value, Enum last,
+                                   absl::string_view choices) {
+  if (value >= 1 && static_cast<int>(value) <= static_cast<int>(last)) {
+    return static_cast<Enum>(value);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be ", choices, ", but is ", static_cast<int>(value)));
+}
+
+void EncodePartition(const CellPartition& partition, v1::CellPartition* proto) {
+  proto->set_cells(static_cast<uint32_t>(partition.cells));
+  proto->mutable_cell_of_anchor()->Assign(partition.cell_of_anchor.begin(),
+                                          partition.cell_of_anchor.end());
+}
+
+void EncodeCodebook(const ProductCodebook& codebook, v1::CellCodebook* proto) {
+  ToProto(codebook.centroids, proto->mutable_centroids());
+  proto->set_relative_squared_error(codebook.relative_squared_error);
+}
+
+absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, CellCode code) {
+  ProductCodebook codebook;
+  PM_ASSIGN_OR_RETURN(codebook.centroids, FromProto("cell_codebook.centroids", proto.centroids()));
+  codebook.parts = PartsOf(code, codebook.centroids_per_part());
+  codebook.relative_squared_error = proto.relative_squared_error();
+  return codebook;
+}
+
+}  // namespace
+
+v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }
+
+v1::LabelGraph ToProto(LabelGraphKind graph) { return static_cast<v1::LabelGraph>(graph); }
+
+v1::CellCode ToProto(CellCode code) { return static_cast<v1::CellCode>(code); }
+
+absl::StatusOr<CellCode> FromProto(v1::CellCode code) {
+  return EnumFromProto("cell_code", code, CellCode::kNone,
+                       "1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)");
+}
+
+void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
+  proto->set_kernel_bandwidth(settings.kernel_bandwidth);
+  proto->set_alpha(settings.alpha);
+  proto->set_kernel(ToProto(settings.kernel));
+  proto->set_label_graph(ToProto(settings.label_graph));
+  proto->set_embedding_dim(static_cast<uint32_t>(settings.embedding_dim));
+  proto->set_steps(static_cast<uint32_t>(settings.steps));
+  proto->set_normalise(settings.normalise);
+  proto->set_start_stddev(settings.start_stddev);
+}
+
+absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
+  EmbeddingSettings settings;
+  settings.kernel_bandwidth = proto.kernel_bandwidth();
+  settings.alpha = proto.alpha();
+  PM_ASSIGN_OR_RETURN(
+      settings.kernel,
+      EnumFromProto("settings.kernel", proto.kernel(), KernelConvention::kSigmaSquared,
+                    "1 (two_sigma_squared), 2 (sigma) or 3 (sigma_squared)"));
+  PM_ASSIGN_OR_RETURN(
+      settings.label_graph,
+      EnumFromProto("settings.label_graph", proto.label_graph(), LabelGraphKind::kOneHotKernel,
+                    "1 (distance), 2 (kernel) or 3 (one_hot_kernel)"));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", proto.embedding_dim(), 1, 1024));
+  settings.embedding_dim = static_cast<int>(proto.embedding_dim());
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", proto.steps(), 1, 10000));
+  settings.steps = static_cast<int>(proto.steps());
+  settings.normalise = proto.normalise();
+  settings.start_stddev = proto.start_stddev();
+  PM_RETURN_IF_ERROR(Validate(settings));
+  return settings;
+}
+
+void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
+  proto->set_collection_uuid(parameters.collection_uuid);
+  ToProto(parameters.settings, proto->mutable_settings());
+  proto->set_feature_dim(static_cast<uint32_t>(parameters.feature_dim));
+  proto->set_extractor(parameters.extractor);
+  proto->mutable_slot_labels()->Assign(parameters.slot_labels.begin(),
+                                       parameters.slot_labels.end());
+  proto->mutable_class_names()->Assign(parameters.class_names.begin(),
+                                       parameters.class_names.end());
+  proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
+  proto->set_anchor_digest(parameters.anchor_digest);
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    EncodePartition(partition, proto->add_cell_partitions());
+  }
+  if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
+  if (parameters.cell_codebook) EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
+}
+
+absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
+  PM_RETURN_IF_ERROR(ValidateTexts(parameters));
+  return parameters;
+}
+
+absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
+  PublicParameters parameters;
+  parameters.collection_uuid = proto.collection_uuid();
+  PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), 1, int64_t{1} << 20));
+  parameters.feature_dim = proto.feature_dim();
+  parameters.extractor = proto.extractor();
+  parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
+  parameters.class_names.assign(proto.class_names().begin(), proto.class_names().end());
+  parameters.anchor_count = proto.anchor_count();
+  parameters.anchor_digest = proto.anchor_digest();
+  for (const v1::CellPartition& partition : proto.cell_partitions()) {
+    parameters.cell_partitions.push_back(
+        {.cells = partition.cells(),
+         .cell_of_anchor = {partition.cell_of_anchor().begin(), partition.cell_of_anchor().end()}});
+  }
+  if (proto.cell_code() != v1::CELL_CODE_UNSPECIFIED) {
+    PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
+  }
+  if (proto.has_cell_codebook()) {
+    // Without a product code Validate refuses it, whatever it holds.
+    PM_ASSIGN_OR_RETURN(parameters.cell_codebook,
+                        DecodeCodebook(proto.cell_codebook(),
+                                       parameters.cell_code.value_or(CellCode::kNone)));
+  }
+  PM_RETURN_IF_ERROR(Validate(parameters));
+  return parameters;
+}
+
+}  // namespace privatemail
