@@ -38,7 +38,8 @@ TEST(TruncateUtf8, CutsBetweenCharacters) {
   EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", 9),
             "\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba");
   for (size_t max_bytes : {6, 7, 8}) {
-    EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", max_bytes), "\xe9\xb7\xba...") << max_bytes;
+    EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", max_bytes), "\xe9\xb7\xba...")
+        << max_bytes;
   }
   EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba", 5), "...");
 }

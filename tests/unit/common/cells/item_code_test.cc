@@ -37,7 +37,8 @@ std::string Encoded(const PublicParameters& parameters, const FloatMatrix& rows)
 TEST(ItemCode, ErrorStaysWithinDocumentedBound) {
   for (const int dim : {1, 3, 128}) {
     FloatMatrix rows = UnitRows(500, dim);
-    rows(0, 0) = 1 + std::ldexp(1.F, -11);  // halfway between two half-precision values: the worst case
+    rows(0, 0) =
+        1 + std::ldexp(1.F, -11);  // halfway between two half-precision values: the worst case
     rows(1, 0) = std::ldexp(1.F, -25);
     rows(2, 0) = 0;
     for (const CellCode code : kCodes) {
