@@ -13,11 +13,11 @@
 namespace privatemail {
 namespace {
 
-// Spread of a centred cloud below this share of its largest, or of the coordinates that were
-// centred, is rounding: the direction is not there.
+// Singular values below this share of the largest, or of the coordinates before centring, are
+// rounding.
 constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
-// The singular values of the triangle are the cloud's, and it is small.
+// The R factor has the singular values of the cloud and is small.
 bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordinate) {
   const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
   const Eigen::Index k = centred.cols();
@@ -46,8 +46,8 @@ absl::Status CheckClouds(const MatrixView& source, const MatrixView& target) {
   return absl::OkStatus();
 }
 
-// A power of two near the largest of them: in that unit values of any magnitude keep every digit,
-// and no square underflows.
+// A power of two near the largest value: scaling by it loses no digits, and then no square
+// overflows or underflows.
 double UnitOf(const Eigen::MatrixXd& values) {
   const double largest = values.cwiseAbs().maxCoeff();
   return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, std::ilogb(largest)) : 1;
@@ -58,15 +58,15 @@ double NormOf(const Eigen::MatrixXd& values) {
   return (values / unit).norm() * unit;
 }
 
-// A cloud around its mean. By columns: it has few, and each is gone through at once.
+// A cloud minus its mean, column-major because it has few columns.
 struct CentredCloud {
   RowVector mean;
   double unit = 1;
-  Eigen::MatrixXd points;  // centred, in units
+  Eigen::MatrixXd points;  // centred, divided by `unit`
   bool spans = false;
 
   explicit CentredCloud(const MatrixView& cloud) : points(cloud) {
-    const double uncentred = UnitOf(points);  // in which no sum overflows
+    const double uncentred = UnitOf(points);  // no sum overflows in this unit
     points /= uncentred;
     const double largest = points.cwiseAbs().maxCoeff();
     mean = points.colwise().mean();
@@ -96,7 +96,7 @@ Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool 
 }  // namespace
 
 Matrix Similarity::Apply(const MatrixView& points) const {
-  // Few columns: the product coefficient by coefficient, without a general one's preparations.
+  // Few columns: lazyProduct avoids the set-up of a general matrix product.
   return (scale * points).lazyProduct(rotation).rowwise() + translation;
 }
 

@@ -45,7 +45,7 @@ AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows
                        .cols = parameters.feature_dim,
                        .kernel_denominator = parameters.settings.KernelDenominator(),
                        .columns = parameters.settings.embedding_dim,
-                       .most_squared_length = kUnitSquaredLength,
+                       .max_squared_length = kUnitSquaredLength,
                        .tolerance = kEmbeddingTolerance});
 }
 
@@ -80,8 +80,7 @@ absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
   return Iterate(parameters, plan, std::move(rows), label_graph, observer);
 }
 
-// Nothing can be aligned with anchors on a line, and each query would learn so only after it has
-// spent its budget.
+// Checked by the server: clients would detect collinear anchors only after spending their budget.
 absl::Status CheckAnchorCoordinates(const Matrix& anchors) {
   return KabschUmeyama(anchors, anchors, /*with_scale=*/true).status();
 }

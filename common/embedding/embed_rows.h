@@ -1,4 +1,4 @@
-// Embeds labelled rows by SMLQ without noise.
+// The noiseless SMLQ embedding of labelled rows.
 #ifndef PRIVATEMAIL_COMMON_EMBEDDING_EMBED_ROWS_H_
 #define PRIVATEMAIL_COMMON_EMBEDDING_EMBED_ROWS_H_
 
@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
-#include "common/embedding/deterministic_start.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
@@ -18,43 +17,44 @@
 
 namespace privatemail {
 
-// Relative error of an affinity that the server allows itself: a part in a million moves no
-// neighbour, and lets a million rows be embedded in linear time. What is small is exact anyway.
+// Allowed relative error of an affinity in the server's embedding: it moves no neighbour and allows
+// linear time for a million rows. Small collections are exact.
 inline constexpr double kEmbeddingTolerance = 1e-6;
 
 struct EmbeddedRows {
   Matrix coordinates;    // n x embedding_dim
   double objective = 0;  // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
-  AffinityPlan plan;     // how the feature graph was multiplied, how exactly, and why so
+  AffinityPlan plan;     // the operator of the feature graph and its error
 };
 
-// How rows in this number are embedded: within kEmbeddingTolerance.
+// The plan for `rows` rows within kEmbeddingTolerance.
 AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows);
-// OK when processes can share the rows; FAILED_PRECONDITION: no polynomial was found, so that every
-// row needs every other.
+
+// FAILED_PRECONDITION: processes cannot share the rows, since the plan is not factored.
 absl::Status CheckShareable(const AffinityPlan& plan);
 
-// Embeds rows of length 1 (PRIVACY.md section 1 step 5), wherever they are kept: settings.steps
-// iterations from DeterministicStart, without noise. labels: one a row. feature_graph: that of the
-// plan for these rows, where it is there already; null: it is made. Rows in memory, in a file,
-// in another number of blocks or in several processes give the same bits. Pure, so any number may
-// run at once.
+// Embeds rows of length 1 (PRIVACY.md section 1 step 5) by settings.steps iterations from
+// DeterministicStart, without noise. Pure and thread-safe. The same bits for rows in memory or in a
+// file, in any blocks and any number of processes.
+// - labels: one a row
+// - feature_graph: the operator of PlanEmbedding for these rows; null: it is made
+// - observer: as in SmlqIterate, and called with all steps done while the objective is computed;
+// its
+//   error stops the work within moments and is returned, as are errors of reading the rows
+// - FAILED_PRECONDITION: the settings make the iterate vanish or overflow
 //
-// `observer` as in SmlqIterate; it is also called, with all steps done, while the objective is
-// computed. A status of its own that is not OK stops the work within moments and is returned, as is
-// what the rows could not be read for. FAILED_PRECONDITION: settings so extreme that the iterate
-// vanishes or overflows. O(T n d^2 k) time for n rows where PlanAffinity finds a polynomial within
-// kEmbeddingTolerance, O(T n^2 (d + k)) otherwise; 2 n k + n doubles of memory beside the rows and
-// the result in the first case, n k doubles a core more in the second.
+//   n rows, d coordinates, k = embedding_dim, T steps   time               memory beside the rows
+//   factored (PlanAffinity finds a polynomial)          O(T n d^2 k)       2 n k + n doubles
+//   otherwise                                           O(T n^2 (d + k))   n k doubles a core more
 absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        std::shared_ptr<const PointSource> rows,
                                        const std::vector<int32_t>& labels,
                                        const StepObserver& observer,
                                        const AffinityOperator* feature_graph = nullptr);
 
-// The same for the rows of `share`, in each of the processes that share them: `rows`, `labels` and
-// the coordinates are of the rows here, rows_of_label counts all, the objective is of all.
-// Errors of CheckShareable and of the share, too.
+// EmbedRows in each of the processes that share the rows. `rows`, `labels` and the coordinates are
+// local rows; rows_of_label and the objective cover all rows. Also returns the errors of
+// CheckShareable and of the share.
 absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const std::shared_ptr<const RowShare>& share,
                                         std::shared_ptr<const PointSource> rows,
@@ -62,8 +62,7 @@ absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const std::map<int32_t, int64_t>& rows_of_label,
                                         const StepObserver& observer);
 
-// OK when releases can be aligned with these coordinates of the anchors; otherwise
-// FAILED_PRECONDITION.
+// FAILED_PRECONDITION: releases cannot be aligned with these coordinates of the anchors.
 absl::Status CheckAnchorCoordinates(const Matrix& anchors);
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-#include "common/sqlite/checked_pages.h"
+#include "common/sqlite/checksum_vfs.h"
 
 #include <cstdio>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/unit/common/sqlite/rows_of_a_file.h"
+#include "tests/unit/common/sqlite/table_contents.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -22,7 +22,7 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// Rows of many sizes, also of several pages, through a log and through none.
+// Inserts rows of many sizes, some of several pages.
 void Fill(const std::string& path, const std::string& journal) {
   ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(path));
   ASSERT_THAT(database->Query(absl::StrCat("PRAGMA journal_mode = ", journal)), IsOk());
@@ -41,9 +41,9 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
   return database.ok() ? ReadAll(database->get()) : database.status();
 }
 
-class CheckedPages : public ::testing::TestWithParam<const char*> {};
+class ChecksumVfs : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(CheckedPages, NoFlippedBitChangesWhatIsRead) {
+TEST_P(ChecksumVfs, FlippedBitIsDetectedOrHarmless) {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
   Fill(path, GetParam());
@@ -52,7 +52,7 @@ TEST_P(CheckedPages, NoFlippedBitChangesWhatIsRead) {
   std::mt19937 random(1);
   int detected = 0;
   for (int round = 0; round < 1000; ++round) {
-    // The header's bits each, and a thousand others.
+    // 200 bits of the header, then random ones.
     const size_t bit = round < 200 ? static_cast<size_t>(round) * 4 : random() % (8 * sound.size());
     std::string damaged = sound;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
@@ -66,10 +66,10 @@ TEST_P(CheckedPages, NoFlippedBitChangesWhatIsRead) {
     EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status() << " bit " << bit;
     EXPECT_THAT(read.status().message(), HasSubstr(path));
   }
-  EXPECT_GT(detected, 990) << "every page is read, and few bytes are of no use";
+  EXPECT_GT(detected, 990) << "every page is read, and few bytes are unused";
 }
 
-TEST_P(CheckedPages, NoTruncationChangesWhatIsRead) {
+TEST_P(ChecksumVfs, TruncationIsDetected) {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
   Fill(path, GetParam());
@@ -84,8 +84,7 @@ TEST_P(CheckedPages, NoTruncationChangesWhatIsRead) {
   }
 }
 
-// Pages that are sound but lie in each other's place.
-TEST_P(CheckedPages, PagesThatChangedPlaces) {
+TEST_P(ChecksumVfs, SwappedPagesAreDetected) {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
   Fill(path, GetParam());
@@ -97,12 +96,11 @@ TEST_P(CheckedPages, PagesThatChangedPlaces) {
   EXPECT_THAT(ReadAll(path), FailsWith(absl::StatusCode::kDataLoss, "does not match its checksum"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Journals, CheckedPages, ::testing::Values("wal", "delete"),
+INSTANTIATE_TEST_SUITE_P(Journals, ChecksumVfs, ::testing::Values("wal", "delete"),
                          [](const auto& journal) { return std::string(journal.param); });
 
-// Many changes, a growing and a shrinking file, checkpoints and a rollback: what is written is
-// read.
-TEST(CheckedPagesFile, StaysReadableThroughAllThatIsDoneToIt) {
+// Changes, growth, shrinking, checkpoints and a rollback.
+TEST(ChecksumVfsFile, StaysReadableThroughChanges) {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
   Fill(path, "wal");
@@ -119,8 +117,8 @@ TEST(CheckedPagesFile, StaysReadableThroughAllThatIsDoneToIt) {
   }
 }
 
-// As earlier versions and other programs make them: not checked, and read and written all the same.
-TEST(CheckedPagesFile, AFileWithoutChecksumsStaysUsable) {
+// Files of earlier versions and other programs.
+TEST(ChecksumVfsFile, FileWithoutChecksumsStaysUsable) {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
   sqlite3* plain = nullptr;

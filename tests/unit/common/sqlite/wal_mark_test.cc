@@ -1,6 +1,5 @@
-// A write-ahead log that is damaged: while it is in use, and after a program that kept it was
-// killed.
-#include "common/sqlite/log_mark.h"
+// Damage to a write-ahead log, in use and after its program was killed.
+#include "common/sqlite/wal_mark.h"
 
 #include <atomic>
 #include <filesystem>
@@ -12,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/unit/common/sqlite/rows_of_a_file.h"
+#include "tests/unit/common/sqlite/table_contents.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -25,25 +24,25 @@ using ::testing::HasSubstr;
 
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 
-// In place, as damage comes: the file stays the one that others have open.
+// In place: other processes have the file open.
 void Overwrite(const std::string& path, size_t at, char byte) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(static_cast<std::streamoff>(at));
   file.put(byte);
 }
 
-// As a daemon starts.
+// Opens the database like a daemon.
 absl::StatusOr<std::unique_ptr<Database>> Start(const std::string& path) {
-  if (absl::Status checked = LogMark(path).Check(); !checked.ok()) return checked;
+  if (absl::Status checked = WalMark(path).Check(); !checked.ok()) return checked;
   auto database = Database::Open(path);
   if (!database.ok()) return database;
-  (*database)->KeepLogMark();
+  (*database)->EnableWalMark();
   if (auto mode = (*database)->Query("PRAGMA journal_mode = WAL"); !mode.ok()) return mode.status();
-  if (absl::Status settled = (*database)->Settle(); !settled.ok()) return settled;
+  if (absl::Status settled = (*database)->CheckpointLog(); !settled.ok()) return settled;
   return database;
 }
 
-class Log : public ::testing::Test {
+class Wal : public ::testing::Test {
  protected:
   void SetUp() override {
     auto database = Start(path_);
@@ -56,16 +55,16 @@ class Log : public ::testing::Test {
     ASSERT_GT(log_.size(), 100'000u);
   }
 
-  // A transaction of its own.
+  // Writes a row in one transaction.
   void Put(int row, int bytes) {
     const std::string blob(static_cast<size_t>(bytes), 'x');
     auto insert = database_->Prepare("INSERT OR REPLACE INTO t VALUES (?1, ?2)");
     ASSERT_THAT(insert->Bind(1, int64_t{row}).BindBlob(2, blob.data(), blob.size()).Run(), IsOk());
   }
 
-  // What is there when the program is killed now, but for what `damage` does to it. True when it is
-  // noticed; otherwise nothing may have changed.
-  bool NoticesAfterKill(const std::function<void(const std::string&)>& damage) {
+  // Copies the files as a kill would leave them, applies `damage` and reads them. Returns whether
+  // the damage was detected; otherwise the contents must be unchanged.
+  bool DetectsAfterKill(const std::function<void(const std::string&)>& damage) {
     const std::string copy = folder_ / "copy";
     for (const char* suffix : {"", "-wal", "-mark"}) {
       std::filesystem::copy_file(path_ + suffix, copy + suffix,
@@ -81,7 +80,7 @@ class Log : public ::testing::Test {
       return false;
     }
     EXPECT_THAT(read.status(), FailsWith(kDataLoss, "database file " + copy + "-wal is damaged"));
-    EXPECT_TRUE(IsPlaceError(read.status()));
+    EXPECT_TRUE(IsOperatorOnlyError(read.status()));
     return true;
   }
 
@@ -92,61 +91,61 @@ class Log : public ::testing::Test {
   std::string log_;
 };
 
-TEST_F(Log, NoFlippedBitChangesWhatIsReadFromItWhileItIsInUse) {
+TEST_F(Wal, FlippedBitInUseIsDetectedOrHarmless) {
   std::mt19937 random(1);
-  int noticed = 0;
+  int detected = 0;
   for (int round = 0; round < 1000; ++round) {
     const size_t at = random() % log_.size();
     Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
-    const auto reader = Database::OpenToRead(path_);
+    const auto reader = Database::OpenReadOnly(path_);
     ASSERT_THAT(reader, IsOk());
     const absl::StatusOr<std::string> read = ReadAll(reader->get());
     if (read.ok()) {
       ASSERT_TRUE(*read == expected_) << "something else was read, byte " << at;
     } else {
       EXPECT_THAT(read.status(), FailsWith(kDataLoss, path_));
-      ++noticed;
+      ++detected;
     }
     Overwrite(path_ + "-wal", at, log_[at]);
   }
-  EXPECT_GT(noticed, 200);  // most lie in frames that later ones have replaced
+  EXPECT_GT(detected, 200);  // most are in replaced frames
   EXPECT_EQ(*ReadAll(database_.get()), expected_);
 }
 
-TEST_F(Log, DamageDoesNotGetIntoTheDatabaseUnderANewChecksum) {
+TEST_F(Wal, CheckpointRejectsDamagedPages) {
   for (size_t at = 5000; at < log_.size(); at += 4120) {
     Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ 16));
   }
-  EXPECT_THAT(database_->Settle(), FailsWith(kDataLoss, path_));
+  EXPECT_THAT(database_->CheckpointLog(), FailsWith(kDataLoss, path_));
   database_.reset();
   EXPECT_THAT(Start(path_), FailsWith(kDataLoss, path_ + "-wal is damaged"));
 }
 
-TEST_F(Log, ThatAKilledProgramLeavesIsThereAsAWholeOrRefused) {
-  EXPECT_FALSE(NoticesAfterKill([](const std::string&) {}));
+TEST_F(Wal, DamageAfterKillIsDetected) {
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
   std::mt19937 random(1);
-  int noticed = 0;
+  int detected = 0;
   for (int round = 0; round < 1000; ++round) {
-    noticed += NoticesAfterKill([&](const std::string& copy) {
+    detected += DetectsAfterKill([&](const std::string& copy) {
       const size_t at = random() % log_.size();
       Overwrite(copy + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
     });
   }
-  EXPECT_GT(noticed, 980);  // but for bytes that mean nothing
+  EXPECT_GT(detected, 980);  // all but unused bytes
   for (int round = 0; round < 200; ++round) {
-    EXPECT_TRUE(NoticesAfterKill([&](const std::string& copy) {
+    EXPECT_TRUE(DetectsAfterKill([&](const std::string& copy) {
       std::filesystem::resize_file(copy + "-wal", random() % log_.size());
     }));
   }
 }
 
-TEST_F(Log, ThatIsNotThereIsMissed) {
+TEST_F(Wal, MissingLogIsDetected) {
   const std::string copy = folder_ / "copy";
   for (const char* suffix : {"", "-mark"})
     std::filesystem::copy_file(path_ + suffix, copy + suffix);
   EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is not there, but "));
-  // A program that ends in order leaves none that anyone could miss.
-  ASSERT_THAT(database_->Settle(), IsOk());
+  // After an orderly shutdown the log may be missing.
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
   database_.reset();
   std::filesystem::remove(path_ + "-wal");
   auto again = Start(path_);
@@ -154,8 +153,8 @@ TEST_F(Log, ThatIsNotThereIsMissed) {
   EXPECT_EQ(*ReadAll(again->get()), expected_);
 }
 
-TEST_F(Log, TakesNothingMoreForAFileThatIsNoLongerThere) {
-  ASSERT_THAT(database_->CheckPlace(), IsOk());
+TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {
+  ASSERT_THAT(database_->CheckNotMoved(), IsOk());
   std::filesystem::rename(path_, path_ + ".moved");
   {
     auto transaction = Transaction::Begin(database_.get());
@@ -168,32 +167,32 @@ TEST_F(Log, TakesNothingMoreForAFileThatIsNoLongerThere) {
   EXPECT_THAT(transaction->Commit(), IsOk());
 }
 
-TEST_F(Log, WithADamagedMarkIsAsItWouldBeWithoutOne) {
+TEST_F(Wal, DamagedMarkClaimsNothing) {
   const std::string mark = ReadFile(path_ + "-mark");
   ASSERT_EQ(mark.size(), 24u);
   for (size_t bit = 0; bit < 8 * mark.size(); ++bit) {
-    EXPECT_FALSE(NoticesAfterKill([&](const std::string& copy) {
+    EXPECT_FALSE(DetectsAfterKill([&](const std::string& copy) {
       Overwrite(copy + "-mark", bit / 8, static_cast<char>(mark[bit / 8] ^ (1 << bit % 8)));
     }));
   }
-  EXPECT_FALSE(NoticesAfterKill(
+  EXPECT_FALSE(DetectsAfterKill(
       [](const std::string& copy) { std::filesystem::resize_file(copy + "-mark", 7); }));
   EXPECT_FALSE(
-      NoticesAfterKill([](const std::string& copy) { std::filesystem::remove(copy + "-mark"); }));
+      DetectsAfterKill([](const std::string& copy) { std::filesystem::remove(copy + "-mark"); }));
 }
 
-TEST_F(Log, BeginsAnewManyTimesAndItsMarkWithIt) {
+TEST_F(Wal, RestartedLogHasValidMark) {
   for (int round = 0; round < 60; ++round) {
     for (int row = 0; row < 40; ++row) Put(row, 3000 + round);
     expected_ = *ReadAll(database_.get());
-    EXPECT_FALSE(NoticesAfterKill([](const std::string&) {}));
+    EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
   }
   EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), 12'000'000u);
 }
 
-// SQLite writes such pages into the log before the end of the transaction, reads them back and
-// writes them again, and puts their checksums right at its end.
-TEST_F(Log, TakesATransactionThatMemoryIsTooSmallFor) {
+// SQLite spills such pages to the log, rereads and rewrites them, and corrects their checksums at
+// the end of the transaction.
+TEST_F(Wal, TransactionLargerThanCacheSucceeds) {
   ASSERT_THAT(database_->Execute("PRAGMA cache_size = 5; BEGIN IMMEDIATE"), IsOk());
   for (int round = 0; round < 20; ++round) {
     for (int row = 0; row < 60; ++row) Put(row, 2000 + 10 * round + row);
@@ -201,23 +200,23 @@ TEST_F(Log, TakesATransactionThatMemoryIsTooSmallFor) {
   }
   ASSERT_THAT(database_->Execute("COMMIT"), IsOk());
   expected_ = *ReadAll(database_.get());
-  EXPECT_FALSE(NoticesAfterKill([](const std::string&) {}));
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
   ASSERT_THAT(database_->Execute("BEGIN IMMEDIATE"), IsOk());
   for (int row = 0; row < 60; ++row) Put(row, 5000);
   ASSERT_THAT(database_->Execute("ROLLBACK"), IsOk());
   EXPECT_EQ(*ReadAll(database_.get()), expected_);
   Put(1, 77);
   expected_ = *ReadAll(database_.get());
-  EXPECT_FALSE(NoticesAfterKill([](const std::string&) {}));
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
 }
 
-TEST_F(Log, IsReadByManyConnectionsThatComeAndGo) {
+TEST_F(Wal, ConcurrentReadersSucceed) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> readers;
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back([&] {
       while (!stop) {
-        const auto reader = Database::OpenToRead(path_);
+        const auto reader = Database::OpenReadOnly(path_);
         ASSERT_THAT(reader, IsOk());
         EXPECT_THAT(ReadAll(reader->get()), IsOk());
       }
@@ -226,7 +225,7 @@ TEST_F(Log, IsReadByManyConnectionsThatComeAndGo) {
   for (int round = 0; round < 1500; ++round) Put(round % 40, 2000 + round);
   stop = true;
   for (std::thread& reader : readers) reader.join();
-  EXPECT_THAT(database_->Settle(), IsOk());
+  EXPECT_THAT(database_->CheckpointLog(), IsOk());
 }
 
 }  // namespace

@@ -1,21 +1,49 @@
-// Which items are near to some of them, beside a scan in double.
-#include "common/index/nearest_others.h"
+#include "common/index/k_means.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
+#include <vector>
 
 #include "common/numerics/neighbors.h"
 
 namespace privatemail {
 namespace {
 
+using ::testing::ElementsAre;
+
+TEST(FindItemCells, AssignsNearestCentroids) {
+  const FloatMatrix gallery = (FloatMatrix(5, 1) << 0, 0, 0, 6, 9).finished();
+  const ItemCells found = FindItemCells(gallery, (FloatMatrix(2, 1) << 0, 10).finished());
+  EXPECT_THAT(found.cells, ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(found.squared_distances, ElementsAre(0, 0, 0, 16, 1));
+}
+
+TEST(KMeans, FindsClustersAndAssignments) {
+  FloatMatrix points(400, 2);
+  for (Eigen::Index i = 0; i < 400; ++i) {
+    const auto angle = static_cast<float>(i) * .1F;
+    points.row(i) << static_cast<float>(10 * (i % 4)) + .1F * std::cos(angle),
+        .1F * std::sin(angle);
+  }
+  const FloatMatrix centroids = KMeans(points, 4, {});
+  ASSERT_EQ(centroids.rows(), 4);
+  const std::vector<int64_t> nearest = NearestCentroids(points, centroids);
+  for (Eigen::Index i = 0; i < 400; ++i) {
+    EXPECT_EQ(nearest[static_cast<size_t>(i)], nearest[static_cast<size_t>(i % 4)]);
+    EXPECT_NEAR(centroids(nearest[static_cast<size_t>(i)], 0), 10 * (i % 4), .05);
+  }
+  EXPECT_EQ(KMeans(points, 4, {}), centroids);
+}
+
 using Rows = std::vector<Eigen::Index>;
 
 constexpr int kDim = 6;
 
-// Of twenty clouds that touch each other.
+// Items of twenty overlapping clusters.
 FloatMatrix Clouds(int64_t items) {
   std::mt19937 bits(7);
   std::normal_distribution<float> normal;
@@ -29,13 +57,13 @@ FloatMatrix Clouds(int64_t items) {
   return rows;
 }
 
-Rows EverySoMany(int64_t items, int64_t count) {
+Rows EvenlySpaced(int64_t items, int64_t count) {
   Rows rows;
   for (int64_t i = 0; i < count; ++i) rows.push_back(i * items / count);
   return rows;
 }
 
-// The share of the rows that a scan finds, of some of the queries.
+// Recall against a scan, over a sample of the queries.
 double Recall(const FloatMatrix& items, const Rows& queries,
               const std::vector<std::vector<int64_t>>& nearest, int64_t count) {
   const Matrix all = items.cast<double>();
@@ -54,7 +82,7 @@ double Recall(const FloatMatrix& items, const Rows& queries,
   return found / wanted;
 }
 
-TEST(NearestOthers, OfASmallGalleryAreAllAndInOrder) {
+TEST(NearestOthers, SmallGalleryMatchesScan) {
   const FloatMatrix items = Clouds(300);
   const Rows queries = {0, 17, 299};
   const auto nearest = NearestOthers(items, queries, 5, {false});
@@ -69,7 +97,7 @@ TEST(NearestOthers, OfASmallGalleryAreAllAndInOrder) {
   }
 }
 
-TEST(NearestOthers, AreFewerWhereThereAreNoMore) {
+TEST(NearestOthers, CountAboveSizeReturnsAllOthers) {
   const auto nearest = NearestOthers(Clouds(3), {0, 2}, 64, {false});
   ASSERT_EQ(nearest[1].size(), 2u);
   EXPECT_EQ(std::count(nearest[1].begin(), nearest[1].end(), 2), 0) << "not itself";
@@ -77,15 +105,15 @@ TEST(NearestOthers, AreFewerWhereThereAreNoMore) {
   EXPECT_TRUE(NearestOthers(FloatMatrix(0, kDim), {}, 64, {false}).empty());
 }
 
-TEST(NearestOthers, OfEqualItemsAreTheOthers) {
+TEST(NearestOthers, EqualItemsExcludeTheQuery) {
   const auto nearest = NearestOthers(FloatMatrix::Ones(100, kDim), {3, 50}, 10, {false});
   for (const auto& rows : nearest) EXPECT_EQ(rows.size(), 10u);
   EXPECT_EQ(std::count(nearest[0].begin(), nearest[0].end(), 3), 0);
 }
 
-TEST(NearestOthers, OfALargeGalleryAreMostOfThemNearestFirstAndAlwaysTheSame) {
+TEST(NearestOthers, LargeGalleryHasHighRecallAndIsDeterministic) {
   const FloatMatrix items = Clouds(kLargeGallery);
-  const Rows queries = EverySoMany(kLargeGallery, kManyQueries);
+  const Rows queries = EvenlySpaced(kLargeGallery, kManyQueries);
   const auto nearest = NearestOthers(items, queries, 20, {false});
   EXPECT_GT(Recall(items, queries, nearest, 20), .97);
   for (size_t query = 0; query < queries.size(); query += 100) {
@@ -102,9 +130,9 @@ TEST(NearestOthers, OfALargeGalleryAreMostOfThemNearestFirstAndAlwaysTheSame) {
   EXPECT_EQ(NearestOthers(items, queries, 20, {false}), nearest);
 }
 
-TEST(NearestOthers, StopsWhenItIsToldTo) {
+TEST(NearestOthers, StoppedSearchReturnsEmptyRows) {
   const FloatMatrix items = Clouds(kLargeGallery);
-  for (const auto& rows : NearestOthers(items, EverySoMany(kLargeGallery, 5000), 20, {true})) {
+  for (const auto& rows : NearestOthers(items, EvenlySpaced(kLargeGallery, 5000), 20, {true})) {
     EXPECT_TRUE(rows.empty());
   }
 }

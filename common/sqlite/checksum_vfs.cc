@@ -1,4 +1,4 @@
-#include "common/sqlite/checked_pages.h"
+#include "common/sqlite/checksum_vfs.h"
 
 #include <openssl/sha.h>
 #include <sqlite3.h>
@@ -14,44 +14,44 @@
 #include <optional>
 #include <vector>
 
-#include "common/sqlite/log_frames.h"
+#include "common/sqlite/wal_frames.h"
 
 namespace privatemail::sqlite {
 namespace {
 
-constexpr int kHeaderBytes = 100;         // of a database file, at its beginning
-constexpr int kReservedBytesOffset = 20;  // therein
+constexpr int kHeaderBytes = 100;         // of a database file
+constexpr int kReservedBytesOffset = 20;  // in the header
 constexpr int kSmallestPage = 512;
 
 using Checksum = std::array<unsigned char, kPageChecksumBytes>;
 
-// What SQLite asks for by its handle. The file below lies behind `below`.
+// The file object of this VFS. `below`: the file of the default VFS.
 struct File {
   sqlite3_file handle;
   sqlite3_file* below;
-  bool database;  // and no journal or log
+  bool database;  // not a journal or log
   bool checked;   // a database whose pages end with checksums
   bool log;       // a write-ahead log, whose frames have checksums of SQLite's own
-  // Of a log: until a transaction that changes a page twice ends, the frames from here on have
-  // checksums that SQLite has still to put right. Nobody else reads them before.
+  // Of a log: offset from which frames have checksums that SQLite corrects only at the end of a
+  // transaction that changes a page twice. No other connection reads them before.
   sqlite3_int64 unsettled_from;
-  sqlite3_int64 frame_header;  // where the last one was written
+  sqlite3_int64 frame_header;  // offset of the last one written
 };
 
-constexpr sqlite3_int64 kNowhere = std::numeric_limits<sqlite3_int64>::max();
+constexpr sqlite3_int64 kNoOffset = std::numeric_limits<sqlite3_int64>::max();
 
 File* Of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* Below(sqlite3_file* file) { return Of(file)->below; }
 sqlite3_vfs* BelowVfs() { return sqlite3_vfs_find(nullptr); }
 
-// A database file is read and written by whole pages, but for its header.
+// SQLite reads and writes whole pages, except for the header.
 bool IsPage(int bytes, sqlite3_int64 offset) {
   return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 && offset % bytes == 0;
 }
 
-// Makes a call to the layer below that may need space; tells SQLITE_FULL where there is none.
+// Calls the default VFS; returns SQLITE_FULL if it failed for lack of space.
 template <typename Call>
-int Changing(const Call& call) {
+int CallNeedingSpace(const Call& call) {
   errno = 0;
   const int code = call();
   const int kind = code & 0xff;
@@ -75,9 +75,9 @@ bool Matches(const unsigned char* page, int bytes, sqlite3_int64 offset) {
   return std::equal(checksum.begin(), checksum.end(), page + bytes - kPageChecksumBytes);
 }
 
-// Whether a file has checksums. One that is empty will have them. Where the header says no, damage
-// to the very byte that says so is told apart by the checksum that the first page still has.
-int FindOutWhetherChecked(File* file) {
+// Sets file->checked. Empty files will have checksums. If the header says no, the checksum of the
+// first page decides, since that byte itself may be damaged.
+int DetectChecksums(File* file) {
   sqlite3_int64 size = 0;
   const sqlite3_io_methods* methods = file->below->pMethods;
   if (const int code = methods->xFileSize(file->below, &size); code != SQLITE_OK) return code;
@@ -89,7 +89,7 @@ int FindOutWhetherChecked(File* file) {
   if (code != SQLITE_OK || file->checked) return code;
   const int stated = header[16] * 256 + header[17];
   const int bytes = stated == 1 ? 65536 : stated;
-  if (!IsPage(bytes, 0) || size < bytes) return SQLITE_OK;  // SQLite says what is wrong with it
+  if (!IsPage(bytes, 0) || size < bytes) return SQLITE_OK;  // SQLite reports the damage
   std::vector<unsigned char> page(static_cast<size_t>(bytes));
   code = methods->xRead(file->below, page.data(), bytes, 0);
   page[kReservedBytesOffset] = kPageChecksumBytes;
@@ -97,22 +97,22 @@ int FindOutWhetherChecked(File* file) {
   return code;
 }
 
-// Whether a page of a log is what was written.
+// Whether a page of a log matches its frame's checksum.
 bool MatchesLog(sqlite3_file* file, const unsigned char* page, int bytes, sqlite3_int64 offset) {
   const auto read = [file](int64_t at, int size, unsigned char* out) {
     return Below(file)->pMethods->xRead(Below(file), out, size, at) == SQLITE_OK;
   };
-  const std::optional<LogHeader> header = ReadLogHeader(read);
+  const std::optional<WalHeader> header = ReadWalHeader(read);
   if (!header || header->page_bytes != bytes) return false;
   const sqlite3_int64 frame_bytes = bytes + kFrameHeaderBytes;
-  const sqlite3_int64 frame = (offset - kLogHeaderBytes) / frame_bytes;
+  const sqlite3_int64 frame = (offset - kWalHeaderBytes) / frame_bytes;
   return PageOffset(*header, frame) == offset && FrameMatches(*header, frame, page, read);
 }
 
-// The page of a frame, and no header and no frame as a whole.
+// Whether the access is to the page of a frame, not to a header or a whole frame.
 bool IsLogPage(int bytes, sqlite3_int64 offset) {
   return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 &&
-         offset >= kLogHeaderBytes + kFrameHeaderBytes;
+         offset >= kWalHeaderBytes + kFrameHeaderBytes;
 }
 
 int Close(sqlite3_file* file) {
@@ -133,8 +133,8 @@ int Read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
   return Matches(static_cast<unsigned char*>(out), bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
 }
 
-// A page that does not follow its frame's header replaces one that the transaction wrote before.
-void Note(File* log, int bytes, sqlite3_int64 offset) {
+// A page written without its frame header replaces one that the transaction wrote before.
+void TrackLogWrite(File* log, int bytes, sqlite3_int64 offset) {
   if (bytes == kFrameHeaderBytes) log->frame_header = offset;
   if (IsLogPage(bytes, offset) && offset != log->frame_header + kFrameHeaderBytes) {
     log->unsettled_from = std::min(log->unsettled_from, offset);
@@ -143,76 +143,66 @@ void Note(File* log, int bytes, sqlite3_int64 offset) {
 
 int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) {
   const sqlite3_io_methods* methods = Below(file)->pMethods;
-  if (Of(file)->log) Note(Of(file), bytes, offset);
+  if (Of(file)->log) TrackLogWrite(Of(file), bytes, offset);
   if (!Of(file)->checked || !IsPage(bytes, offset)) {
-    return Changing([&] { return methods->xWrite(Below(file), bytes_in, bytes, offset); });
+    return CallNeedingSpace([&] { return methods->xWrite(Below(file), bytes_in, bytes, offset); });
   }
-  // Bytes that SQLite still uses are not written to: only those of a page that lies elsewhere.
+  // A copy: SQLite still uses its own buffer.
   thread_local std::vector<unsigned char> page;
   const auto* in = static_cast<const unsigned char*>(bytes_in);
   page.assign(in, in + bytes);
   const Checksum checksum = ChecksumOf(page.data(), bytes, offset);
   std::copy(checksum.begin(), checksum.end(), page.end() - kPageChecksumBytes);
-  return Changing([&] { return methods->xWrite(Below(file), page.data(), bytes, offset); });
+  return CallNeedingSpace([&] { return methods->xWrite(Below(file), page.data(), bytes, offset); });
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
-  if (size == 0) Of(file)->checked = Of(file)->database;  // what was cut short begins anew
-  return Changing([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
+  if (size == 0) Of(file)->checked = Of(file)->database;  // an emptied file starts anew
+  return CallNeedingSpace([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
 }
 int Sync(sqlite3_file* file, int flags) {
-  Of(file)->unsettled_from = kNowhere;
-  return Changing([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
-}
-int FileSize(sqlite3_file* file, sqlite3_int64* size) {
-  return Below(file)->pMethods->xFileSize(Below(file), size);
-}
-int Lock(sqlite3_file* file, int level) { return Below(file)->pMethods->xLock(Below(file), level); }
-int Unlock(sqlite3_file* file, int level) {
-  return Below(file)->pMethods->xUnlock(Below(file), level);
-}
-int CheckReservedLock(sqlite3_file* file, int* held) {
-  return Below(file)->pMethods->xCheckReservedLock(Below(file), held);
-}
-int FileControl(sqlite3_file* file, int operation, void* argument) {
-  return Below(file)->pMethods->xFileControl(Below(file), operation, argument);
-}
-int SectorSize(sqlite3_file* file) { return Below(file)->pMethods->xSectorSize(Below(file)); }
-int DeviceCharacteristics(sqlite3_file* file) {
-  return Below(file)->pMethods->xDeviceCharacteristics(Below(file));
+  Of(file)->unsettled_from = kNoOffset;
+  return CallNeedingSpace([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
 }
 int ShmMap(sqlite3_file* file, int page, int size, int extend, void volatile** memory) {
-  return Changing(
+  return CallNeedingSpace(
       [&] { return Below(file)->pMethods->xShmMap(Below(file), page, size, extend, memory); });
 }
-int ShmLock(sqlite3_file* file, int offset, int count, int flags) {
-  return Below(file)->pMethods->xShmLock(Below(file), offset, count, flags);
-}
-void ShmBarrier(sqlite3_file* file) { Below(file)->pMethods->xShmBarrier(Below(file)); }
-int ShmUnmap(sqlite3_file* file, int remove) {
-  return Below(file)->pMethods->xShmUnmap(Below(file), remove);
+
+// Forwards a file method to the default VFS.
+template <auto kMethod, typename... Arguments>
+auto Forward(sqlite3_file* file, Arguments... arguments) {
+  return (Below(file)->pMethods->*kMethod)(Below(file), arguments...);
 }
 
-// Version 2, which has no memory maps: what is mapped is read past Read.
-constexpr sqlite3_io_methods kMethods = {2,
-                                         Close,
-                                         Read,
-                                         Write,
-                                         Truncate,
-                                         Sync,
-                                         FileSize,
-                                         Lock,
-                                         Unlock,
-                                         CheckReservedLock,
-                                         FileControl,
-                                         SectorSize,
-                                         DeviceCharacteristics,
-                                         ShmMap,
-                                         ShmLock,
-                                         ShmBarrier,
-                                         ShmUnmap,
-                                         nullptr,
-                                         nullptr};
+// Forwards a VFS method to the default VFS.
+template <auto kMethod, typename... Arguments>
+int ForwardVfs(sqlite3_vfs* /*vfs*/, Arguments... arguments) {
+  return (BelowVfs()->*kMethod)(BelowVfs(), arguments...);
+}
+
+// Version 2, without memory maps, which would bypass Read.
+constexpr sqlite3_io_methods kMethods = {
+    .iVersion = 2,
+    .xClose = Close,
+    .xRead = Read,
+    .xWrite = Write,
+    .xTruncate = Truncate,
+    .xSync = Sync,
+    .xFileSize = Forward<&sqlite3_io_methods::xFileSize>,
+    .xLock = Forward<&sqlite3_io_methods::xLock>,
+    .xUnlock = Forward<&sqlite3_io_methods::xUnlock>,
+    .xCheckReservedLock = Forward<&sqlite3_io_methods::xCheckReservedLock>,
+    .xFileControl = Forward<&sqlite3_io_methods::xFileControl>,
+    .xSectorSize = Forward<&sqlite3_io_methods::xSectorSize>,
+    .xDeviceCharacteristics = Forward<&sqlite3_io_methods::xDeviceCharacteristics>,
+    .xShmMap = ShmMap,
+    .xShmLock = Forward<&sqlite3_io_methods::xShmLock>,
+    .xShmBarrier = Forward<&sqlite3_io_methods::xShmBarrier>,
+    .xShmUnmap = Forward<&sqlite3_io_methods::xShmUnmap>,
+    .xFetch = nullptr,
+    .xUnfetch = nullptr,
+};
 
 int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int flags,
          int* out_flags) {
@@ -222,11 +212,11 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   std::memset(below, 0, static_cast<size_t>(vfs->szOsFile));
   File* file = new (handle) File{
       {nullptr}, below, (flags & SQLITE_OPEN_MAIN_DB) != 0, false, (flags & SQLITE_OPEN_WAL) != 0,
-      kNowhere,  0};
-  int code = Changing([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
-  if (code == SQLITE_OK && file->database) code = FindOutWhetherChecked(file);
+      kNoOffset, 0};
+  int code = CallNeedingSpace([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
+  if (code == SQLITE_OK && file->database) code = DetectChecksums(file);
   if (code == SQLITE_OK) {
-    handle->pMethods = &kMethods;  // from here on SQLite closes it
+    handle->pMethods = &kMethods;  // from now on SQLite closes it
     return SQLITE_OK;
   }
   if (below->pMethods != nullptr) below->pMethods->xClose(below);
@@ -234,34 +224,9 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   return code;
 }
 
-int Delete(sqlite3_vfs* /*vfs*/, const char* name, int sync_folder) {
-  return BelowVfs()->xDelete(BelowVfs(), name, sync_folder);
-}
-int Access(sqlite3_vfs* /*vfs*/, const char* name, int flags, int* result) {
-  return BelowVfs()->xAccess(BelowVfs(), name, flags, result);
-}
-int FullPathname(sqlite3_vfs* /*vfs*/, const char* name, int size, char* out) {
-  return BelowVfs()->xFullPathname(BelowVfs(), name, size, out);
-}
-int Randomness(sqlite3_vfs* /*vfs*/, int bytes, char* out) {
-  return BelowVfs()->xRandomness(BelowVfs(), bytes, out);
-}
-int Sleep(sqlite3_vfs* /*vfs*/, int microseconds) {
-  return BelowVfs()->xSleep(BelowVfs(), microseconds);
-}
-int CurrentTime(sqlite3_vfs* /*vfs*/, double* days) {
-  return BelowVfs()->xCurrentTime(BelowVfs(), days);
-}
-int GetLastError(sqlite3_vfs* /*vfs*/, int size, char* out) {
-  return BelowVfs()->xGetLastError(BelowVfs(), size, out);
-}
-int CurrentTimeInt64(sqlite3_vfs* /*vfs*/, sqlite3_int64* milliseconds) {
-  return BelowVfs()->xCurrentTimeInt64(BelowVfs(), milliseconds);
-}
-
 }  // namespace
 
-const char* CheckedPages() {
+const char* ChecksumVfsName() {
   static sqlite3_vfs* const vfs = [] {
     sqlite3_initialize();
     static sqlite3_vfs layer = {};
@@ -270,14 +235,14 @@ const char* CheckedPages() {
     layer.mxPathname = BelowVfs()->mxPathname;
     layer.zName = "checked pages";
     layer.xOpen = Open;
-    layer.xDelete = Delete;
-    layer.xAccess = Access;
-    layer.xFullPathname = FullPathname;
-    layer.xRandomness = Randomness;
-    layer.xSleep = Sleep;
-    layer.xCurrentTime = CurrentTime;
-    layer.xGetLastError = GetLastError;
-    layer.xCurrentTimeInt64 = CurrentTimeInt64;
+    layer.xDelete = ForwardVfs<&sqlite3_vfs::xDelete>;
+    layer.xAccess = ForwardVfs<&sqlite3_vfs::xAccess>;
+    layer.xFullPathname = ForwardVfs<&sqlite3_vfs::xFullPathname>;
+    layer.xRandomness = ForwardVfs<&sqlite3_vfs::xRandomness>;
+    layer.xSleep = ForwardVfs<&sqlite3_vfs::xSleep>;
+    layer.xCurrentTime = ForwardVfs<&sqlite3_vfs::xCurrentTime>;
+    layer.xGetLastError = ForwardVfs<&sqlite3_vfs::xGetLastError>;
+    layer.xCurrentTimeInt64 = ForwardVfs<&sqlite3_vfs::xCurrentTimeInt64>;
     sqlite3_vfs_register(&layer, /*makeDflt=*/0);
     return &layer;
   }();

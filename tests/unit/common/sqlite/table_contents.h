@@ -1,6 +1,6 @@
-// A file of one table, t (a INTEGER PRIMARY KEY, b BLOB), and what is read from it.
-#ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_ROWS_OF_A_FILE_H_
-#define PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_ROWS_OF_A_FILE_H_
+// Reading of a test database with one table, t (a INTEGER PRIMARY KEY, b BLOB).
+#ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_TABLE_CONTENTS_H_
+#define PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_TABLE_CONTENTS_H_
 
 #include <fstream>
 #include <sstream>
@@ -18,7 +18,7 @@ inline std::string ReadFile(const std::string& path) {
   return bytes.str();
 }
 
-// All that a reader can get to know, or why not.
+// The contents of the table as one text.
 inline absl::StatusOr<std::string> ReadAll(Database* database) {
   auto select = database->Prepare("SELECT a, b FROM t ORDER BY a");
   if (!select.ok()) return select.status();
@@ -33,4 +33,4 @@ inline absl::StatusOr<std::string> ReadAll(Database* database) {
 
 }  // namespace privatemail::sqlite
 
-#endif  // PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_ROWS_OF_A_FILE_H_
+#endif  // PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_TABLE_CONTENTS_H_

@@ -1,7 +1,6 @@
-#include "common/sqlite/log_mark.h"
+#include "common/sqlite/wal_mark.h"
 
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +11,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
-#include "common/sqlite/log_frames.h"
+#include "common/base/operator_only_error.h"
+#include "common/base/sha256.h"
+#include "common/sqlite/wal_frames.h"
 
 namespace privatemail::sqlite {
 namespace {
@@ -28,10 +28,9 @@ struct Claim {
   uint64_t frames = 0;
 };
 
-std::array<unsigned char, SHA256_DIGEST_LENGTH> SumOf(const Bytes& bytes) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(bytes.data(), kClaimBytes, digest.data());
-  return digest;
+std::string ChecksumOf(const Bytes& bytes) {
+  return Sha256::Of({reinterpret_cast<const char*>(bytes.data()), kClaimBytes})
+      .substr(0, kSumBytes);
 }
 
 Bytes Encode(const Claim& claim) {
@@ -40,29 +39,30 @@ Bytes Encode(const Claim& claim) {
   for (int i = 0; i < 8; ++i) {
     bytes[8 + static_cast<size_t>(i)] = static_cast<unsigned char>(claim.frames >> (56 - 8 * i));
   }
-  std::copy_n(SumOf(bytes).begin(), kSumBytes, bytes.begin() + kClaimBytes);
+  std::memcpy(bytes.data() + kClaimBytes, ChecksumOf(bytes).data(), kSumBytes);
   return bytes;
 }
 
 Claim Decode(const Bytes& bytes) {
   Claim claim;
-  if (!std::equal(bytes.begin() + kClaimBytes, bytes.end(), SumOf(bytes).begin())) return claim;
+  if (std::memcmp(bytes.data() + kClaimBytes, ChecksumOf(bytes).data(), kSumBytes) != 0)
+    return claim;
   std::copy_n(bytes.begin(), claim.salts.size(), claim.salts.begin());
   for (size_t i = 8; i < kClaimBytes; ++i) claim.frames = claim.frames << 8 | bytes[i];
   return claim;
 }
 
-// Reads from a file until it is closed.
-class LogFile {
+// A log or mark file, open for reading.
+class WalFile {
  public:
-  explicit LogFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~LogFile() {
+  explicit WalFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~WalFile() {
     if (file_ >= 0) ::close(file_);
   }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
+  WalFile(const WalFile&) = delete;
+  WalFile& operator=(const WalFile&) = delete;
 
-  bool is_there() const { return file_ >= 0; }
+  bool exists() const { return file_ >= 0; }
   bool operator()(int64_t offset, int bytes, unsigned char* out) const {
     return ::pread(file_, out, static_cast<size_t>(bytes), offset) == bytes;
   }
@@ -71,9 +71,9 @@ class LogFile {
   const int file_;
 };
 
-std::string LogPath(const std::string& database) { return database + "-wal"; }
+std::string WalPath(const std::string& database) { return database + "-wal"; }
 
-// 0, or the error.
+// Returns 0 or errno.
 int Write(const std::string& database, const Claim& claim, bool sync) {
   const int file =
       ::open((database + "-mark").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -89,41 +89,42 @@ int Write(const std::string& database, const Claim& claim, bool sync) {
 
 }  // namespace
 
-void LogMark::Set(int64_t frames) const {
-  const LogFile log(LogPath(path_));
-  const auto header = log.is_there() ? ReadLogHeader(log) : std::nullopt;
-  if (!header) return;  // its damage shows as soon as it is read
+void WalMark::Set(int64_t frames) const {
+  const WalFile log(WalPath(path_));
+  const auto header = log.exists() ? ReadWalHeader(log) : std::nullopt;
+  if (!header) return;  // the damage is reported when the log is read
   Write(path_, {header->salts, static_cast<uint64_t>(frames)}, /*sync=*/false);
 }
 
-absl::Status LogMark::Clear() const {
+absl::Status WalMark::Clear() const {
   const int error = Write(path_, Claim(), /*sync=*/true);
   if (error == 0) return absl::OkStatus();
-  return PlaceError(absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
+  return OperatorOnlyError(
+      absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
 }
 
-absl::Status LogMark::Check() const {
-  const LogFile mark(path_ + "-mark");
+absl::Status WalMark::Check() const {
+  const WalFile mark(path_ + "-mark");
   Bytes bytes;
-  if (!mark.is_there() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
+  if (!mark.exists() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
     return absl::OkStatus();
   }
   const Claim claim = Decode(bytes);
-  const LogFile log(LogPath(path_));
+  const WalFile log(WalPath(path_));
   if (claim.frames == 0) return absl::OkStatus();
-  if (!log.is_there()) {
-    return PlaceError(absl::DataLossError(absl::StrCat(
-        "database file ", LogPath(path_), " is not there, but ", claim.frames,
+  if (!log.exists()) {
+    return OperatorOnlyError(absl::DataLossError(absl::StrCat(
+        "database file ", WalPath(path_), " is not there, but ", claim.frames,
         " frames of it were synced: only a part was copied, or another program has opened the "
         "database for writing; restore it from a backup")));
   }
-  const auto header = ReadLogHeader(log);
+  const auto header = ReadWalHeader(log);
   if (header && header->salts == claim.salts &&
-      LogMatches(*header, static_cast<int64_t>(claim.frames), log)) {
+      WalMatches(*header, static_cast<int64_t>(claim.frames), log)) {
     return absl::OkStatus();
   }
-  return PlaceError(absl::DataLossError(
-      absl::StrCat("database file ", LogPath(path_), " is damaged (it holds less than the ",
+  return OperatorOnlyError(absl::DataLossError(
+      absl::StrCat("database file ", WalPath(path_), " is damaged (it holds less than the ",
                    claim.frames, " frames that were synced): restore it from a backup")));
 }
 

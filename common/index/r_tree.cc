@@ -1,4 +1,4 @@
-#include "common/index/tree.h"
+#include "common/index/r_tree.h"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -10,16 +10,16 @@
 
 namespace privatemail {
 
-// Of any number of coordinates.
-class Tree::Searcher {
+// A search for a fixed number of coordinates.
+class RTree::Searcher {
  public:
   virtual ~Searcher() = default;
-  virtual void Search(const double* query, NearestSoFar& nearest) const = 0;
+  virtual void Search(const double* query, TopK& nearest) const = 0;
 };
 
 namespace {
 
-// Points a leaf, and children a node.
+// Points of a leaf and children of a node.
 constexpr size_t kFan = 16;
 
 constexpr size_t kCacheLine = 64;  // bytes
@@ -27,21 +27,19 @@ constexpr size_t kCacheLine = 64;  // bytes
 template <int kDim>
 using Point = std::array<double, kDim>;
 
-// One value of each of kFan points or boxes, side by side: one instruction serves several.
+// One value of each of kFan points or boxes, for vector instructions.
 using Lane = std::array<double, kFan>;
 
-// A place and the rows that lie there: whole classes may have one where labels decide alone, and a
-// search would look at all of their items.
+// A distinct point and its rows. Whole classes may coincide, and are then visited once.
 template <int kDim>
 struct Place {
   Point<kDim> at;
-  Point<kDim> turned;  // Axes::Turn of it
-  uint32_t first;      // in the rows, sorted by place
+  Point<kDim> rotated;  // Axes::Rotate(at)
+  uint32_t first;      // in the rows sorted by place
   uint32_t last;
 };
 
-// Principal axes. Embeddings lie near a line that is oblique more often than not: boxes along these
-// axes hold little that is not of the cloud, so that few of them seem to be near.
+// Principal axes. Embeddings are often close to an oblique line: boxes along these axes are tight.
 template <int kDim>
 class Axes {
  public:
@@ -54,20 +52,20 @@ class Axes {
       centred /= radius_;
       axes_ = Eigen::SelfAdjointEigenSolver<Square>(centred.transpose() * centred).eigenvectors();
     } else {
-      centre_.setZero();  // turning changes nothing, and no coordinate becomes infinite
+      centre_.setZero();  // identity, so that no coordinate becomes infinite
     }
   }
 
   // The coordinates of a point along the axes.
-  Point<kDim> Turn(const Point<kDim>& point) const {
-    Point<kDim> turned;
-    Row::Map(turned.data()) = (Row::Map(point.data()) - centre_) * axes_;
-    return turned;
+  Point<kDim> Rotate(const Point<kDim>& point) const {
+    Point<kDim> rotated;
+    Row::Map(rotated.data()) = (Row::Map(point.data()) - centre_) * axes_;
+    return rotated;
   }
 
-  // By how much differences between turned coordinates of `point` and of the points may be off: the
-  // rounding of k + 2 operations with either, of lengths up to |point - centre| and the radius.
-  // Infinite, or none, where these overflow.
+  // Error bound of differences between rotated coordinates of `point` and of the tree's points: k +
+  // 2 roundings of each, at lengths up to |point - centre| and the radius. Infinite or NaN if these
+  // overflow.
   double Rounding(const Point<kDim>& point) const {
     constexpr double kOperations = 32;  // more than 2 sqrt(k) (k + 2)
     return kOperations * std::numeric_limits<double>::epsilon() *
@@ -83,7 +81,7 @@ class Axes {
   double radius_;  // of the points, around the centre
 };
 
-// The places of all points; `rows`: theirs, side by side and ascending for each place.
+// The places of all points. rows: receives the rows of each place, ascending.
 template <int kDim>
 std::vector<Place<kDim>> PlacesOf(const Matrix& points, std::vector<uint32_t>* rows) {
   std::vector<Place<kDim>> places(static_cast<size_t>(points.rows()));
@@ -136,15 +134,14 @@ struct Box {
 
 template <typename Iterator>
 auto BoxAround(Iterator begin, Iterator end) {
-  constexpr int kDim = std::tuple_size_v<decltype(begin->turned)>;
+  constexpr int kDim = std::tuple_size_v<decltype(begin->rotated)>;
   Box<kDim> box = Box<kDim>::Empty();
-  for (; begin != end; ++begin) box.Enclose({begin->turned, begin->turned});
+  for (; begin != end; ++begin) box.Enclose({begin->rotated, begin->rotated});
   return box;
 }
 
-// Orders places so that every kFan of them in a row lie together, and every kFan of such groups,
-// and so on: halves along the widest side, until they are one group of `group` places, a power of
-// kFan.
+// Orders places so that each run of kFan is close together, and each kFan of those runs, and so on:
+// splits along the widest side until one group of `group` (a power of kFan) places is left.
 template <typename Iterator>
 void Arrange(Iterator begin, Iterator end, ptrdiff_t group) {
   while (group >= end - begin) group /= static_cast<ptrdiff_t>(kFan);
@@ -153,7 +150,7 @@ void Arrange(Iterator begin, Iterator end, ptrdiff_t group) {
   const Iterator middle = begin + groups / 2 * group;
   const size_t side = BoxAround(begin, end).WidestSide();
   std::nth_element(begin, middle, end, [side](const auto& a, const auto& b) {
-    return a.turned[side] < b.turned[side];
+    return a.rotated[side] < b.rotated[side];
   });
   Arrange(begin, middle, group);
   Arrange(middle, end, group);
@@ -173,23 +170,22 @@ void SquaredLengths(const std::array<Lane, kDim>& differences, Lane* lengths) {
 
 }  // namespace
 
-// A packed R-tree: a leaf is kFan points, a node the boxes around its kFan children, along the
-// principal axes. All lie in a
-// few arrays, where the number of a node tells its place: a search waits for memory a few times.
+// A packed R-tree: leaves of kFan points, nodes with the boxes of kFan children along the principal
+// axes. All nodes are in a few arrays, indexed by number, so a search has few cache misses.
 template <int kDim>
-class Tree::SearcherOf : public Tree::Searcher {
+class RTree::SearcherOf : public RTree::Searcher {
  public:
   explicit SearcherOf(const Matrix& points) : axes_(points) {
     std::vector<Place<kDim>> places = PlacesOf<kDim>(points, &rows_);
-    for (Place<kDim>& place : places) place.turned = axes_.Turn(place.at);
+    for (Place<kDim>& place : places) place.rotated = axes_.Rotate(place.at);
     Arrange(places.begin(), places.end(), kLargestGroup);
     AddLeaves(places);
   }
 
-  void Search(const double* query, NearestSoFar& nearest) const override {
+  void Search(const double* query, TopK& nearest) const override {
     Query prepared;
     std::copy_n(query, kDim, prepared.at.begin());
-    prepared.turned = axes_.Turn(prepared.at);
+    prepared.rotated = axes_.Rotate(prepared.at);
     prepared.rounding = axes_.Rounding(prepared.at);
     Visit(levels_.size(), 0, prepared, nearest);
   }
@@ -197,21 +193,21 @@ class Tree::SearcherOf : public Tree::Searcher {
  private:
   static constexpr ptrdiff_t kLargestGroup = ptrdiff_t{1} << 32;
 
-  // All that a search reads of kFan places.
+  // The data of kFan places that a search reads.
   struct alignas(kCacheLine) Leaf {
     std::array<Lane, kDim> at;
-    std::array<uint32_t, kFan> row;  // or where its rows are in crowds_
-    std::bitset<kFan> crowded;       // of which places
+    std::array<uint32_t, kFan> row;  // or the index in duplicates_
+    std::bitset<kFan> duplicated;    // places with several rows
     uint8_t places = 0;
   };
-  // The rows of a place that has several.
-  struct Crowd {
+  // The rows of a place with several rows.
+  struct Duplicates {
     uint32_t first;  // in rows_
     uint32_t last;
   };
   struct Query {
     Point<kDim> at;
-    Point<kDim> turned;
+    Point<kDim> rotated;
     double rounding;
   };
   struct Node {
@@ -236,12 +232,12 @@ class Tree::SearcherOf : public Tree::Searcher {
     for (size_t c = 0; c < kDim; ++c) leaf->at[c][i] = place.at[c];
     leaf->row[i] = rows_[place.first];
     if (place.last == place.first + 1) return;
-    leaf->crowded.set(i);
-    leaf->row[i] = static_cast<uint32_t>(crowds_.size());
-    crowds_.push_back({place.first, place.last});
+    leaf->duplicated.set(i);
+    leaf->row[i] = static_cast<uint32_t>(duplicates_.size());
+    duplicates_.push_back({place.first, place.last});
   }
 
-  // Over the nodes, or leaves, that have these boxes. Returns its nodes' own.
+  // Adds a level over nodes or leaves with these boxes; returns the boxes of its nodes.
   std::vector<Box<kDim>> AddLevel(const std::vector<Box<kDim>>& boxes) {
     std::vector<Box<kDim>> around;
     Level& level = levels_.emplace_back();
@@ -261,15 +257,15 @@ class Tree::SearcherOf : public Tree::Searcher {
     return around;
   }
 
-  // Of squared distances. What is farther by more than their rounding is passed by.
-  static double Limit(const NearestSoFar& nearest) {
+  // Squared distances above this, which allows for rounding, are pruned.
+  static double Limit(const TopK& nearest) {
     constexpr double kRounding = 1e-12;
     if (!nearest.full()) return std::numeric_limits<double>::infinity();
-    return nearest.farthest() * (1 + kRounding) + std::numeric_limits<double>::min();
+    return nearest.max_squared_distance() * (1 + kRounding) + std::numeric_limits<double>::min();
   }
 
-  // What lies under a node of levels_[height - 1], or in a leaf.
-  void Visit(size_t height, size_t number, const Query& query, NearestSoFar& nearest) const {
+  // Searches below a node of levels_[height - 1]; height 0: a leaf.
+  void Visit(size_t height, size_t number, const Query& query, TopK& nearest) const {
     if (height == 0) return Offer(number, query, nearest);
     const Level& level = levels_[height - 1];
     const Lane bounds = Bounds(level.nodes[number], query);
@@ -293,7 +289,7 @@ class Tree::SearcherOf : public Tree::Searcher {
     }
   }
 
-  // A search waits for leaves most of the time: for a few of them at once rather than one by one.
+  // Loads several leaves at once: cache misses dominate a search.
   void Prefetch(size_t first, const std::array<uint8_t, kFan>& order, size_t wanted) const {
     constexpr size_t kLeaves = 4;
     for (size_t i = 0; i < std::min(wanted, kLeaves); ++i) {
@@ -304,13 +300,13 @@ class Tree::SearcherOf : public Tree::Searcher {
     }
   }
 
-  // Squared distances to the boxes: to no point in one is it less, whatever turning has rounded.
+  // Lower bounds of the squared distances to points in the boxes, in spite of rounding.
   static Lane Bounds(const Node& node, const Query& query) {
     std::array<Lane, kDim> gaps;
     for (size_t c = 0; c < kDim; ++c) {
       for (size_t i = 0; i < kFan; ++i) {
-        const double below = node.low[c][i] - query.turned[c];
-        const double above = query.turned[c] - node.high[c][i];
+        const double below = node.low[c][i] - query.rotated[c];
+        const double above = query.rotated[c] - node.high[c][i];
         const double gap = (below > above ? below : above) - query.rounding;
         gaps[c][i] = gap > 0 ? gap : 0;
       }
@@ -320,7 +316,7 @@ class Tree::SearcherOf : public Tree::Searcher {
     return bounds;
   }
 
-  void Offer(size_t number, const Query& query, NearestSoFar& nearest) const {
+  void Offer(size_t number, const Query& query, TopK& nearest) const {
     const Leaf& leaf = leaves_[number];
     std::array<Lane, kDim> differences;
     for (size_t c = 0; c < kDim; ++c) {
@@ -329,18 +325,18 @@ class Tree::SearcherOf : public Tree::Searcher {
     Lane distances;
     SquaredLengths<kDim>(differences, &distances);
     for (size_t i = 0; i < leaf.places; ++i) {
-      if (!leaf.crowded[i]) {
+      if (!leaf.duplicated[i]) {
         nearest.Offer({leaf.row[i], distances[i]});
-      } else if (!nearest.full() || distances[i] <= nearest.farthest()) {
-        OfferAll(crowds_[leaf.row[i]], distances[i], nearest);
+      } else if (!nearest.full() || distances[i] <= nearest.max_squared_distance()) {
+        OfferAll(duplicates_[leaf.row[i]], distances[i], nearest);
       }
     }
   }
 
-  void OfferAll(const Crowd& crowd, double squared_distance, NearestSoFar& nearest) const {
-    for (uint32_t i = crowd.first; i < crowd.last; ++i) {
+  void OfferAll(const Duplicates& duplicates, double squared_distance, TopK& nearest) const {
+    for (uint32_t i = duplicates.first; i < duplicates.last; ++i) {
       const Neighbor one{rows_[i], squared_distance};
-      if (!nearest.Wants(one)) return;  // nor those after it
+      if (!nearest.Accepts(one)) return;  // nor later rows
       nearest.Offer(one);
     }
   }
@@ -352,12 +348,12 @@ class Tree::SearcherOf : public Tree::Searcher {
 
   const Axes<kDim> axes_;
   std::vector<uint32_t> rows_;  // by place
-  std::vector<Crowd> crowds_;
+  std::vector<Duplicates> duplicates_;
   std::vector<Leaf> leaves_;
   std::vector<Level> levels_;  // lowest first
 };
 
-Tree::Tree(const Matrix& points) {
+RTree::RTree(const Matrix& points) {
   switch (points.cols()) {
     case 1:
       searcher_ = std::make_unique<SearcherOf<1>>(points);
@@ -373,13 +369,13 @@ Tree::Tree(const Matrix& points) {
   }
 }
 
-Tree::~Tree() = default;
+RTree::~RTree() = default;
 
-std::vector<std::vector<Neighbor>> Tree::Search(const Matrix& queries, int64_t count,
-                                                const std::vector<bool>* skipped) const {
+std::vector<std::vector<Neighbor>> RTree::Search(const Matrix& queries, int64_t count,
+                                                 const std::vector<bool>* skipped) const {
   std::vector<std::vector<Neighbor>> found;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    NearestSoFar nearest(count, skipped);
+    TopK nearest(count, skipped);
     if (count > 0) searcher_->Search(queries.data() + q * queries.cols(), nearest);
     found.push_back(nearest.Sorted());
   }

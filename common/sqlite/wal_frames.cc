@@ -1,4 +1,4 @@
-#include "common/sqlite/log_frames.h"
+#include "common/sqlite/wal_frames.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,26 +33,26 @@ Sum Add(const unsigned char* bytes, int size, bool big_endian, Sum sum) {
 
 Sum StoredSum(const unsigned char* at) { return {BigEndian(at), BigEndian(at + 4)}; }
 
-Sum SumOfFrame(const LogHeader& header, const FrameHeader& frame, const unsigned char* page,
+Sum SumOfFrame(const WalHeader& header, const FrameHeader& frame, const unsigned char* page,
                Sum before) {
   return Add(page, header.page_bytes, header.big_endian,
              Add(frame.data(), kSaltsOffset, header.big_endian, before));
 }
 
-bool HasSalts(const FrameHeader& frame, const LogHeader& header) {
+bool HasSalts(const FrameHeader& frame, const WalHeader& header) {
   return std::equal(header.salts.begin(), header.salts.end(), frame.begin() + kSaltsOffset);
 }
 
 }  // namespace
 
-std::optional<LogHeader> ReadLogHeader(ReadLog read) {
-  std::array<unsigned char, kLogHeaderBytes> bytes;
-  if (!read(0, kLogHeaderBytes, bytes.data())) return std::nullopt;
+std::optional<WalHeader> ReadWalHeader(ReadWal read) {
+  std::array<unsigned char, kWalHeaderBytes> bytes;
+  if (!read(0, kWalHeaderBytes, bytes.data())) return std::nullopt;
   constexpr uint32_t kMagic = 0x377f0682;
   const uint32_t magic = BigEndian(bytes.data());
   const uint32_t page_bytes = BigEndian(bytes.data() + 8);
   if ((magic & ~1U) != kMagic || page_bytes < 512 || page_bytes > 65536) return std::nullopt;
-  LogHeader header;
+  WalHeader header;
   header.page_bytes = static_cast<int>(page_bytes);
   header.big_endian = (magic & 1) != 0;
   std::copy_n(bytes.begin() + 16, header.salts.size(), header.salts.begin());
@@ -61,27 +61,27 @@ std::optional<LogHeader> ReadLogHeader(ReadLog read) {
   return header;
 }
 
-int64_t FrameOffset(const LogHeader& header, int64_t frame) {
-  return kLogHeaderBytes + frame * (int64_t{kFrameHeaderBytes} + header.page_bytes);
+int64_t FrameOffset(const WalHeader& header, int64_t frame) {
+  return kWalHeaderBytes + frame * (int64_t{kFrameHeaderBytes} + header.page_bytes);
 }
 
-int64_t PageOffset(const LogHeader& header, int64_t frame) {
+int64_t PageOffset(const WalHeader& header, int64_t frame) {
   return FrameOffset(header, frame) + kFrameHeaderBytes;
 }
 
-bool FrameMatches(const LogHeader& header, int64_t frame, const unsigned char* page, ReadLog read) {
+bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read) {
   FrameHeader own;
-  FrameHeader former;
+  FrameHeader previous;
   Sum before = header.checksum;
   if (frame > 0) {
-    if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, former.data())) return false;
-    before = StoredSum(former.data() + kSumOffset);
+    if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, previous.data())) return false;
+    before = StoredSum(previous.data() + kSumOffset);
   }
   return read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) && HasSalts(own, header) &&
          SumOfFrame(header, own, page, before) == StoredSum(own.data() + kSumOffset);
 }
 
-bool LogMatches(const LogHeader& header, int64_t frames, ReadLog read) {
+bool WalMatches(const WalHeader& header, int64_t frames, ReadWal read) {
   std::vector<unsigned char> page(static_cast<size_t>(header.page_bytes));
   FrameHeader own;
   Sum sum = header.checksum;

@@ -1,3 +1,5 @@
+#include "common/wire/snapshot.h"
+
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
@@ -9,29 +11,106 @@
 #include "common/wire/codec.h"
 #include "common/wire/message_memory.h"
 #include "common/wire/parameters_proto.h"
-#include "common/wire/snapshot.h"
 #include "common/wire/snapshot_layout.h"
 
 namespace privatemail {
 
-using namespace snapshot;  // NOLINT(google-build-using-namespace): its own layout
+using namespace snapshot;  // NOLINT(google-build-using-namespace): internal constants
 
 namespace {
 
-// Far more than what a writer's blocks take: 1 MiB of the smallest items, or one of 65 MiB.
-constexpr int64_t kMostBlockMemory = int64_t{256} << 20;
+// Far above the memory of a writer's blocks: 1 MiB of smallest items, or one item of 65 MiB.
+constexpr int64_t kMaxBlockMemory = int64_t{256} << 20;
 
-// False: it is none, or one that only takes memory.
+// False: the body is malformed, or would take too much memory.
 template <typename Message>
 bool Parse(absl::string_view body, Message* message) {
   const auto size = static_cast<int>(body.size());  // at most kMaxSnapshotBlockBytes
   google::protobuf::io::ArrayInputStream bytes(body.data(), size);
   const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &bytes);
-  return memory.has_value() && *memory <= kMostBlockMemory &&
+  return memory.has_value() && *memory <= kMaxBlockMemory &&
          message->ParseFromArray(body.data(), size);
 }
 
 }  // namespace
+
+absl::Status SnapshotWriter::WriteBlock(uint8_t type, const google::protobuf::MessageLite& body) {
+  const size_t length = body.ByteSizeLong();
+  const uint64_t number = totals_.blocks() + 1;
+  if (length > kMaxSnapshotBlockBytes || number > UINT32_MAX) {
+    return absl::ResourceExhaustedError(absl::StrCat("block ", number, " (", NameOf(type),
+                                                     ") of the snapshot has ", length,
+                                                     " bytes, more than ", kMaxSnapshotBlockBytes));
+  }
+  std::string block;
+  block.reserve(kHeadBytes + length + kSumBytes);
+  block.push_back(static_cast<char>(type));
+  AppendInt(static_cast<uint32_t>(number), &block);
+  AppendInt(static_cast<uint32_t>(length), &block);
+  if (!body.AppendToString(&block)) return absl::InternalError("a block cannot be serialised");
+  block += Sha256::Of(block).substr(0, kSumBytes);
+  totals_.set_blocks(number);
+  all_.Add(block);
+  return emit_(block);
+}
+
+absl::Status SnapshotWriter::Begin(const v1::SnapshotCollection& head, const Anchors& anchors) {
+  std::string header(kMagic);
+  AppendInt(kVersion, &header);
+  all_.Add(header);
+  PM_RETURN_IF_ERROR(emit_(header));
+  announced_ = head.items();
+  PM_RETURN_IF_ERROR(WriteBlock(kCollection, head));
+  return WriteAnchors(anchors);
+}
+
+absl::Status SnapshotWriter::WriteAnchors(const Anchors& anchors) {
+  const Eigen::Index rows = anchors.features.rows();
+  const auto row_bytes = static_cast<size_t>(anchors.features.cols()) * sizeof(float);
+  const auto most = static_cast<Eigen::Index>(
+      std::max(kSnapshotBlockBytes / std::max(row_bytes, size_t{1}), size_t{1}));
+  for (Eigen::Index first = 0; first < rows; first += most) {
+    const Eigen::Index count = std::min(most, rows - first);
+    v1::SnapshotAnchors part;
+    ToProto(FloatMatrix(anchors.features.middleRows(first, count)), part.mutable_features());
+    const auto labels = anchors.labels.begin() + first;
+    part.mutable_labels()->Assign(labels, labels + count);
+    PM_RETURN_IF_ERROR(WriteBlock(kAnchors, part));
+  }
+  totals_.set_anchors(static_cast<uint64_t>(rows));
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotWriter::Add(v1::Item item) {
+  const size_t bytes = item.ByteSizeLong();
+  if (item_bytes_ > 0 && item_bytes_ + bytes > kSnapshotBlockBytes) {
+    PM_RETURN_IF_ERROR(WriteItems());
+  }
+  item_bytes_ += bytes;
+  *items_.add_items() = std::move(item);
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotWriter::WriteItems() {
+  if (items_.items_size() == 0) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(WriteBlock(kItems, items_));
+  totals_.set_items(totals_.items() + static_cast<uint64_t>(items_.items_size()));
+  items_.Clear();
+  item_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotWriter::Finish() {
+  PM_RETURN_IF_ERROR(WriteItems());
+  if (totals_.items() != announced_) {
+    return absl::InternalError(
+        absl::StrCat("the snapshot was to have ", announced_, " items, but has ", totals_.items()));
+  }
+  v1::SnapshotEnd end = totals_;
+  end.set_blocks(end.blocks() + 1);
+  end.set_sha256(all_.Digest());
+  return WriteBlock(kEnd, end);
+}
 
 absl::Status SnapshotReader::Damaged(absl::string_view what) const {
   if (part_ == Part::kHeader) return absl::DataLossError(absl::StrCat("block 0 (header) ", what));
@@ -62,13 +141,13 @@ absl::Status SnapshotReader::Read(absl::string_view piece) {
 }
 
 absl::Status SnapshotReader::Finish() {
-  if (failure_.ok() && part_ != Part::kNothing) failure_ = Truncated();
+  if (failure_.ok() && part_ != Part::kDone) failure_ = Truncated();
   return failure_;
 }
 
 absl::Status SnapshotReader::Append(absl::string_view piece) {
   while (!piece.empty()) {
-    if (part_ == Part::kNothing) return Damaged("is followed by bytes that do not belong there");
+    if (part_ == Part::kDone) return Damaged("is followed by bytes that do not belong there");
     const size_t taken = std::min(piece.size(), wanted_ - block_.size());
     block_.append(piece.data(), taken);
     piece.remove_prefix(taken);
@@ -80,11 +159,11 @@ absl::Status SnapshotReader::Append(absl::string_view piece) {
 absl::Status SnapshotReader::TakePart() {
   if (part_ == Part::kHead) return TakeHead();
   PM_RETURN_IF_ERROR(part_ == Part::kHeader ? TakeHeader() : TakeBlock());
-  part_ = type_ == kEnd ? Part::kNothing : Part::kHead;
+  part_ = type_ == kEnd ? Part::kDone : Part::kHead;
   wanted_ = kHeadBytes;
   all_.Add(block_);
   block_.clear();
-  // One item of the largest kind must not keep its room for ever.
+  // Release the memory of an unusually large block.
   if (block_.capacity() > 4 * kSnapshotBlockBytes) block_.shrink_to_fit();
   return absl::OkStatus();
 }
