@@ -11,11 +11,9 @@
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/cells/demand.h"
 #include "common/numerics/neighbors.h"
-#include "common/index/find_item_cells.h"
-#include "common/index/exact_index.h"
 #include "common/index/k_means.h"
+#include "common/index/exact_index.h"
 
 namespace privatemail::client {
 namespace {

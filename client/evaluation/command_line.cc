@@ -23,7 +23,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
 namespace {
@@ -256,7 +256,7 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   PM_ASSIGN_OR_RETURN(const Data all, ReadData(options));
   study.data = ClassesOf(all.rows, half);
   if (!preset && !Given(options, "--alpha")) {
-    study.settings.alpha = UsualAlpha(study.settings.label_graph, SpanOf(study.data.labels));
+    study.settings.alpha = DefaultAlpha(study.settings.label_graph, LabelSpan(study.data.labels));
   }
   study.about = absl::StrCat(study.data.features.rows(), " rows of ", study.data.features.cols(),
                              " values, ", CountClasses(study.data), " classes");

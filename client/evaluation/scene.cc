@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/metrics.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -45,11 +45,11 @@ std::string DigestOfProgram() {
 }
 
 std::string Describe(const EmbeddingSettings& s) {
-  return absl::StrCat("kernel_bandwidth ", Exactly(s.kernel_bandwidth), "\nalpha ",
-                      Exactly(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
+  return absl::StrCat("kernel_bandwidth ", FormatExact(s.kernel_bandwidth), "\nalpha ",
+                      FormatExact(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
                       static_cast<int>(s.label_graph), "\nembedding_dim ", s.embedding_dim,
                       "\nsteps ", s.steps, "\nnormalise ", s.normalise, "\nstart_stddev ",
-                      Exactly(s.start_stddev));
+                      FormatExact(s.start_stddev));
 }
 
 Anchors AnchorsOf(const Trial& trial) {
@@ -132,7 +132,7 @@ std::string Describe(const Study& study) {
                       "\ndata ", DigestOf(study.data), "\nanchors_per_class ",
                       study.sizes.anchors_per_class, "\ntargets ", study.sizes.targets,
                       "\ngallery_per_class ", study.sizes.gallery_per_class, "\nk ", study.k,
-                      "\nepsilon ", Exactly(study.epsilon), "\ndelta ", Exactly(study.delta), "\n",
+                      "\nepsilon ", FormatExact(study.epsilon), "\ndelta ", FormatExact(study.delta), "\n",
                       Describe(study.settings));
 }
 

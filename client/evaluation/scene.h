@@ -21,7 +21,7 @@
 #include "client/evaluation/split.h"
 #include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
-#include "common/embedding/affinity_operator.h"
+#include "common/embedding/affinity.h"
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/smlq.h"
 

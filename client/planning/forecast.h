@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/planning/found.h"
 #include "client/planning/stand_in.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {

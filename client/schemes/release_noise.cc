@@ -12,7 +12,7 @@
 #include "client/privacy/sensitivity/lipschitz.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -118,7 +118,7 @@ std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
     return "the target, feature and class, replaced by any other target";
   }
   return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
-                      Exactly(radius), " away; the class is not hidden");
+                      FormatExact(radius), " away; the class is not hidden");
 }
 
 absl::Status CheckRadius(double radius, const MechanismTraits& traits) {

@@ -21,7 +21,6 @@
 #include "client/transport/credentials.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry_after.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"

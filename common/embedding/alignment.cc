@@ -1,14 +1,12 @@
 #include "common/embedding/alignment.h"
 
-#include <Eigen/LU>
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail {
 namespace {
@@ -19,10 +17,7 @@ constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
 // The R factor has the singular values of the cloud and is small.
 bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordinate) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
-  const Eigen::Index k = centred.cols();
-  const Eigen::MatrixXd triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
-  const Eigen::VectorXd spread = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
+  const Eigen::VectorXd spread = SingularValues(TriangularFactor(centred));
   const double scale = std::max(spread[0], largest_coordinate);
   return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }
@@ -80,14 +75,13 @@ struct CentredCloud {
 };
 
 Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool with_scale) {
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(source.points.transpose() * target.points,
-                                              Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const SingularValueDecomposition svd = FullSvd(source.points.transpose() * target.points);
   Eigen::VectorXd sign = Eigen::VectorXd::Ones(source.points.cols());
-  if (svd.matrixU().determinant() * svd.matrixV().determinant() < 0) sign[sign.size() - 1] = -1;
+  if (Determinant(svd.u) * Determinant(svd.v) < 0) sign[sign.size() - 1] = -1;
   Similarity map;
-  map.rotation = svd.matrixU() * sign.asDiagonal() * svd.matrixV().transpose();
+  map.rotation = svd.u * sign.asDiagonal() * svd.v.transpose();
   if (const double squares = source.points.squaredNorm(); with_scale && squares > 0) {
-    map.scale = svd.singularValues().dot(sign) / squares * (target.unit / source.unit);
+    map.scale = svd.singular_values.dot(sign) / squares * (target.unit / source.unit);
   }
   map.translation = target.mean - map.scale * source.mean * map.rotation;
   return map;

@@ -1,12 +1,13 @@
 #include "common/index/r_tree.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <bitset>
 #include <cmath>
 #include <limits>
 #include <utility>
+
+#include "common/numerics/decompositions.h"
 
 namespace privatemail {
 
@@ -50,7 +51,7 @@ class Axes {
     axes_.setIdentity();
     if (radius_ > 0 && std::isfinite(radius_)) {
       centred /= radius_;
-      axes_ = Eigen::SelfAdjointEigenSolver<Square>(centred.transpose() * centred).eigenvectors();
+      axes_ = DecomposeSymmetric(centred.transpose() * centred).eigenvectors;
     } else {
       centre_.setZero();  // identity, so that no coordinate becomes infinite
     }

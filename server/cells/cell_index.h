@@ -14,8 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/cells/demand.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 #include "common/embedding/public_parameters.h"
 #include "server/cells/kept.h"
 #include "server/store/types.h"
@@ -43,7 +42,7 @@ class CellIndex {
   // Which of a cell's list are meant, and how they are sent.
   struct BlockKey {
     size_t partition;
-    double epsilon;  // as ListedEpsilon gives it
+    double epsilon;  // as QuantiseEpsilon gives it
     uint32_t cell;
     bool with_payloads;
     int64_t first, last;  // places in the list; without the last
@@ -75,7 +74,7 @@ class CellIndex {
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
 
   // The rows that answer for these cells of a partition, each once: of the list of each cell, most
-  // wanted first (CellList with ListedEpsilon), the first `length` (0 to items()), in the order of
+  // wanted first (CellList with QuantiseEpsilon), the first `length` (0 to items()), in the order of
   // the cells. Lists are kept for whoever asks for the same; otherwise they are made at low
   // priority, one at a time, O(n) each. No more than one of them is held on to. CANCELLED:
   // `cancelled` became true meanwhile.

@@ -49,7 +49,7 @@ void LogFromProtobuf(google::protobuf::LogLevel level, const char* /*file*/, int
                      const std::string& message) {
   constexpr size_t kMostBytes = 300;
   Log(level == google::protobuf::LOGLEVEL_FATAL ? LogLevel::kError : LogLevel::kDebug,
-      absl::StrCat("protobuf: ", Shortened(message, kMostBytes)));
+      absl::StrCat("protobuf: ", TruncateUtf8(message, kMostBytes)));
 }
 
 std::string Date(absl::Time time) {

@@ -119,7 +119,7 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
     return Send(rows, rows_of_block, block_of, call, writer);
   }
   const auto block_of = [&](absl::Span<const int32_t> some, int64_t first) {
-    return index->BlockFor({request.partition(), ListedEpsilon(request.epsilon()), request.cells(0),
+    return index->BlockFor({request.partition(), QuantiseEpsilon(request.epsilon()), request.cells(0),
                             with_payloads, first, first + std::ssize(some)},
                            view.hidden_in_cells, cancelled, [&] { return make(some); });
   };

@@ -15,9 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry_after.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
 #include "server/services/request.h"
@@ -168,7 +167,7 @@ absl::Status Gate::Work(Call* call, const Handler& handler) {
   PM_RETURN_IF_ERROR(waited);
   if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
   const absl::Status status = handler(*call);
-  if (IsPlaceError(status)) {
+  if (IsOperatorOnlyError(status)) {
     parts_.metrics->CountStoreError(status.code());
   } else if (absl::IsResourceExhausted(status)) {
     parts_.metrics->CountRejection("size");
@@ -181,7 +180,7 @@ void Gate::Conclude(Call* call, const absl::Status& status) {
   Record(*call, status);
   call->untaken_.emplace(&idle_, call->parts_.context, call->limits().stream_idle_seconds);
   const bool operates = call->key_ != nullptr && call->key_->Operates();
-  call->Answer(ToGrpc(operates ? status : WithoutPlace(status)));
+  call->Answer(ToGrpc(operates ? status : HideOperatorDetails(status)));
 }
 
 // It names nothing and changes nothing, and comes every few seconds.
@@ -213,7 +212,7 @@ void Gate::Record(const Call& call, const absl::Status& status) {
 void Gate::WriteDown(const Call& call, const AuditEntry& entry, const absl::Status& status) {
   const bool probe = IsProbe(call);
   // Who is not told of a place is told that the log says why.
-  const bool faulty = IsPlaceError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
+  const bool faulty = IsOperatorOnlyError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
   const LogLevel usual = probe ? LogLevel::kDebug : LogLevel::kInfo;
   Log(faulty ? LogLevel::kError : usual,
       status.ok() ? "call" : status.message().substr(0, kLoggedMessageBytes),

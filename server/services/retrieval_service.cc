@@ -91,7 +91,7 @@ int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& par
   const int64_t columns = parameters.settings.embedding_dim;
   const int64_t affinities =
       request.post_processing_steps() > 0
-          ? MostAffinityBytes(request.release().values_size() / columns, columns)
+          ? MaxAffinityBytes(request.release().values_size() / columns, columns)
           : 0;
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
          affinities + slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
@@ -149,13 +149,13 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::GetAnchors(
       });
 }
 
-bool RetrievalService::IsBrief(const v1::RetrieveRequest& request) const {
+bool RetrievalService::IsFast(const v1::RetrieveRequest& request) const {
   constexpr int64_t kFewMatches = 10'000;
   if (request.has_filter() || request.post_processing_steps() != 0) return false;
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // refused at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
-  return view->retriever->IsBrief() && slots * request.k() <= kFewMatches &&
+  return view->retriever->IsFast() && slots * request.k() <= kFewMatches &&
          request.release().values_size() <= kFewMatches;
 }
 
@@ -202,7 +202,7 @@ grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext
   return gate_->ServeBytes<v1::RetrieveRequest>(
       context, "Retrieve", request,
       [this](const v1::RetrieveRequest& message) {
-        return IsBrief(message) ? Gate::Pace::kBrief : Gate::Pace::kAny;
+        return IsFast(message) ? Gate::Pace::kBrief : Gate::Pace::kAny;
       },
       [this, response](Call& call, const v1::RetrieveRequest& message) {
         return Answer(message, call, response);

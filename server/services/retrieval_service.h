@@ -34,7 +34,7 @@ class RetrievalService final
  private:
   absl::Status Answer(const v1::RetrieveRequest& request, Call& call, grpc::ByteBuffer* response);
   // Whether a search is over before another thread could have begun it.
-  bool IsBrief(const v1::RetrieveRequest& request) const;
+  bool IsFast(const v1::RetrieveRequest& request) const;
 
   const Catalog* const catalog_;
   Gate* const gate_;

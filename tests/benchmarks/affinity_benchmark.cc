@@ -94,7 +94,7 @@ int Main(int argc, char** argv) {
     plan = PlanAffinity({.rows = points->rows(),
                          .cols = points->cols(),
                          .kernel_denominator = kDenominator,
-                         .most_squared_length = kUnitSquaredLength,
+                         .max_squared_length = kUnitSquaredLength,
                          .tolerance = 1e-6});
     std::fprintf(stderr, "%s\n", plan.why.c_str());
   }

@@ -26,7 +26,7 @@
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 #include "common/cells/item_code.h"
 #include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
@@ -113,7 +113,7 @@ PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells)
   std::optional<ProductCodebook> codebook;
   if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
   EmbeddingSettings settings;
-  settings.alpha = UsualAlpha(settings.label_graph, SpanOf(scene.anchors.labels));
+  settings.alpha = DefaultAlpha(settings.label_graph, LabelSpan(scene.anchors.labels));
   return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
                               PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
                               std::move(codebook))

@@ -16,7 +16,7 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/tiled_affinity.h"
 #include "common/index/exact_index.h"
-#include "common/index/inverted_lists.h"
+#include "common/index/approximate_index.h"
 #include "tests/testing/seeded_bits.h"
 
 // By this name callgrind finds it.

@@ -139,7 +139,7 @@ void CompareApproximate(const ExactIndex& exact, const Matrix& queries, double f
       "recall@%d %.4f of the slots, %.4f of its own %d queries; made in %.1f s\n",
       static_cast<int>(quality.lists), static_cast<int>(quality.probed), 1e3 * seconds,
       flat_seconds / seconds, exact_seconds / seconds, kCount, Recall(found, nearest),
-      quality.recall, ApproximateIndex::kQueries, build);
+      quality.recall, ApproximateIndex::kRecallQueries, build);
 }
 
 int Main(int argc, char** argv) {

@@ -302,7 +302,7 @@ TEST_F(ToldOfAFullDisk, WhoDoesNotAdministrateEverythingIsToldNoPath) {
               FailsWith(kExhausted, "no space left for database"));
   for (const Transport* one : {&writer, &admin_of_one}) {
     const absl::Status told = Writer("c", "things", 3).WriteUntilFailure(*one);
-    EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
+    EXPECT_THAT(told, FailsWith(kExhausted, "the store has no space left"));
     EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
   }
   EXPECT_EQ(FullDisksCounted(), 3);
@@ -317,7 +317,7 @@ TEST_F(ToldOfAFullDisk, WhoBuildsIsToldNoPathOfAFileWithoutAName) {
   Fill(writer);
   ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
   const auto built = writer.BuildEmbedding("things", [](const auto& /*progress*/) {});
-  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no room left: the log of the server"));
+  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no space left: the log of the server"));
   EXPECT_THAT(std::string(built.status().message()), Not(HasSubstr("data_dir")));
   EXPECT_EQ(FullDisksCounted(), 1);
   AllowAll();

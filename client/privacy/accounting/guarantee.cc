@@ -3,7 +3,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/guarantee_fields.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -24,7 +24,7 @@ std::string FormatProduct(size_t sides, absl::FunctionRef<bool(size_t, size_t)> 
 
 std::string ClippedNeighbours(absl::string_view to, double l2_sensitivity) {
   return absl::StrCat("any two inputs whose values, clipped to ", to, ", differ by at most ",
-                      Exactly(l2_sensitivity), " in L2");
+                      FormatExact(l2_sensitivity), " in L2");
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ absl::Status CheckDelta(double delta) {
 }
 
 std::string NeighboursOfValue(double sensitivity, absl::string_view norm) {
-  return absl::StrCat("any two inputs whose values differ by at most ", Exactly(sensitivity),
+  return absl::StrCat("any two inputs whose values differ by at most ", FormatExact(sensitivity),
                       " in ", norm);
 }
 
@@ -78,7 +78,7 @@ std::string NeighboursInBox(absl::Span<const double> lower, absl::Span<const dou
     return lower[i] == lower[j] && upper[i] == upper[j];
   };
   const auto text = [&](size_t i) {
-    return absl::StrCat("[", Exactly(lower[i]), ", ", Exactly(upper[i]), "]");
+    return absl::StrCat("[", FormatExact(lower[i]), ", ", FormatExact(upper[i]), "]");
   };
   return ClippedNeighbours(absl::StrCat("the box ", FormatProduct(lower.size(), are_equal, text)),
                            l2_sensitivity);
@@ -86,7 +86,7 @@ std::string NeighboursInBox(absl::Span<const double> lower, absl::Span<const dou
 
 std::string NeighboursInWidths(absl::Span<const double> widths, double l2_sensitivity) {
   const auto are_equal = [&](size_t i, size_t j) { return widths[i] == widths[j]; };
-  const auto text = [&](size_t i) { return Exactly(widths[i]); };
+  const auto text = [&](size_t i) { return FormatExact(widths[i]); };
   return ClippedNeighbours(
       absl::StrCat("a box with the widths ", FormatProduct(widths.size(), are_equal, text)),
       l2_sensitivity);

@@ -9,7 +9,7 @@
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -39,7 +39,7 @@ Guarantee BallGuarantee(double epsilon, double delta, const NeighbourBall& ball,
           .delta = delta,
           .neighbours = "any two inputs at most the radius apart",
           .radius = ball.radius,
-          .metric = absl::StrCat("l", Exactly(ball.p)),
+          .metric = absl::StrCat("l", FormatExact(ball.p)),
           .proven = proven,
           .source = std::move(source)};
 }

@@ -14,7 +14,6 @@
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
-#include "common/embedding/deterministic_start.h"
 #include "common/embedding/smlq.h"
 #include "privatemail/anchored_scheme.h"
 

@@ -140,7 +140,7 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
     PM_RETURN_IF_ERROR(CheckEmbeddingVersion(response.front().embedding_version(), target));
   }
   CellQueryResult result;
-  NearestSoFar nearest(target.k, nullptr);
+  TopK nearest(target.k, nullptr);
   RowVector decoded;
   std::vector<std::pair<size_t, int>> positions;  // of candidates: message, item in it
   for (size_t i = 0; i < rows.size(); ++i) {

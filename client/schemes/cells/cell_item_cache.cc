@@ -65,7 +65,7 @@ absl::StatusOr<CellQueryResult> CellItemCache::FindNearest(const CellTarget& tar
   if (!items_.empty()) PM_RETURN_IF_ERROR(CheckEmbeddingVersion(embedding_version_, target));
   CellQueryResult result;
   result.candidates = items();
-  NearestSoFar nearest(target.k, nullptr);
+  TopK nearest(target.k, nullptr);
   std::vector<const Item*> candidates;
   for (const Item& item : items_) {
     // Add has validated the code.

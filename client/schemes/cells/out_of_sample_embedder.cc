@@ -10,12 +10,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
-#include "common/embedding/affinity_operator.h"
 #include "common/embedding/alignment.h"
-#include "common/embedding/deterministic_start.h"
+#include "common/embedding/smlq.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/plan_affinity.h"
-#include "common/embedding/smlq.h"
 
 namespace privatemail::client {
 namespace {
@@ -53,7 +51,7 @@ std::unique_ptr<AffinityOperator> FeatureGraph(const EmbeddingSettings& settings
                                           .columns = settings.embedding_dim,
                                           .products = settings.steps,
                                           .in_memory = true,
-                                          .most_squared_length = kUnitSquaredLength,
+                                          .max_squared_length = kUnitSquaredLength,
                                           .tolerance = kAffinityTolerance});
   return MakeAffinity(plan, unit_anchors, settings.KernelDenominator(), settings.steps);
 }
@@ -171,7 +169,7 @@ absl::StatusOr<RowVector> OutOfSampleEmbedder::Embed(const RowVector& unit_featu
   RowVector x = RowVector::Zero(settings.embedding_dim);
   for (size_t step = 0; step < embedded.steps.size(); ++step) {
     const auto& [class_sums, scale] = embedded.steps[step];
-    if (degree > NoDegree(setting_->anchors.rows())) {
+    if (degree > ZeroDegreeThreshold(setting_->anchors.rows())) {
       const RowVector label_term = setting_->label_degrees[*slot] * x - class_sums.row(*slot);
       const RowVector pull = pulls.segment(static_cast<Eigen::Index>(step) * x.size(), x.size());
       x = 0.5 * ((settings.alpha * label_term + pull) / degree + x);

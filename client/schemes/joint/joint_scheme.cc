@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "client/schemes/published_collection.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -28,7 +28,7 @@ std::string Share(int64_t close, int64_t pairs, const char* of) {
 }  // namespace
 
 std::string RadiusStats::ToString() const {
-  return absl::StrCat("closer than ", Exactly(radius), ": ",
+  return absl::StrCat("closer than ", FormatExact(radius), ": ",
                       Share(same_class_pairs_within, same_class_pairs, "pairs of one class"), ", ",
                       Share(cross_class_pairs_within, cross_class_pairs, "pairs of two classes"));
 }

@@ -7,7 +7,6 @@
 
 #include "common/wire/codec.h"
 #include "common/cells/item_code.h"
-#include "common/cells/scalar_code.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/services/audit_lines.h"
 #include "tests/unit/server/services/service_fixture.h"

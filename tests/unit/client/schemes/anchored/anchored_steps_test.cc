@@ -5,7 +5,7 @@
 
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
-#include "common/embedding/deterministic_start.h"
+#include "common/embedding/smlq.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
