@@ -1,5 +1,4 @@
-#include "server/services/answer_cells.h"
-
+// RetrievalService::RetrieveCells.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,8 +11,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
-#include "server/services/cell_bytes.h"
-#include "server/services/request.h"
+#include "server/services/cell_encoder.h"
+#include "server/services/retrieval_service.h"
+#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
@@ -31,7 +31,8 @@ absl::Status CheckCells(const v1::RetrieveCellsRequest& request, int64_t cells) 
   return absl::OkStatus();
 }
 
-absl::Status Check(const v1::RetrieveCellsRequest& request, const PublicParameters& parameters) {
+absl::Status CheckRequest(const v1::RetrieveCellsRequest& request,
+                          const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", request.partition(), 0,
                                          std::ssize(parameters.cell_partitions) - 1));
   PM_RETURN_IF_ERROR(CheckCells(request, parameters.cell_partitions[request.partition()].cells));
@@ -42,23 +43,24 @@ absl::Status Check(const v1::RetrieveCellsRequest& request, const PublicParamete
                                                  request.items()));
 }
 
-// How many rows of each cell's list.
-int64_t RowsOfEachCell(const v1::RetrieveCellsRequest& request, int64_t items) {
-  const int64_t asked = request.cells_size();
-  return std::min((request.items() + asked - 1) / asked, items);
+// ceil(items / cells) rows of each cell's list, at most all.
+int64_t RowsPerCell(const v1::RetrieveCellsRequest& request, int64_t items) {
+  const int64_t cells = request.cells_size();
+  return std::min((request.items() + cells - 1) / cells, items);
 }
 
 absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest& request,
                          const Limits& limits) {
   const int64_t bytes =
-      index.MemoryOfRows(request.cells_size(), RowsOfEachCell(request, index.items()));
+      index.MemoryOfRows(request.cells_size(), RowsPerCell(request, index.items()));
   return CheckLimit("memory of this request in bytes", bytes, limits.max_request_memory,
                     "max_request_memory");
 }
 
-// A searcher whose anchors are of one embedding is not sent coordinates of an earlier one, which
-// another daemon still has. UNAVAILABLE makes clients send the same again.
-absl::Status CheckVersion(const CellIndex& index, const v1::RetrieveCellsRequest& request) {
+// The searcher's anchors may come from another daemon's later embedding, with which coordinates of
+// this one cannot be compared; UNAVAILABLE makes clients retry.
+absl::Status CheckEmbeddingVersion(const CellIndex& index,
+                                   const v1::RetrieveCellsRequest& request) {
   if (request.embedding_version() <= index.embedding_version()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
@@ -66,20 +68,22 @@ absl::Status CheckVersion(const CellIndex& index, const v1::RetrieveCellsRequest
       "; send it again"));
 }
 
-using Blocks = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
+using BlockSource = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
     absl::Span<const int32_t> rows, int64_t first)>;
 
-// The blocks of these rows, one message each, without those whose items are all deleted. One also
-// where no item is left: the caller sees that it has been answered.
-absl::Status Send(absl::Span<const int32_t> rows, int64_t rows_of_block, const Blocks& block_of,
-                  Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
+// Sends the rows in blocks of one message each and skips blocks whose items are all deleted. If
+// none is left, one empty message ends the answer.
+absl::Status SendBlocks(absl::Span<const int32_t> rows, int64_t rows_per_block,
+                        const BlockSource& block_of, Call& call,
+                        MessageWriter<v1::RetrieveCellsResponse>& writer) {
   int64_t first = 0, sent = 0;
   do {
-    const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_of_block));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellBlock> block, block_of(some, first));
-    first += std::ssize(some);
+    const auto block_rows =
+        rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_per_block));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellBlock> block, block_of(block_rows, first));
+    first += std::ssize(block_rows);
     const bool is_last = first >= std::ssize(rows);
-    if (block->items == 0 && !(is_last && sent == 0)) continue;  // all deleted
+    if (block->items == 0 && !(is_last && sent == 0)) continue;
     sent += block->items;
     call.AddRows(block->items);
     if (!writer.WriteBytes({block, &block->message})) {
@@ -92,38 +96,48 @@ absl::Status Send(absl::Span<const int32_t> rows, int64_t rows_of_block, const B
 
 }  // namespace
 
-absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsRequest& request,
-                            Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
+absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request, Call& call,
+                                         MessageWriter<v1::RetrieveCellsResponse>& writer) const {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindMatching(catalog, request.collection(), request.fingerprint()));
+                      FindCollection(*catalog_, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(view.CheckHasCells());
-  PM_RETURN_IF_ERROR(Check(request, view.published->parameters));
+  PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
   if (view.published->parameters.SendsCoordinates()) {
-    PM_RETURN_IF_ERROR(CheckVersion(*index, request));
+    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(*index, request));
   }
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
   const auto cancelled = [&call] { return call.Cancelled(); };
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> rows,
                       index->RowsFor(request.partition(), request.cells(), request.epsilon(),
-                                     RowsOfEachCell(request, index->items()), cancelled));
+                                     RowsPerCell(request, index->items()), cancelled));
   const bool with_payloads = request.with_payloads();
-  const auto make = [&](absl::Span<const int32_t> some) {
-    return CellBytes(*index, some, view.hidden_in_cells.get(), with_payloads);
+  const auto encode = [&](absl::Span<const int32_t> block_rows) {
+    return EncodeCellBlock(*index, block_rows, view.hidden_in_cells.get(), with_payloads);
   };
-  const int64_t rows_of_block = index->RowsOfBlock(with_payloads);
-  if (request.cells_size() > 1) {  // too many sets of cells for others to ask for the same
-    const auto block_of = [&](absl::Span<const int32_t> some, int64_t /*first*/) {
-      return std::make_shared<const CellBlock>(make(some));
+  const int64_t rows_per_block = index->RowsOfBlock(with_payloads);
+  if (request.cells_size() > 1) {  // too many possible sets for a cache to pay off
+    const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t /*first*/) {
+      return std::make_shared<const CellBlock>(encode(block_rows));
     };
-    return Send(rows, rows_of_block, block_of, call, writer);
+    return SendBlocks(rows, rows_per_block, block_of, call, writer);
   }
-  const auto block_of = [&](absl::Span<const int32_t> some, int64_t first) {
+  const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t first) {
     return index->BlockFor({request.partition(), ListedEpsilon(request.epsilon()), request.cells(0),
-                            with_payloads, first, first + std::ssize(some)},
-                           view.hidden_in_cells, cancelled, [&] { return make(some); });
+                            with_payloads, first, first + std::ssize(block_rows)},
+                           view.hidden_in_cells, cancelled, [&] { return encode(block_rows); });
   };
-  return Send(rows, rows_of_block, block_of, call, writer);
+  return SendBlocks(rows, rows_per_block, block_of, call, writer);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::RetrieveCells(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return dispatcher_->ServeServerStream<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
+      context, "RetrieveCells", request,
+      [this](Call& call, const v1::RetrieveCellsRequest& message,
+             MessageWriter<v1::RetrieveCellsResponse>& writer) {
+        return SendCells(message, call, writer);
+      });
 }
 
 }  // namespace privatemail::server
