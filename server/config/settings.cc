@@ -9,15 +9,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 
 namespace privatemail::server {
 namespace {
 
 constexpr bool kLive = true;
 constexpr bool kRestart = false;
-constexpr double kManyBytes = 1'000'000'000'000'000;
+constexpr double kMaxBytes = 1'000'000'000'000'000;
 
 template <auto Member>
 SettingSlot Of(DaemonOptions& options) {
@@ -83,7 +83,7 @@ std::vector<Setting> OperationSettings() {
       {"audit_max_bytes", Of<&Options::audit_max_bytes>, kLive,
        "Size from which the audit log is renamed to NAME.1, over the one before, and begun anew; "
        "0: never, for whoever rotates it (deploy/logrotate).",
-       0, kManyBytes},
+       0, kMaxBytes},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
        "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
       {"auto_build_share", Of<&Options::auto_build_share>, kLive,
@@ -156,16 +156,16 @@ std::vector<Setting> LimitSettings() {
        1, kMaxNeighbors},
       {"max_request_memory", Limit<&Limits::max_request_memory>, kLive,
        "Bytes that one call may work with, as estimated from its sizes before it starts.", 65536,
-       kManyBytes},
+       kMaxBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
        "The same for building an embedding. Where feature vectors would take it beyond, they are "
        "in a file without a name in data_dir meanwhile. Also for making what answers for cells, "
        "which is not made beyond it.",
-       65536, kManyBytes},
+       65536, kMaxBytes},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
        "Bytes of all snapshots that are being taken or restored; they are in files without names "
        "in data_dir meanwhile.",
-       65536, kManyBytes},
+       65536, kMaxBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
        "Connections at once, about; those beyond are closed. The process needs as many open files "
        "and 256 more.",
@@ -191,23 +191,23 @@ std::vector<Setting> LimitSettings() {
   };
 }
 
-bool Fits(const Setting& setting, double value) {
-  return value >= setting.least && value <= setting.most;  // false for NaN
+bool IsInRange(const Setting& setting, double value) {
+  return value >= setting.min && value <= setting.max;  // false for NaN
 }
 
-std::string Shown(const SettingValue& value) {
+absl::Status RangeError(const Setting& setting, absl::string_view name, absl::string_view actual) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be ", setting.Range(), ", but is ", actual));
+}
+
+}  // namespace
+
+std::string ToText(const SettingValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return absl::StrCat("'", *text, "'");
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
   return absl::StrCat(std::get<double>(value));
 }
-
-absl::Status Refuse(const Setting& setting, absl::string_view name, absl::string_view came) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be ", setting.Range(), ", but is ", came));
-}
-
-}  // namespace
 
 std::string Setting::Flag() const {
   return absl::StrCat("--", absl::StrReplaceAll(key, {{"_", "-"}}));
@@ -220,8 +220,7 @@ std::string Setting::Range() const {
   if (!choices.empty()) return absl::StrCat("one of ", absl::StrJoin(choices, ", "));
   if (std::holds_alternative<std::string*>(where)) return "a text";
   const bool whole = std::holds_alternative<int64_t*>(where);
-  return absl::StrFormat("%s between %.16g and %.16g", whole ? "an integer" : "a number", least,
-                         most);
+  return absl::StrFormat("%s between %.16g and %.16g", whole ? "an integer" : "a number", min, max);
 }
 
 SettingValue Setting::ValueIn(const DaemonOptions& options) const {
@@ -248,20 +247,22 @@ absl::Status Assign(const Setting& setting, absl::string_view name, const Settin
   if (auto* const* number = std::get_if<double*>(&slot); number && whole) {
     return Assign(setting, name, static_cast<double>(*whole), options);
   }
-  if (slot.index() != value.index()) return Refuse(setting, name, Shown(value));
+  if (slot.index() != value.index()) return RangeError(setting, name, ToText(value));
   if (const auto* text = std::get_if<std::string>(&value)) {
     const std::vector<std::string>& choices = setting.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end()) {
-      return Refuse(setting, name, Shown(value));
+      return RangeError(setting, name, ToText(value));
     }
     *std::get<std::string*>(slot) = *text;
   } else if (const auto* flag = std::get_if<bool>(&value)) {
     *std::get<bool*>(slot) = *flag;
   } else if (whole != nullptr) {
-    if (!Fits(setting, static_cast<double>(*whole))) return Refuse(setting, name, Shown(value));
+    if (!IsInRange(setting, static_cast<double>(*whole)))
+      return RangeError(setting, name, ToText(value));
     *std::get<int64_t*>(slot) = *whole;
   } else {
-    if (!Fits(setting, std::get<double>(value))) return Refuse(setting, name, Shown(value));
+    if (!IsInRange(setting, std::get<double>(value)))
+      return RangeError(setting, name, ToText(value));
     *std::get<double*>(slot) = std::get<double>(value);
   }
   return absl::OkStatus();
