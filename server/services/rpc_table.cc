@@ -14,6 +14,13 @@ namespace {
 constexpr Scopes kSearching = kSearchScope | kAdminScope;
 constexpr Scopes kWriting = kWriteScope | kAdminScope;
 
+v1::CellsStatus GetCellsStatus(const CollectionView& view) {
+  if (view.published->parameters.cell_partitions.empty()) return v1::CELLS_STATUS_NONE;
+  if (view.retriever == nullptr) return v1::CELLS_STATUS_NOT_BUILT;
+  if (view.cells != nullptr) return v1::CELLS_STATUS_READY;
+  return view.cells_problem.ok() ? v1::CELLS_STATUS_PREPARING : v1::CELLS_STATUS_FAILED;
+}
+
 }  // namespace
 
 const std::vector<Rpc>& Rpcs() {
@@ -99,6 +106,13 @@ void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* pr
   proto->set_changes_since_embedding(view.changes_since_embedding());
   proto->set_cells(view.DescribeCells());
   proto->set_cells_ready(view.Cells().ok());
+  proto->set_cells_status(GetCellsStatus(view));
+  proto->set_cells_partitions(
+      static_cast<uint32_t>(view.published->parameters.cell_partitions.size()));
+  if (proto->cells_status() == v1::CELLS_STATUS_READY) {
+    const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+    proto->set_cells_items(static_cast<uint64_t>(view.cells->items() - hidden));
+  }
 }
 
 }  // namespace privatemail::server
