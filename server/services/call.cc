@@ -13,24 +13,24 @@ namespace {
 
 constexpr size_t kMaxQuotedNameBytes = 64;  // a peer may send a name of any length
 
-absl::Status NotAMessage(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) {
+absl::Status NotAMessage(const Bytes& bytes, const google::protobuf::Descriptor& type) {
   return absl::InvalidArgumentError(absl::StrCat("message must be a ", type.full_name(),
                                                  ", but its ", bytes.Length(),
                                                  " bytes cannot be parsed as one"));
 }
 
 // Estimated memory of the parsed message (message_memory.h).
-absl::StatusOr<int64_t> EstimateParsedMemory(const grpc::ByteBuffer& bytes,
+absl::StatusOr<int64_t> EstimateParsedMemory(const Bytes& bytes,
                                              const google::protobuf::Descriptor& type) {
-  grpc::ByteBuffer shared(bytes);  // the reader consumes its buffer
+  Bytes shared(bytes);  // the reader consumes its buffer
   grpc::ProtoBufferReader reader(&shared);
   if (!reader.status().ok()) return NotAMessage(bytes, type);
   const std::optional<int64_t> memory = MessageMemory(type, &reader);
   return memory.has_value() ? absl::StatusOr<int64_t>(*memory) : NotAMessage(bytes, type);
 }
 
-absl::Status ParseBytes(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
-  grpc::ByteBuffer shared(bytes);  // the reader consumes its buffer
+absl::Status ParseBytes(const Bytes& bytes, google::protobuf::Message* message) {
+  Bytes shared(bytes);  // the reader consumes its buffer
   grpc::ProtoBufferReader reader(&shared);
   if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
   return NotAMessage(bytes, *message->GetDescriptor());
@@ -38,22 +38,22 @@ absl::Status ParseBytes(const grpc::ByteBuffer& bytes, google::protobuf::Message
 
 }  // namespace
 
-grpc::ByteBuffer ToByteBuffer(const std::string& bytes) {
+Bytes ToByteBuffer(const std::string& bytes) {
   const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
+  return Bytes(&slice, 1);
 }
 
-grpc::ByteBuffer ToByteBuffer(std::shared_ptr<const std::string> bytes) {
+Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
   using Owner = std::shared_ptr<const std::string>;
   auto owner = std::make_unique<Owner>(std::move(bytes));
   const std::string& held = **owner;
   const auto release = [](void* held_owner) { delete static_cast<Owner*>(held_owner); };
   // gRPC never writes into a slice, so the const_cast is safe.
   const grpc::Slice slice(const_cast<char*>(held.data()), held.size(), release, owner.release());
-  return grpc::ByteBuffer(&slice, 1);
+  return Bytes(&slice, 1);
 }
 
-absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {
   parsed_.GiveBack();
   PM_ASSIGN_OR_RETURN(const int64_t memory, EstimateParsedMemory(bytes, *message->GetDescriptor()));
   PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,

@@ -34,9 +34,16 @@
 
 namespace privatemail::server {
 
-grpc::ByteBuffer ToByteBuffer(const std::string& bytes);
+// Short names of gRPC's callback API, for services whose methods exchange bytes.
+using RpcContext = grpc::CallbackServerContext;
+using Bytes = grpc::ByteBuffer;
+using UnaryReactor = grpc::ServerUnaryReactor;
+using ReadReactor = grpc::ServerReadReactor<Bytes>;
+using WriteReactor = grpc::ServerWriteReactor<Bytes>;
+
+Bytes ToByteBuffer(const std::string& bytes);
 // Shares ownership of the bytes instead of copying them.
-grpc::ByteBuffer ToByteBuffer(std::shared_ptr<const std::string> bytes);
+Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes);
 
 // State of one RPC: identity and rights of the caller, and data for logs and metrics.
 // Not thread-safe: used by one handler.
@@ -46,7 +53,7 @@ class Call {
   struct Dependencies {
     const Rpc& rpc;
     Limits limits;
-    grpc::CallbackServerContext* context;
+    RpcContext* context;
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
@@ -64,7 +71,7 @@ class Call {
   // RESOURCE_EXHAUSTED (before parsing): the message would exceed max_request_memory, or together
   //   with the messages of all calls max_parsed_memory.
   // INVALID_ARGUMENT: `bytes` are not such a message, or a string in it is not UTF-8.
-  absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+  absl::Status Parse(const Bytes& bytes, google::protobuf::Message* message);
 
   // Checks that the key covers the collection that `message` names. Streaming handlers call it for
   // every message before they use it; the dispatcher calls it for calls of a single message.
@@ -200,13 +207,12 @@ class ReactorCall : public Reactor, public Call {
   void OnDone() final { delete this; }
 };
 
-using UnaryCall = ReactorCall<grpc::ServerUnaryReactor>;
+using UnaryCall = ReactorCall<UnaryReactor>;
 
 template <typename Message>
-class ClientStreamCall final : public ReactorCall<grpc::ServerReadReactor<grpc::ByteBuffer>>,
-                               public MessageReader<Message> {
+class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageReader<Message> {
  public:
-  using ReactorCall<grpc::ServerReadReactor<grpc::ByteBuffer>>::ReactorCall;
+  using ReactorCall<ReadReactor>::ReactorCall;
 
   bool Read(Message* message) override {
     const bool received = this->AwaitCaller([&] {
@@ -225,16 +231,15 @@ class ClientStreamCall final : public ReactorCall<grpc::ServerReadReactor<grpc::
                         absl::StrCat("message ", number, " of the stream: ", status.message()));
   }
 
-  grpc::ByteBuffer bytes_;
+  Bytes bytes_;
   int64_t next_ = 0;  // index of the next message
   Completion read_;
 };
 
 template <typename Message>
-class ServerStreamCall final : public ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
-                               public MessageWriter<Message> {
+class ServerStreamCall final : public ReactorCall<WriteReactor>, public MessageWriter<Message> {
  public:
-  using ReactorCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>::ReactorCall;
+  using ReactorCall<WriteReactor>::ReactorCall;
 
   bool WriteBytes(std::shared_ptr<const std::string> bytes) override {
     bytes_ = ToByteBuffer(std::move(bytes));
@@ -247,7 +252,7 @@ class ServerStreamCall final : public ReactorCall<grpc::ServerWriteReactor<grpc:
  private:
   void OnWriteDone(bool ok) override { written_.Set(ok); }
 
-  grpc::ByteBuffer bytes_;
+  Bytes bytes_;
   Completion written_;
 };
 

@@ -188,9 +188,8 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CollectionsService::CreateCollection(grpc::CallbackServerContext* context,
-                                                               const grpc::ByteBuffer* request,
-                                                               grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const Bytes* request,
+                                                   Bytes* response) {
   return dispatcher_->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
       context, "CreateCollection", request, response,
       [this](Call& call, const v1::CreateCollectionRequest& message,
@@ -205,9 +204,8 @@ grpc::ServerUnaryReactor* CollectionsService::CreateCollection(grpc::CallbackSer
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::ListCollections(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request,
-                                                              grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::ListCollections(RpcContext* context, const Bytes* request,
+                                                  Bytes* response) {
   return dispatcher_->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
       context, "ListCollections", request, response,
       [this](Call& call, const v1::ListCollectionsRequest&, v1::ListCollectionsResponse* answer) {
@@ -215,9 +213,8 @@ grpc::ServerUnaryReactor* CollectionsService::ListCollections(grpc::CallbackServ
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(grpc::CallbackServerContext* context,
-                                                               const grpc::ByteBuffer* request,
-                                                               grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const Bytes* request,
+                                                   Bytes* response) {
   return dispatcher_->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
       context, "DeleteCollection", request, response,
       [this](Call& call, const v1::DeleteCollectionRequest& message,
@@ -229,16 +226,14 @@ grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(grpc::CallbackSer
       });
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::UpsertItems(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+ReadReactor* CollectionsService::UpsertItems(RpcContext* context, Bytes* response) {
   return dispatcher_->ServeClientStream<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
       context, "UpsertItems", response,
       [this](Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
              v1::UpsertItemsResponse* totals) { return Upsert(catalog_, call, reader, totals); });
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::BuildEmbedding(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+WriteReactor* CollectionsService::BuildEmbedding(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
       context, "BuildEmbedding", request,
       [this](Call& call, const v1::BuildEmbeddingRequest& message,

@@ -33,35 +33,20 @@ class CollectionsService final
   CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
       : catalog_(catalog), dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* CreateCollection(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListCollections(grpc::CallbackServerContext* context,
-                                            const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteCollection(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* UpsertItems(grpc::CallbackServerContext* context,
-                                                         grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* BuildEmbedding(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* DeleteItems(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetItems(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ScrollItems(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* CountItems(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotCollection(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* RestoreCollection(grpc::CallbackServerContext* context,
-                                                               grpc::ByteBuffer* response) override;
+  UnaryReactor* CreateCollection(RpcContext* context, const Bytes* request,
+                                 Bytes* response) override;
+  UnaryReactor* ListCollections(RpcContext* context, const Bytes* request,
+                                Bytes* response) override;
+  UnaryReactor* DeleteCollection(RpcContext* context, const Bytes* request,
+                                 Bytes* response) override;
+  ReadReactor* UpsertItems(RpcContext* context, Bytes* response) override;
+  WriteReactor* BuildEmbedding(RpcContext* context, const Bytes* request) override;
+  UnaryReactor* DeleteItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* GetItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* ScrollItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* CountItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  WriteReactor* SnapshotCollection(RpcContext* context, const Bytes* request) override;
+  ReadReactor* RestoreCollection(RpcContext* context, Bytes* response) override;
 
  private:
   // RESOURCE_EXHAUSTED: one more collection, besides reserved ones, would exceed max_collections.

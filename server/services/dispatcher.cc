@@ -41,13 +41,13 @@ const std::shared_ptr<const AccessKey>& AnyoneKey() {
 
 bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 
-std::string CertificateOf(const grpc::CallbackServerContext& context) {
+std::string CertificateOf(const RpcContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
 }
 
 // Rounded up: a retry a moment too early would be refused again.
-void AddRetryAfter(absl::Duration wait, grpc::CallbackServerContext* context) {
+void AddRetryAfter(absl::Duration wait, RpcContext* context) {
   const int64_t milliseconds = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
   context->AddTrailingMetadata(kRetryAfterMetadata, absl::StrCat(milliseconds));
 }
@@ -79,8 +79,7 @@ absl::Status Dispatcher::CatchExceptions(absl::FunctionRef<absl::Status()> run) 
   }
 }
 
-Call::Dependencies Dispatcher::NewCall(grpc::CallbackServerContext* context,
-                                       absl::string_view rpc) {
+Call::Dependencies Dispatcher::NewCall(RpcContext* context, absl::string_view rpc) {
   return {FindRpc(rpc),          CurrentLimits(), context, dependencies_.keys,
           dependencies_.metrics, &idle_,          &parsed_};
 }
@@ -105,7 +104,7 @@ void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Exe
 }
 
 absl::StatusOr<std::shared_ptr<const AccessKey>> Dispatcher::Authenticate(
-    const grpc::CallbackServerContext& context) const {
+    const RpcContext& context) const {
   if (dependencies_.keys == nullptr) return AnyoneKey();
   const auto [first, last] = context.client_metadata().equal_range("authorization");
   if (first == last) {

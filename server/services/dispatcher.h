@@ -70,10 +70,9 @@ class Dispatcher {
   //   CANCELLED           the caller is gone
   // An exception in the handler is INTERNAL, std::bad_alloc RESOURCE_EXHAUSTED.
   template <typename Message, typename Answer>
-  grpc::ServerUnaryReactor* ServeUnary(
-      grpc::CallbackServerContext* context, absl::string_view rpc, const grpc::ByteBuffer* request,
-      grpc::ByteBuffer* response,
-      std::function<absl::Status(Call&, const Message&, Answer*)> handler) {
+  UnaryReactor* ServeUnary(RpcContext* context, absl::string_view rpc, const Bytes* request,
+                           Bytes* response,
+                           std::function<absl::Status(Call&, const Message&, Answer*)> handler) {
     return ServeUnaryBytes<Message>(
         context, rpc, request, [](const Message&) { return Execution::kWorker; },
         [response, handler = std::move(handler)](Call& call, const Message& message) {
@@ -84,10 +83,9 @@ class Dispatcher {
 
   // ServeUnary for a handler that encodes the answer itself and chooses its execution by message.
   template <typename Message>
-  grpc::ServerUnaryReactor* ServeUnaryBytes(
-      grpc::CallbackServerContext* context, absl::string_view rpc, const grpc::ByteBuffer* request,
-      absl::FunctionRef<Execution(const Message&)> execution,
-      std::function<absl::Status(Call&, const Message&)> handler) {
+  UnaryReactor* ServeUnaryBytes(RpcContext* context, absl::string_view rpc, const Bytes* request,
+                                absl::FunctionRef<Execution(const Message&)> execution,
+                                std::function<absl::Status(Call&, const Message&)> handler) {
     auto* call = new UnaryCall(NewCall(context, rpc));
     StartWithRequest<Message>(call, request, execution, std::move(handler));
     return call;
@@ -95,8 +93,8 @@ class Dispatcher {
 
   // ServeUnary with a stream of answers.
   template <typename Message, typename Answer>
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeServerStream(
-      grpc::CallbackServerContext* context, absl::string_view rpc, const grpc::ByteBuffer* request,
+  WriteReactor* ServeServerStream(
+      RpcContext* context, absl::string_view rpc, const Bytes* request,
       std::function<absl::Status(Call&, const Message&, MessageWriter<Answer>&)> handler) {
     auto* call = new ServerStreamCall<Answer>(NewCall(context, rpc));
     StartWithRequest<Message>(
@@ -109,8 +107,8 @@ class Dispatcher {
 
   // ServeUnary with a stream of messages, for each of which the handler calls Call::CheckAccess.
   template <typename Message, typename Answer>
-  grpc::ServerReadReactor<grpc::ByteBuffer>* ServeClientStream(
-      grpc::CallbackServerContext* context, absl::string_view rpc, grpc::ByteBuffer* response,
+  ReadReactor* ServeClientStream(
+      RpcContext* context, absl::string_view rpc, Bytes* response,
       std::function<absl::Status(Call&, MessageReader<Message>&, Answer*)> handler) {
     auto* call = new ClientStreamCall<Message>(NewCall(context, rpc));
     Start(call, nullptr, Execution::kWorker, [call, response, handler = std::move(handler)](Call&) {
@@ -126,8 +124,7 @@ class Dispatcher {
   using Handler = std::function<absl::Status(Call&)>;
 
   template <typename Answer>
-  static absl::Status Fill(grpc::ByteBuffer* response,
-                           absl::FunctionRef<absl::Status(Answer*)> handler) {
+  static absl::Status Fill(Bytes* response, absl::FunctionRef<absl::Status(Answer*)> handler) {
     google::protobuf::Arena arena;
     auto* answer = google::protobuf::Arena::CreateMessage<Answer>(&arena);
     PM_RETURN_IF_ERROR(handler(answer));
@@ -151,7 +148,7 @@ class Dispatcher {
   // Parse errors are reported only to callers that pass every access check. `bytes` live as long as
   // the call.
   template <typename Message>
-  void StartWithRequest(Call* call, const grpc::ByteBuffer* bytes,
+  void StartWithRequest(Call* call, const Bytes* bytes,
                         absl::FunctionRef<Execution(const Message&)> execution,
                         std::function<absl::Status(Call&, const Message&)> handler) {
     const std::shared_ptr<Message> message = NewMessage<Message>(bytes->Length());
@@ -178,15 +175,14 @@ class Dispatcher {
   // exception INTERNAL.
   static absl::Status CatchExceptions(absl::FunctionRef<absl::Status()> run);
 
-  Call::Dependencies NewCall(grpc::CallbackServerContext* context, absl::string_view rpc);
+  Call::Dependencies NewCall(RpcContext* context, absl::string_view rpc);
   // Runs the handler and finishes the call, now or on a worker. request: null if the handler itself
   // calls Call::CheckAccess.
   void Start(Call* call, const google::protobuf::Message* request, Execution execution,
              Handler handler);
   // Sets the call's key and checks rate, scopes and collection.
   absl::Status Authorise(Call* call, const google::protobuf::Message* request);
-  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(
-      const grpc::CallbackServerContext& context) const;
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const RpcContext& context) const;
   absl::Status CheckScopes(const Call& call) const;
   absl::Status EnterQueue(Call* call);
   absl::Status AwaitPlaceAndRun(Call* call, const Handler& handler);

@@ -34,9 +34,7 @@ class HealthService final : public RawService<grpc::health::v1::Health::Service,
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override {
+  UnaryReactor* Check(RpcContext* context, const Bytes* request, Bytes* response) override {
     using grpc::health::v1::HealthCheckRequest;
     using grpc::health::v1::HealthCheckResponse;
     return dispatcher_->ServeUnary<HealthCheckRequest, HealthCheckResponse>(

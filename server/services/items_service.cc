@@ -81,9 +81,8 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::DeleteItems(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
   return dispatcher_->ServeUnary<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
       context, "DeleteItems", request, response,
       [this](Call& call, const v1::DeleteItemsRequest& message,
@@ -98,9 +97,8 @@ grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::GetItems(RpcContext* context, const Bytes* request,
+                                           Bytes* response) {
   return dispatcher_->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(
       context, "GetItems", request, response,
       [this](Call& call, const v1::GetItemsRequest& message,
@@ -114,9 +112,8 @@ grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerConte
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::ScrollItems(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
   return dispatcher_->ServeUnary<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
       context, "ScrollItems", request, response,
       [this](Call& call, const v1::ScrollItemsRequest& message,
@@ -132,9 +129,8 @@ grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request,
-                                                         grpc::ByteBuffer* response) {
+UnaryReactor* CollectionsService::CountItems(RpcContext* context, const Bytes* request,
+                                             Bytes* response) {
   return dispatcher_->ServeUnary<v1::CountItemsRequest, v1::CountItemsResponse>(
       context, "CountItems", request, response,
       [this](Call& call, const v1::CountItemsRequest& message,

@@ -51,9 +51,7 @@ absl::Status KeysService::CheckKeysAreOn() const {
   return absl::FailedPreconditionError("this daemon runs without keys (--insecure)");
 }
 
-grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
+UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::CreateKeyRequest, v1::CreateKeyResponse>(
       context, "CreateKey", request, response,
       [this](Call& call, const v1::CreateKeyRequest& message,
@@ -69,9 +67,7 @@ grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* co
       });
 }
 
-grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* context,
-                                                const grpc::ByteBuffer* request,
-                                                grpc::ByteBuffer* response) {
+UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::ListKeysRequest, v1::ListKeysResponse>(
       context, "ListKeys", request, response,
       [this](Call& call, const v1::ListKeysRequest&, v1::ListKeysResponse* answer) -> absl::Status {
@@ -82,9 +78,7 @@ grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* con
       });
 }
 
-grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
+UnaryReactor* KeysService::RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
       context, "RevokeKey", request, response,
       [this](Call& call, const v1::RevokeKeyRequest& message,

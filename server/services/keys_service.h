@@ -18,15 +18,9 @@ class KeysService final
   // `keys` is null on a daemon without keys. Both must outlive the service.
   KeysService(KeyRing* keys, Dispatcher* dispatcher) : keys_(keys), dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* CreateKey(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListKeys(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* RevokeKey(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
+  UnaryReactor* CreateKey(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* ListKeys(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) override;
 
  private:
   absl::Status CheckKeysAreOn() const;

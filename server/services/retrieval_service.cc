@@ -114,9 +114,8 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
 
 }  // namespace
 
-grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
+UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
   return dispatcher_->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
       context, "GetCollection", request, response,
       [this](Call& call, const v1::GetCollectionRequest& message,
@@ -135,8 +134,7 @@ grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::GetAnchors(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
       context, "GetAnchors", request,
       [this](Call& call, const v1::GetAnchorsRequest& message,
@@ -159,7 +157,7 @@ bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
 }
 
 absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& call,
-                                      grpc::ByteBuffer* response) {
+                                      Bytes* response) {
   const absl::Time start = absl::Now();
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
@@ -195,9 +193,8 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request,
-                                                     grpc::ByteBuffer* response) {
+UnaryReactor* RetrievalService::Retrieve(RpcContext* context, const Bytes* request,
+                                         Bytes* response) {
   return dispatcher_->ServeUnaryBytes<v1::RetrieveRequest>(
       context, "Retrieve", request,
       [this](const v1::RetrieveRequest& message) {

@@ -22,19 +22,13 @@ class RetrievalService final
   RetrievalService(const Catalog* catalog, Dispatcher* dispatcher)
       : catalog_(catalog), dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* GetCollection(grpc::CallbackServerContext* context,
-                                          const grpc::ByteBuffer* request,
-                                          grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetAnchors(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* Retrieve(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrieveCells(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
+  UnaryReactor* GetCollection(RpcContext* context, const Bytes* request, Bytes* response) override;
+  WriteReactor* GetAnchors(RpcContext* context, const Bytes* request) override;
+  UnaryReactor* Retrieve(RpcContext* context, const Bytes* request, Bytes* response) override;
+  WriteReactor* RetrieveCells(RpcContext* context, const Bytes* request) override;
 
  private:
-  absl::Status Search(const v1::RetrieveRequest& request, Call& call, grpc::ByteBuffer* response);
+  absl::Status Search(const v1::RetrieveRequest& request, Call& call, Bytes* response);
   // Whether the search costs less than a context switch, see Dispatcher::Execution.
   bool IsCheap(const v1::RetrieveRequest& request) const;
 

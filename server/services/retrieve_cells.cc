@@ -130,8 +130,7 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
   return SendBlocks(rows, rows_per_block, block_of, call, writer);
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::RetrieveCells(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+WriteReactor* RetrievalService::RetrieveCells(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
       context, "RetrieveCells", request,
       [this](Call& call, const v1::RetrieveCellsRequest& message,

@@ -156,8 +156,7 @@ absl::Status CollectionsService::Restore(Call& call,
   return absl::OkStatus();
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::SnapshotCollection(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+WriteReactor* CollectionsService::SnapshotCollection(RpcContext* context, const Bytes* request) {
   return dispatcher_
       ->ServeServerStream<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
           context, "SnapshotCollection", request,
@@ -167,8 +166,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::SnapshotCollecti
           });
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::RestoreCollection(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+ReadReactor* CollectionsService::RestoreCollection(RpcContext* context, Bytes* response) {
   return dispatcher_
       ->ServeClientStream<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
           context, "RestoreCollection", response,
