@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "common/cells/cell_lists.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 #include "server/cells/partition_anchors.h"
 #include "tests/unit/server/fixtures.h"
 

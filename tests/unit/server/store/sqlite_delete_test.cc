@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
-#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {

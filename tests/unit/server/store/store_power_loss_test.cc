@@ -19,8 +19,8 @@
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/testing/simulated_disk.h"
-#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {

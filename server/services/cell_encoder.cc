@@ -1,4 +1,4 @@
-#include "server/services/cell_bytes.h"
+#include "server/services/cell_encoder.h"
 
 #include <string>
 
@@ -19,7 +19,7 @@ constexpr uint32_t kPayloads = Tag(Response::kPayloadsFieldNumber, wire::kLength
 constexpr uint32_t kItemsVersion = Tag(Response::kItemsVersionFieldNumber, wire::kVarint);
 constexpr uint32_t kEmbeddingVersion = Tag(Response::kEmbeddingVersionFieldNumber, wire::kVarint);
 
-// Room for `size` more bytes, of which `write` returns the end.
+// Grows *bytes by `size` and calls `write` with the start of the new bytes.
 template <typename Write>
 void Append(size_t size, std::string* bytes, const Write& write) {
   const size_t before = bytes->size();
@@ -28,11 +28,11 @@ void Append(size_t size, std::string* bytes, const Write& write) {
 }
 
 void AppendField(uint32_t tag, absl::string_view content, std::string* bytes) {
-  Append(wire::Delimited(content.size()), bytes,
+  Append(wire::DelimitedSize(content.size()), bytes,
          [&](uint8_t* to) { return wire::WriteDelimited(tag, content, to); });
 }
 
-// Fields that have their default value are left out, as proto3 wants it.
+// proto3 omits fields with their default value.
 void AppendUnlessEmpty(uint32_t tag, absl::string_view content, std::string* bytes) {
   if (!content.empty()) AppendField(tag, content, bytes);
 }
@@ -45,7 +45,7 @@ void AppendUnlessZero(uint32_t tag, uint64_t value, std::string* bytes) {
   });
 }
 
-// The fields of items, before they are put together.
+// Encoded repeated fields, collected separately because each is contiguous on the wire.
 struct Fields {
   std::string ids;  // each with its tag
   std::string labels;
@@ -53,7 +53,7 @@ struct Fields {
   std::string payloads;  // each with its tag
 };
 
-void Add(const CellIndex& index, int64_t row, bool with_payloads, Fields* fields) {
+void AppendItem(const CellIndex& index, int64_t row, bool with_payloads, Fields* fields) {
   AppendField(kIds, index.IdOf(row), &fields->ids);
   const int32_t label = index.LabelOf(row);
   Append(wire::Coded::VarintSize32SignExtended(label), &fields->labels,
@@ -62,11 +62,11 @@ void Add(const CellIndex& index, int64_t row, bool with_payloads, Fields* fields
   if (with_payloads) AppendField(kPayloads, index.PayloadOf(row), &fields->payloads);
 }
 
-std::string Message(const Fields& fields, const CellIndex& index) {
-  constexpr size_t kRest = 64;  // tags, lengths and versions
+std::string Join(const Fields& fields, const CellIndex& index) {
+  constexpr size_t kHeaderBytes = 64;  // tags, lengths and versions
   std::string message;
   message.reserve(fields.ids.size() + fields.labels.size() + fields.codes.size() +
-                  fields.payloads.size() + kRest);
+                  fields.payloads.size() + kHeaderBytes);
   message.append(fields.ids);
   AppendUnlessEmpty(kLabels, fields.labels, &message);
   AppendUnlessEmpty(kCodes, fields.codes, &message);
@@ -78,16 +78,16 @@ std::string Message(const Fields& fields, const CellIndex& index) {
 
 }  // namespace
 
-CellBlock CellBytes(const CellIndex& index, absl::Span<const int32_t> rows,
-                    const HiddenRows* hidden, bool with_payloads) {
+CellBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
+                          const HiddenRows* hidden, bool with_payloads) {
   CellBlock block;
   Fields fields;
   for (const int32_t row : rows) {
     if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
-    Add(index, row, with_payloads, &fields);
+    AppendItem(index, row, with_payloads, &fields);
     ++block.items;
   }
-  block.message = Message(fields, index);
+  block.message = Join(fields, index);
   return block;
 }
 

@@ -1,30 +1,25 @@
-// RetrieveCells as a caller meets it.
-#include <chrono>
+// RetrieveCells over the network.
 #include <cmath>
 #include <functional>
 #include <set>
-#include <thread>
 
-#include "common/wire/codec.h"
 #include "common/cells/item_code.h"
 #include "common/rpc/status.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "common/wire/codec.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
 namespace {
 
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kItems = 60;
 
-class CellsServiceTest : public ServiceTest {
+class RetrieveCellsTest : public ServiceTest {
  protected:
-  explicit CellsServiceTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
+  explicit RetrieveCellsTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
 
   static v1::CreateCollectionRequest BirdsWithCells() {
     v1::CreateCollectionRequest request = Birds();
@@ -43,7 +38,7 @@ class CellsServiceTest : public ServiceTest {
     return response;
   }
 
-  // Payloads of `more` and the item's id.
+  // Payloads hold `more` and the item's id.
   void Fill(const std::string& more) {
     std::vector<Item> items = MakeItems(kItems, 1);
     for (Item& item : items) item.payload = "{\"file\":\"" + more + item.id + ".png\"}";
@@ -53,7 +48,7 @@ class CellsServiceTest : public ServiceTest {
     ASSERT_THAT(Build("birds", &progress), IsOk());
   }
 
-  // Built, and its cells answer.
+  // Built, with cells ready.
   v1::GetCollectionResponse MakeReady(const std::string& more = "") {
     EXPECT_THAT(Create(BirdsWithCells()), IsOk());
     Fill(more);
@@ -61,10 +56,8 @@ class CellsServiceTest : public ServiceTest {
   }
 
   v1::GetCollectionResponse WaitUntilReady() const {
-    for (int i = 0; i < 2000 && !Get().cells_ready(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_TRUE(Get().cells_ready()) << Get().cells();
+    EXPECT_TRUE(WaitUntil([&] { return Get().cells_status() == v1::CELLS_STATUS_READY; }))
+        << Get().cells();
     return Get();
   }
 
@@ -123,7 +116,7 @@ class CellsServiceTest : public ServiceTest {
   }
 };
 
-TEST_F(CellsServiceTest, AnswersWithEachItemOnceAsItsCodeAndNoMoreThanWasAskedFor) {
+TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
   v1::RetrieveCellsRequest request = RequestFor(MakeReady());
   for (const bool payloads : {false, true}) {
     request.set_with_payloads(payloads);
@@ -152,10 +145,10 @@ TEST_F(CellsServiceTest, AnswersWithEachItemOnceAsItsCodeAndNoMoreThanWasAskedFo
     }
   }
   request.set_items(0xFFFFFFFF);
-  EXPECT_THAT(Ask(request).ids(), SizeIs(kItems)) << "all that are there";
+  EXPECT_THAT(Ask(request).ids(), SizeIs(kItems)) << "all items";
 }
 
-TEST_F(CellsServiceTest, NamesWhateverIsWrongWithARequest) {
+TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
   const v1::RetrieveCellsRequest good = RequestFor(MakeReady());
   ASSERT_THAT(Ask(good).status, IsOk());
   const std::pair<std::function<void(v1::RetrieveCellsRequest*)>, const char*> faults[] = {
@@ -193,25 +186,24 @@ TEST_F(CellsServiceTest, NamesWhateverIsWrongWithARequest) {
   EXPECT_THAT(Ask(request).status, FailsWith(absl::StatusCode::kNotFound, "fish"));
 }
 
-TEST_F(CellsServiceTest, SaysWhyACollectionDoesNotAnswerForCells) {
+TEST_F(RetrieveCellsTest, WithoutCellsReturnsFailedPrecondition) {
   const v1::GetCollectionResponse birds = MakeBirds(6, true);
-  EXPECT_EQ(birds.cells(), "");
-  EXPECT_FALSE(birds.cells_ready());
+  EXPECT_EQ(birds.cells_status(), v1::CELLS_STATUS_NONE);
   EXPECT_THAT(Ask(RequestFor(birds)).status,
               FailsWith(absl::StatusCode::kFailedPrecondition, "has no cells"));
 }
 
-TEST_F(CellsServiceTest, IsNotReadyBeforeABuildAndTellsOfIt) {
+TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
   ASSERT_THAT(Create(BirdsWithCells()), IsOk());
-  EXPECT_EQ(Get().cells(), "");
+  EXPECT_EQ(Get().cells_status(), v1::CELLS_STATUS_NOT_BUILT);
   EXPECT_THAT(Ask(RequestFor(Get())).status,
               FailsWith(absl::StatusCode::kFailedPrecondition, "is not built yet"));
   v1::RetrieveCellsRequest wrong = RequestFor(Get());
   wrong.set_epsilon(0);
-  EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "before there is any answer";
+  EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "checked before the build";
 }
 
-TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
+TEST_F(RetrieveCellsTest, CreateNamesInvalidCells) {
   v1::CreateCollectionRequest request = BirdsWithCells();
   request.clear_cell_code();
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be given"));
@@ -225,26 +217,7 @@ TEST_F(CellsServiceTest, RefusesToCreateWhatCannotBeAndNamesTheField) {
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
 }
 
-// Of one cell the answer is kept, of several it is not.
-TEST_F(CellsServiceTest, ADeletedItemIsInNoAnswerOnceTheCallReturned) {
-  v1::RetrieveCellsRequest several = RequestFor(MakeReady());
-  several.set_items(kItems);
-  v1::RetrieveCellsRequest one = several;
-  one.clear_cells();
-  one.add_cells(2);
-  for (const v1::RetrieveCellsRequest& request : {one, several}) {
-    const std::vector<std::string> ids = Ask(request).ids();
-    for (const std::string& id : {ids.front(), ids[5], ids.back()}) {
-      EXPECT_THAT(Ask(request).ids(), Contains(id));
-      Delete({id});
-      EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
-      EXPECT_THAT(Ask(request).ids(), Not(Contains(id)));
-    }
-  }
-  EXPECT_THAT(Get().cells(), HasSubstr("ready: "));
-}
-
-TEST_F(CellsServiceTest, OneCellAnswersAlikeHoweverOftenAndWhateverElseWasAskedFor) {
+TEST_F(RetrieveCellsTest, RepeatedRequestReturnsSameBytes) {
   const v1::GetCollectionResponse birds = MakeReady();
   std::vector<std::pair<v1::RetrieveCellsRequest, Answer>> asked;
   for (const bool payloads : {false, true}) {
@@ -277,10 +250,10 @@ TEST_F(CellsServiceTest, OneCellAnswersAlikeHoweverOftenAndWhateverElseWasAskedF
     }
     different.insert(answer.messages[0].SerializeAsString());
   }
-  EXPECT_GT(different.size(), asked.size() - 4) << "what was asked for decides";
+  EXPECT_GT(different.size(), asked.size() - 4) << "answers depend on the request";
 }
 
-TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
+TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {
   const int64_t large = 100'000;  // bytes of payload: 20 such items at most in a message
   v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(large, 'x')));
   request.set_with_payloads(true);
@@ -303,8 +276,8 @@ TEST_F(CellsServiceTest, AnAnswerOfManyMessagesIsWholeAndCountedOnce) {
   }
 }
 
-// Clients take a message without items for the end of an answer that has none.
-TEST_F(CellsServiceTest, MessagesWhoseItemsAreAllDeletedAreLeftOut) {
+// Clients interpret a message without items as an empty answer.
+TEST_F(RetrieveCellsTest, SkipsMessagesWithoutItems) {
   v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(100'000, 'x')));
   request.set_with_payloads(true);
   request.set_items(5 * kItems);
@@ -328,14 +301,13 @@ TEST_F(CellsServiceTest, MessagesWhoseItemsAreAllDeletedAreLeftOut) {
   EXPECT_EQ(none.messages.front().ids_size(), 0);
 }
 
-// Where the code is none: no byte of a code of a feature vector, and all coordinates of one
-// embedding.
-TEST_F(CellsServiceTest, SendsCoordinatesInPlaceOfCodesAndThoseOfTheAnchors) {
+// CELL_CODE_NONE: no byte of a feature vector leaves, and all coordinates are of one embedding.
+TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
   v1::CreateCollectionRequest create = BirdsWithCells();
   create.set_cell_code(v1::CELL_CODE_NONE);
   ASSERT_THAT(Create(create), IsOk());
   for (const v1::GetAnchorsResponse& chunk : AnchorsOf(Get())) {
-    EXPECT_FALSE(chunk.has_coordinates()) << "nothing answers yet";
+    EXPECT_FALSE(chunk.has_coordinates()) << "not built yet";
     EXPECT_EQ(chunk.embedding_version(), 0u);
   }
   Fill("");
@@ -377,8 +349,8 @@ TEST_F(CellsServiceTest, SendsCoordinatesInPlaceOfCodesAndThoseOfTheAnchors) {
                 "coordinates of version 1; send it again"));
 }
 
-// 700 anchors and as many items of 16 features, which no other test needs.
-TEST_F(CellsServiceTest, SendsProductCodesThatThePublishedCodebookReads) {
+// With 700 anchors and as many items of 16 features.
+TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
   constexpr int kRows = 700;
   constexpr int kWide = 16;
   v1::CreateCollectionRequest request = BirdsWithCells();
@@ -403,7 +375,7 @@ TEST_F(CellsServiceTest, SendsProductCodesThatThePublishedCodebookReads) {
   ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
   EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());
 
-  // They are the anchors, of which the error is stated.
+  // The items equal the anchors, for which the codebook states the error.
   v1::RetrieveCellsRequest all = RequestFor(collection);
   all.clear_cells();
   for (uint32_t cell = 0; cell < 4; ++cell) all.add_cells(cell);

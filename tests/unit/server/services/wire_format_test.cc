@@ -1,17 +1,17 @@
-// What callers send that is no message, and what they are sent without one.
+// Unparsable requests, and hand-written encoders of responses.
 #include <grpcpp/generic/generic_stub.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "server/cells/partition_anchors.h"
-#include "server/services/answer_bytes.h"
-#include "server/services/cell_bytes.h"
+#include "server/services/cell_encoder.h"
+#include "server/services/slot_encoder.h"
 #include "tests/unit/server/services/all_rpcs.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -19,9 +19,9 @@ namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-class WireBytes : public ServiceTest {
+class WireFormatTest : public ServiceTest {
  protected:
-  // Sends these bytes as the messages of one call of an RPC that answers with one.
+  // Sends the bytes as messages of one call with a single response.
   absl::Status Send(const std::string& method, const std::vector<std::string>& messages,
                     std::string* answer = nullptr) {
     grpc::GenericStub stub(Connect(daemon_->address(), grpc::InsecureChannelCredentials()));
@@ -67,8 +67,8 @@ constexpr char kUpsert[] = "/privatemail.v1.CollectionsService/UpsertItems";
 constexpr char kRestore[] = "/privatemail.v1.CollectionsService/RestoreCollection";
 constexpr char kRetrieve[] = "/privatemail.v1.RetrievalService/Retrieve";
 
-// gRPC ends the reading of a stream alike when it is complete and when a message cannot be parsed.
-TEST_F(WireBytes, ThatAreNoMessageAreAnErrorOfTheStreamAndNotItsEnd) {
+// gRPC itself would end a stream with an unparsable message as if it were complete.
+TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
   MakeBirds(3, false);
   std::string not_utf8 = Upload("x-y");
   not_utf8[not_utf8.find("x-y") + 1] = '\xff';
@@ -88,10 +88,10 @@ TEST_F(WireBytes, ThatAreNoMessageAreAnErrorOfTheStreamAndNotItsEnd) {
   v1::ListCollectionsResponse list;
   ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
   EXPECT_EQ(list.collections_size(), 1);
-  EXPECT_EQ(list.collections(0).items(), 4u);  // the one that came before is acknowledged by no one
+  EXPECT_EQ(list.collections(0).items(), 4u);  // "good" is stored, though not acknowledged
 }
 
-TEST_F(WireBytes, ThatAreNoMessageAreRefusedByEveryRpcAndWrittenDown) {
+TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
   MakeBirds(3, true);
   for (const google::protobuf::MethodDescriptor* method : AllMethods()) {
     const std::string path = absl::StrCat("/", method->service()->full_name(), "/", method->name());
@@ -108,8 +108,8 @@ TEST_F(WireBytes, ThatAreNoMessageAreRefusedByEveryRpcAndWrittenDown) {
               FailsWith(kInvalid, "message must be a grpc.health.v1.HealthCheckRequest"));
 }
 
-// Deeper than protobuf reads.
-TEST_F(WireBytes, OfAFilterThatIsTooDeepAreNoSearch) {
+// Deeper than protobuf parses.
+TEST_F(WireFormatTest, TooDeepFilterReturnsInvalidArgument) {
   MakeBirds(3, true);
   v1::RetrieveRequest deep;
   deep.set_collection("birds");
@@ -119,8 +119,7 @@ TEST_F(WireBytes, OfAFilterThatIsTooDeepAreNoSearch) {
               FailsWith(kInvalid, "message must be a privatemail.v1.RetrieveRequest, but its "));
 }
 
-// The bytes are those that protobuf makes of the message that they parse to.
-TEST_F(WireBytes, OfAnAnswerAreWhatProtobufWouldWrite) {
+TEST_F(WireFormatTest, RetrieveResponseMatchesProtobuf) {
   const v1::GetCollectionResponse birds = MakeBirds(300, true);
   for (const int k : {1, 7, 300, 400}) {
     for (const bool with : {false, true}) {
@@ -147,9 +146,8 @@ TEST_F(WireBytes, OfAnAnswerAreWhatProtobufWouldWrite) {
   }
 }
 
-// Labels that take ten bytes or none, a distance of 0, ids and payloads of one, two and three bytes
-// of length.
-TEST(SlotBytesTest, AreThoseOfTheMessage) {
+// Covers labels of ten bytes and none, distance 0, and length prefixes of one to three bytes.
+TEST(SlotEncoder, MatchesProtobuf) {
   const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
   Embedding embedding;
   for (size_t row = 0; row < labels.size(); ++row) {
@@ -175,7 +173,7 @@ TEST(SlotBytesTest, AreThoseOfTheMessage) {
         if (with_payloads) match->set_payload(retriever.PayloadOf(neighbor.row));
       }
     }
-    const SlotBytes slots(answer, retriever, with_payloads);
+    const SlotEncoder slots(answer, retriever, with_payloads);
     std::string bytes = "before";
     slots.AppendTo(&bytes);
     EXPECT_EQ(bytes, "before" + expected.SerializeAsString());
@@ -184,8 +182,8 @@ TEST(SlotBytesTest, AreThoseOfTheMessage) {
   }
 }
 
-// The same labels, ids and payloads of a few and of many bytes, and an empty one.
-TEST(CellBytesTest, AreThoseOfTheMessageWithoutWhatIsHidden) {
+// Covers the same labels and lengths, and an empty payload.
+TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
   const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
   Gallery gallery = GalleryOf(MakeItems(6, 1));
   gallery.labels = labels;
@@ -201,7 +199,6 @@ TEST(CellBytesTest, AreThoseOfTheMessageWithoutWhatIsHidden) {
   ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
   for (const uint64_t version : {0, 300}) {
     gallery.version = version;
-    // The second sends coordinates.
     const CellCode code = version == 0 ? CellCode::kScalar8 : CellCode::kNone;
     const CellCoordinates coordinates{.embedding_version = 2 * version,
                                       .items = FloatMatrix::Random(6, 2),
@@ -222,7 +219,7 @@ TEST(CellBytesTest, AreThoseOfTheMessageWithoutWhatIsHidden) {
         }
         expected.set_items_version(version);
         expected.set_embedding_version(2 * version);
-        const CellBlock block = CellBytes(*index, rows, hidden, with_payloads);
+        const CellBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
         EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
         EXPECT_EQ(block.message, expected.SerializeAsString());
       }

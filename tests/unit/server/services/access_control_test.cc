@@ -1,10 +1,11 @@
-// Every RPC, called in every way in which it must not be served.
+// Access control: every RPC with missing, wrong or insufficient credentials.
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/services/access_fixture.h"
+#include "tests/unit/server/services/daemon_state.h"
 
 namespace privatemail::testing {
 namespace {
@@ -16,13 +17,13 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
 constexpr auto kPermissionDenied = absl::StatusCode::kPermissionDenied;
 
-// What the README promises of every RPC, said without the table that the daemon goes by.
-struct Promise {
+// Documented requirements of every RPC, independent of the table under test.
+struct Requirement {
   Scopes any_of;
   bool all_collections = false;
 };
-const Promise& PromiseOf(const std::string& rpc) {
-  static const std::map<std::string, Promise> promises = {
+const Requirement& RequirementOf(const std::string& rpc) {
+  static const std::map<std::string, Requirement> requirements = {
       {"GetCollection", {kSearchScope | kWriteScope | kAdminScope}},
       {"ListCollections", {kSearchScope | kWriteScope | kAdminScope}},
       {"GetAnchors", {kSearchScope | kAdminScope}},
@@ -42,12 +43,27 @@ const Promise& PromiseOf(const std::string& rpc) {
       {"ListKeys", {kAdminScope, true}},
       {"RevokeKey", {kAdminScope, true}},
   };
-  return promises.at(rpc);  // of a new one nothing is promised yet: say it here
+  return requirements.at(rpc);  // throws for a new RPC: add it here
 }
 
-class AccessMatrix : public AccessTest {};
+class AccessControlTest : public AccessTest {
+ protected:
+  // Sends an id of `bytes` bytes.
+  absl::Status GetItems(const std::shared_ptr<grpc::Channel>& channel, size_t bytes) const {
+    v1::GetItemsRequest request;
+    request.set_collection("birds");
+    request.add_ids(std::string(bytes, 'x'));
+    v1::GetItemsResponse items;
+    grpc::ClientContext context;
+    return FromGrpc(v1::CollectionsService::NewStub(channel)->GetItems(&context, request, &items));
+  }
+  // As audited; empty if the message was not parsed.
+  std::string CollectionOfLastCall() const {
+    return CallsIn(AuditLogPath(daemon_->options())).back()["collection"];
+  }
+};
 
-TEST_F(AccessMatrix, NobodyIsServedWithoutTheRightCertificate) {
+TEST_F(AccessControlTest, WrongCertificateRefusesEveryRpc) {
   const std::string server = daemon_->identity()->certificate_pem;
   const auto unavailable = [](const Rpc&) { return kUnavailable; };
   ExpectAll(grpc::InsecureChannelCredentials(), unavailable);
@@ -56,12 +72,12 @@ TEST_F(AccessMatrix, NobodyIsServedWithoutTheRightCertificate) {
     ExpectAll(WithKey(Presenting(folder_ / who, server), admin_), unavailable);
   }
   ExpectAll(WithKey(Trusting(server), admin_), unavailable);
-  // A client that does not trust the server sends it nothing.
+  // A client that does not trust the server sends nothing.
   ExpectAll(WithKey(Presenting(folder_ / "member", Contents(folder_ / "stranger.crt")), admin_),
             unavailable);
 }
 
-TEST_F(AccessMatrix, NobodyIsServedWithoutAValidKey) {
+TEST_F(AccessControlTest, MissingWrongOrRevokedKeyRefusesEveryRpc) {
   victim_ = MakeKey(kAnyScope, {}).key().id();
   const auto unauthenticated = [](const Rpc&) { return kUnauthenticated; };
   ExpectAll(Member(), unauthenticated);
@@ -75,13 +91,13 @@ TEST_F(AccessMatrix, NobodyIsServedWithoutAValidKey) {
   ExpectAll(WithKey(Member(), revoked.text()), unauthenticated);
 }
 
-TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsScopes) {
+TEST_F(AccessControlTest, OtherScopeReturnsPermissionDenied) {
   victim_ = MakeKey(kAnyScope, {}).key().id();
   for (const Scopes scope : {kSearchScope, kWriteScope}) {
     const std::string key = MakeKey(scope, {}).text();
     for (const MethodDescriptor* method : AllMethods()) {
       const std::string rpc = method->name();
-      if ((PromiseOf(rpc).any_of & scope) != 0) continue;
+      if ((RequirementOf(rpc).any_of & scope) != 0) continue;
       const std::string before = Everything();
       EXPECT_THAT(Call(ChannelWith(key), *method, *RequestFor(*method, "birds")),
                   FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
@@ -90,13 +106,13 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsScopes) {
   }
 }
 
-TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
+TEST_F(AccessControlTest, OtherCollectionReturnsPermissionDenied) {
   victim_ = MakeKey(kAnyScope, {}).key().id();
   const v1::CreateKeyResponse key = MakeKey(kAnyScope, {"fish"});
   ExpectAll(WithKey(Member(), key.text()), [](const Rpc& rpc) {
     return rpc.name == std::string("ListCollections") ? kOk : kPermissionDenied;
   });
-  // Nor does it learn what is there.
+  // Nor does the status tell whether a collection exists.
   for (const char* rpc :
        {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
         "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
@@ -114,7 +130,7 @@ TEST_F(AccessMatrix, AKeyDoesNothingOutsideItsCollections) {
   EXPECT_EQ(visible.collections(0).name(), "fish");
 }
 
-TEST_F(AccessMatrix, AnUploadMayNotMoveOnToAnotherCollection) {
+TEST_F(AccessControlTest, UploadSwitchingCollectionReturnsPermissionDenied) {
   const std::string key = MakeKey(kWriteScope, {"fish"}).text();
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
@@ -129,37 +145,8 @@ TEST_F(AccessMatrix, AnUploadMayNotMoveOnToAnotherCollection) {
   EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(kPermissionDenied, "'birds'"));
 }
 
-TEST_F(AccessMatrix, ItemsAreNeitherReadNorCountedNorDeletedByWhoMayOnlySearch) {
-  const std::string searcher = MakeKey(kSearchScope, {}).text();
-  const std::string writer = MakeKey(kWriteScope, {"birds"}).text();
-  for (const char* rpc : {"GetItems", "ScrollItems", "CountItems", "DeleteItems"}) {
-    const std::string before = Everything();
-    EXPECT_THAT(Try(rpc, "birds", searcher),
-                FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
-    EXPECT_THAT(Try(rpc, "fish", writer),
-                FailsWith(kPermissionDenied, "is not for collection 'fish'"));
-    EXPECT_EQ(Everything(), before) << rpc << " was executed";
-    EXPECT_THAT(Try(rpc, "birds", writer), IsOk());
-  }
-}
-
-TEST_F(AccessMatrix, ACollectionIsTakenAwayAndBroughtInByWhoMayAdministerItAlone) {
-  const std::string writer = MakeKey(kSearchScope | kWriteScope, {}).text();
-  const std::string admin = MakeKey(kAdminScope, {"birds", "restored"}).text();
-  for (const char* rpc : {"SnapshotCollection", "RestoreCollection"}) {
-    const std::string before = Everything();
-    EXPECT_THAT(Try(rpc, "restored", writer),
-                FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
-    EXPECT_THAT(Try(rpc, "fish", admin),
-                FailsWith(kPermissionDenied, "is not for collection 'fish'"));
-    EXPECT_EQ(Everything(), before) << rpc << " was executed";
-  }
-  EXPECT_THAT(Try("SnapshotCollection", "birds", admin), IsOk());
-  EXPECT_THAT(Try("RestoreCollection", "restored", admin), IsOk());
-}
-
-// Without this, what is executed all the same would not be seen.
-TEST_F(AccessMatrix, WhatAnyRpcChangesShows) {
+// Guards the other tests: an executed call would be visible.
+TEST_F(AccessControlTest, EverythingReflectsEveryChange) {
   victim_ = MakeKey(kAnyScope, {}).key().id();
   for (const char* rpc : {"UpsertItems", "DeleteItems", "BuildEmbedding", "CreateCollection",
                           "RestoreCollection", "CreateKey", "RevokeKey", "DeleteCollection"}) {
@@ -172,25 +159,47 @@ TEST_F(AccessMatrix, WhatAnyRpcChangesShows) {
   }
 }
 
-// Without this, tests that expect refusals would pass for a daemon that refuses everything.
-TEST_F(AccessMatrix, EveryRpcIsServedToAKeyWithJustEnoughRights) {
+// Guards the other tests: the daemon does not refuse everything.
+TEST_F(AccessControlTest, MinimalScopeIsServed) {
   for (const MethodDescriptor* method : AllMethods()) {
-    const Promise& promise = PromiseOf(method->name());
+    const Requirement& requirement = RequirementOf(method->name());
     for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
-      if ((promise.any_of & scope) == 0) continue;
+      if ((requirement.any_of & scope) == 0) continue;
       victim_ = MakeKey(kAnyScope, {}).key().id();
       const std::string collection =
           method->name() == "DeleteCollection" ? "fish" : TargetOf(*method);
       const std::vector<std::string> covered =
-          promise.all_collections ? std::vector<std::string>{} : std::vector{collection};
+          requirement.all_collections ? std::vector<std::string>{} : std::vector{collection};
       const absl::Status status = Call(ChannelWith(MakeKey(scope, covered).text()), *method,
                                        *RequestFor(*method, collection));
-      // Requests that get so far as to be looked at are not all complete.
+      // Served requests may still be incomplete.
       EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status) ||
                   absl::IsFailedPrecondition(status))
           << method->name() << ": " << status;
     }
   }
+}
+
+TEST_F(AccessControlTest, UnauthorisedLargeMessageIsNotParsed) {
+  const std::string searcher = MakeKey(kSearchScope, {}).text();
+  const auto nobody = Channel(Member());
+  for (const auto& [channel, code] :
+       {std::pair(nobody, absl::StatusCode::kUnauthenticated),
+        std::pair(ChannelWith(searcher), absl::StatusCode::kPermissionDenied)}) {
+    EXPECT_EQ(GetItems(channel, 1000).code(), code);
+    EXPECT_EQ(CollectionOfLastCall(), "birds");
+    EXPECT_EQ(GetItems(channel, 70'000).code(), code);
+    EXPECT_EQ(CollectionOfLastCall(), "");
+  }
+}
+
+TEST_F(AccessControlTest, AuthorisedLargeMessageIsParsed) {
+  const std::string fish = MakeKey(kWriteScope, {"fish"}).text();
+  EXPECT_THAT(GetItems(ChannelWith(fish), 70'000),
+              FailsWith(absl::StatusCode::kPermissionDenied, "is not for collection 'birds'"));
+  EXPECT_EQ(CollectionOfLastCall(), "birds");
+  EXPECT_THAT(GetItems(ChannelWith(admin_), 70'000), IsOk());
+  EXPECT_EQ(CollectionOfLastCall(), "birds");
 }
 
 }  // namespace

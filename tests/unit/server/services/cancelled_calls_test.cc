@@ -1,4 +1,4 @@
-// Work for callers who are gone: it stops, and what has not begun does not begin.
+// Calls whose caller cancels or passes its deadline: work stops early, queued calls do not start.
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -7,58 +7,56 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "common/wire/codec.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kGone = absl::StatusCode::kCancelled;
+constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kTooLate = absl::StatusCode::kDeadlineExceeded;
 
-class GoneCallers : public ServiceTest {
+class CancelledCallsTest : public ServiceTest {
  protected:
-  explicit GoneCallers(const DaemonOptions& options = {}) : ServiceTest(options) {}
+  explicit CancelledCallsTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
 
   using Call = std::function<absl::Status(grpc::ClientContext*)>;
 
-  std::vector<nlohmann::json> Audited() const { return CallsIn(directory_ / "audit.jsonl"); }
+  std::vector<nlohmann::json> AllAudited() const { return CallsIn(directory_ / "audit.jsonl"); }
 
-  // What the audit log says of the call after `before` others, once the daemon is done with it.
+  // The audited outcome of the call after `before` others, once the daemon has ended it.
   nlohmann::json Outcome(size_t before) const {
-    const absl::Time start = absl::Now();
-    while (Audited().size() == before && absl::Now() - start < absl::Seconds(60)) {
-      absl::SleepFor(absl::Milliseconds(10));
-    }
-    return Audited().at(before);
+    EXPECT_TRUE(WaitUntil([&] { return AllAudited().size() > before; }));
+    return AllAudited().at(before);
   }
 
-  // A whole call takes the daemon `ms`; one whose caller goes takes a fraction of it.
+  // Compares the audited duration of a complete call with that of one whose caller leaves after a
+  // tenth of it.
   void ExpectEndsEarly(const Call& call) const {
-    size_t before = Audited().size();
+    size_t before = AllAudited().size();
     {
       grpc::ClientContext context;
       ASSERT_THAT(call(&context), IsOk());
     }
     const double whole = Outcome(before)["ms"];
-    ASSERT_GT(whole, 100) << "too short to tell anything";
+    ASSERT_GT(whole, 100) << "too short to measure";
     const absl::Duration patience = absl::Milliseconds(whole / 10);
     {
-      before = Audited().size();
+      before = AllAudited().size();
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
       EXPECT_THAT(call(&context), FailsWith(kTooLate, ""));
       ExpectStopped(Outcome(before), whole);
     }
-    before = Audited().size();
+    before = AllAudited().size();
     grpc::ClientContext context;
     std::thread canceller([&] {
       absl::SleepFor(patience);
       context.TryCancel();
     });
-    EXPECT_THAT(call(&context), FailsWith(kGone, ""));
+    EXPECT_THAT(call(&context), FailsWith(kCancelled, ""));
     canceller.join();
     ExpectStopped(Outcome(before), whole);
   }
@@ -71,12 +69,12 @@ class GoneCallers : public ServiceTest {
   }
 };
 
-TEST_F(GoneCallers, AreNotSearchedForToTheEnd) {
+TEST_F(CancelledCallsTest, SearchStopsEarly) {
   constexpr int kAnchors = 200;
   v1::CreateCollectionRequest create = Birds();
   create.mutable_settings()->set_steps(10'000);
   create.mutable_settings()->set_normalise(true);
-  // So many steps leave one dimension, and of that only what the classes keep apart.
+  // After so many steps one dimension is left, in which only the classes differ.
   create.mutable_settings()->set_embedding_dim(1);
   create.mutable_settings()->set_alpha(50);
   create.mutable_settings()->set_kernel_bandwidth(.05);  // so narrow that no step is cheap
@@ -104,7 +102,7 @@ TEST_F(GoneCallers, AreNotSearchedForToTheEnd) {
   });
 }
 
-TEST_F(GoneCallers, AreNotCountedForToTheEnd) {
+TEST_F(CancelledCallsTest, CountStopsEarly) {
   constexpr int kItems = 60'000;  // six parts
   constexpr int kItemsOfAMessage = 10'000;
   MakeBirds(0, false);
@@ -119,7 +117,7 @@ TEST_F(GoneCallers, AreNotCountedForToTheEnd) {
   }
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(Upsert(messages, &totals), IsOk());
-  // One that takes long to refuse.
+  // A filter that takes long to evaluate.
   v1::CountItemsRequest request;
   request.set_collection("birds");
   auto* any = request.mutable_filter()->mutable_any_of();
@@ -136,7 +134,7 @@ TEST_F(GoneCallers, AreNotCountedForToTheEnd) {
   });
 }
 
-class GoneFromTheQueue : public GoneCallers {
+class CancelledQueuedCallsTest : public CancelledCallsTest {
  protected:
   static DaemonOptions OneAtATime() {
     DaemonOptions options;
@@ -144,7 +142,7 @@ class GoneFromTheQueue : public GoneCallers {
     options.limits.queue_seconds = 60;
     return options;
   }
-  GoneFromTheQueue() : GoneCallers(OneAtATime()) {}
+  CancelledQueuedCallsTest() : CancelledCallsTest(OneAtATime()) {}
 
   absl::Status List(absl::Duration deadline) const {
     grpc::ClientContext context;
@@ -154,13 +152,13 @@ class GoneFromTheQueue : public GoneCallers {
   }
 };
 
-TEST_F(GoneFromTheQueue, TheirCallsAreNotExecuted) {
+TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
   MakeBirds(3, false);
   grpc::ClientContext uploading;
   v1::UpsertItemsResponse totals;
   const auto upload = collections_->UpsertItems(&uploading, &totals);
   ASSERT_TRUE(upload->Write(Message("birds", {MakeItem("item-000", 3, 1)})));
-  // Until the upload has come so far as to hold the only place.
+  // Until the upload holds the only ticket.
   while (List(absl::Milliseconds(200)).ok()) {
   }
   {
@@ -172,7 +170,7 @@ TEST_F(GoneFromTheQueue, TheirCallsAreNotExecuted) {
     EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)),
                 FailsWith(kTooLate, ""));
   }
-  absl::SleepFor(absl::Milliseconds(500));  // until the server has noticed that nobody waits
+  ASSERT_TRUE(WaitUntil([&] { return !Audited("DeleteCollection").empty(); }));
   upload->WritesDone();
   EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
   grpc::ClientContext context;
@@ -181,8 +179,7 @@ TEST_F(GoneFromTheQueue, TheirCallsAreNotExecuted) {
   v1::GetCollectionResponse birds;
   EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &birds)), IsOk());
   EXPECT_EQ(birds.items(), 3u);
-  for (const nlohmann::json& call : Audited()) {
-    if (call["rpc"] != "DeleteCollection") continue;
+  for (const nlohmann::json& call : Audited("DeleteCollection")) {
     EXPECT_EQ(call["code"], "CANCELLED");
   }
 }

@@ -1,4 +1,4 @@
-#include "server/services/answer_bytes.h"
+#include "server/services/slot_encoder.h"
 
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace {
 
 using wire::BeginDelimited;
 using wire::Coded;
-using wire::Delimited;
+using wire::DelimitedSize;
 using wire::Tag;
 
 constexpr uint32_t kSlots = Tag(v1::RetrieveResponse::kSlotsFieldNumber, wire::kLengthDelimited);
@@ -20,8 +20,8 @@ constexpr uint32_t kLabel = Tag(v1::Match::kLabelFieldNumber, wire::kVarint);
 constexpr uint32_t kDistance = Tag(v1::Match::kSquaredDistanceFieldNumber, wire::kFixed64);
 constexpr uint32_t kPayload = Tag(v1::Match::kPayloadFieldNumber, wire::kLengthDelimited);
 
-// Fields that have their default value are left out, as proto3 wants it.
-size_t SizeOfText(const std::string& text) { return text.empty() ? 0 : Delimited(text.size()); }
+// proto3 omits fields with their default value.
+size_t SizeOfText(const std::string& text) { return text.empty() ? 0 : DelimitedSize(text.size()); }
 
 uint8_t* WriteText(uint32_t tag, const std::string& text, uint8_t* to) {
   return text.empty() ? to : wire::WriteDelimited(tag, text, to);
@@ -35,7 +35,8 @@ uint64_t BitsOf(double value) {
 
 }  // namespace
 
-SlotBytes::SlotBytes(const RetrievalAnswer& answer, const Retriever& retriever, bool with_payloads)
+SlotEncoder::SlotEncoder(const RetrievalAnswer& answer, const Retriever& retriever,
+                         bool with_payloads)
     : answer_(answer), retriever_(retriever), with_payloads_(with_payloads) {
   for (const std::vector<Neighbor>& slot : answer.slots) {
     for (const Neighbor& match : slot) retriever.Prefetch(match.row);
@@ -45,14 +46,14 @@ SlotBytes::SlotBytes(const RetrievalAnswer& answer, const Retriever& retriever, 
     for (const Neighbor& match : slot) {
       const size_t match_size = SizeOf(match);
       match_sizes_.push_back(static_cast<uint32_t>(match_size));
-      slot_size += Delimited(match_size);
+      slot_size += DelimitedSize(match_size);
     }
     slot_sizes_.push_back(static_cast<uint32_t>(slot_size));
-    size_ += Delimited(slot_size);
+    size_ += DelimitedSize(slot_size);
   }
 }
 
-size_t SlotBytes::SizeOf(const Neighbor& match) const {
+size_t SlotEncoder::SizeOf(const Neighbor& match) const {
   size_t size = SizeOfText(retriever_.IdOf(match.row));
   if (const int32_t label = retriever_.LabelOf(match.row); label != 0) {
     size += 1 + Coded::VarintSize32SignExtended(label);
@@ -62,7 +63,7 @@ size_t SlotBytes::SizeOf(const Neighbor& match) const {
   return size;
 }
 
-uint8_t* SlotBytes::Write(const Neighbor& match, uint8_t* to) const {
+uint8_t* SlotEncoder::Write(const Neighbor& match, uint8_t* to) const {
   to = WriteText(kId, retriever_.IdOf(match.row), to);
   if (const int32_t label = retriever_.LabelOf(match.row); label != 0) {
     *to++ = static_cast<uint8_t>(kLabel);
@@ -75,7 +76,7 @@ uint8_t* SlotBytes::Write(const Neighbor& match, uint8_t* to) const {
   return with_payloads_ ? WriteText(kPayload, retriever_.PayloadOf(match.row), to) : to;
 }
 
-void SlotBytes::AppendTo(std::string* bytes) const {
+void SlotEncoder::AppendTo(std::string* bytes) const {
   const size_t before = bytes->size();
   bytes->resize(before + size_);
   auto* to = reinterpret_cast<uint8_t*>(bytes->data() + before);
