@@ -46,7 +46,7 @@ void LogFromProtobuf(google::protobuf::LogLevel level, const char* /*file*/, int
                      const std::string& message) {
   constexpr size_t kMaxBytes = 300;
   Log(level == google::protobuf::LOGLEVEL_FATAL ? LogLevel::kError : LogLevel::kDebug,
-      absl::StrCat("protobuf: ", Shortened(message, kMaxBytes)));
+      absl::StrCat("protobuf: ", TruncateUtf8(message, kMaxBytes)));
 }
 
 std::string Date(absl::Time time) {

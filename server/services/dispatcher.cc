@@ -15,9 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/retry_after.h"
 #include "common/rpc/status.h"
 #include "server/services/log.h"
 
@@ -171,7 +170,7 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
   PM_RETURN_IF_ERROR(waited);
   if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
   const absl::Status status = handler(*call);
-  if (IsPlaceError(status)) {
+  if (IsOperatorOnlyError(status)) {
     dependencies_.metrics->CountStoreError(status.code());
   } else if (absl::IsResourceExhausted(status)) {
     dependencies_.metrics->CountRejection("size");
@@ -185,7 +184,7 @@ void Dispatcher::Finish(Call* call, const absl::Status& status) {
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context,
                                 call->limits().stream_idle_seconds);
   const bool operates = call->key_ != nullptr && call->key_->Operates();
-  call->SendStatus(ToGrpc(operates ? status : WithoutPlace(status)));
+  call->SendStatus(ToGrpc(operates ? status : HideOperatorDetails(status)));
 }
 
 // A probe of the server's health: names no collection, changes nothing, comes every few seconds.
@@ -222,7 +221,7 @@ void Dispatcher::WriteLogLines(const Call& call, const AuditEntry& entry,
   const bool probe = IsProbe(call);
   // Messages of these statuses are hidden from the caller, so the log must hold them.
   const bool is_fault =
-      IsPlaceError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
+      IsOperatorOnlyError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);
   const LogLevel normal_level = probe ? LogLevel::kDebug : LogLevel::kInfo;
   Log(is_fault ? LogLevel::kError : normal_level,
       status.ok() ? "call" : status.message().substr(0, kMaxLoggedMessageBytes),

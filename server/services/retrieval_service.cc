@@ -90,7 +90,7 @@ int64_t EstimateSearchMemory(const v1::RetrieveRequest& request,
   const int64_t columns = parameters.settings.embedding_dim;
   const int64_t affinities =
       request.post_processing_steps() > 0
-          ? MostAffinityBytes(request.release().values_size() / columns, columns)
+          ? MaxAffinityBytes(request.release().values_size() / columns, columns)
           : 0;
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
          affinities + slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
@@ -152,7 +152,7 @@ bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
-  return view->retriever->IsBrief() && slots * request.k() <= kMaxCheapMatches &&
+  return view->retriever->IsFast() && slots * request.k() <= kMaxCheapMatches &&
          request.release().values_size() <= kMaxCheapMatches;
 }
 

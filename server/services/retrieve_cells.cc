@@ -123,7 +123,7 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
     return SendBlocks(rows, rows_per_block, block_of, call, writer);
   }
   const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t first) {
-    return index->BlockFor({request.partition(), ListedEpsilon(request.epsilon()), request.cells(0),
+    return index->BlockFor({request.partition(), QuantiseEpsilon(request.epsilon()), request.cells(0),
                             with_payloads, first, first + std::ssize(block_rows)},
                            view.hidden_in_cells, cancelled, [&] { return encode(block_rows); });
   };

@@ -107,7 +107,7 @@ class RateLimitingService final : public v1::RetrievalService::Service {
 class TransportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(identity_, server::SelfSignedIdentity(folder_.path()));
+    ASSERT_OK_AND_ASSIGN(identity_, server::LoadOrCreateIdentity(folder_.path()));
     grpc::SslServerCredentialsOptions tls;
     tls.pem_key_cert_pairs = {{identity_.key_pem, identity_.certificate_pem}};
     grpc::ServerBuilder builder;
