@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "privatemail/transport.h"
 #include "privatemail/v1/collections.pb.h"
+#include "tests/e2e/programs.h"
 
 namespace privatemail::e2e {
 

@@ -25,6 +25,11 @@ MATCHER_P2(FailsWith, code, part, "fails with the given code and part of a messa
   return status.code() == code && std::string(status.message()).find(part) != std::string::npos;
 }
 
+MATCHER_P(FailsWith, code, "fails with the given code") {
+  *result_listener << StatusOf(arg).ToString();
+  return StatusOf(arg).code() == code;
+}
+
 MATCHER(IsOk, "is OK") {
   *result_listener << StatusOf(arg).ToString();
   return StatusOf(arg).ok();
