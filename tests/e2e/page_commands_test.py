@@ -4,7 +4,7 @@
 usage: page_commands_test.py BIN_FOLDER... -- PAGE...
 
 All fenced blocks of a page that are marked `sh` run in order, in one bash with `set -e`, in an empty folder that is also
-HOME, with the folders of the built programs on the PATH. A block is skipped if the line above it is
+HOME, with the folders of the built programs before the system's on the PATH. A block is skipped if the line above it is
 `<!-- not run: WHY -->`. Background processes of the blocks are killed at the end.
 """
 
@@ -57,7 +57,7 @@ def run_page(page, path):
             tempfile.TemporaryFile() as output:
         script.write(script_of(page, blocks))
         script.flush()
-        environment = {"PATH": os.pathsep.join([*path, os.environ["PATH"]]), "HOME": home, "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.pathsep.join([*path, "/usr/bin", "/bin"]), "HOME": home, "LC_ALL": "C.UTF-8"}
         bash = subprocess.Popen(["/bin/bash", script.name], cwd=home, env=environment, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=output, start_new_session=True)
         try:
