@@ -1,10 +1,10 @@
 // Requests that no command line would send: prepared through the SDK, refused by the real daemon.
 #include <grpcpp/grpcpp.h>
 
+#include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "privatemail/joint_client.h"
 #include "privatemail/transport.h"
-#include "common/wire/codec.h"
-#include "common/rpc/status.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"

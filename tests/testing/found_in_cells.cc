@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/parallel.h"
 #include "common/base/validate.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail {
 namespace {

@@ -6,7 +6,7 @@ PostgresOnDisk::PostgresOnDisk() { Start(); }
 
 void PostgresOnDisk::Start() {
   Launch();
-  server_.AwaitAnswer();
+  server_.WaitForAnswer();
 }
 
 void PostgresOnDisk::Launch() {

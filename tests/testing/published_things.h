@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/codec.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <random>
 
-#include "privatemail/ledger.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
