@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace privatemail::testing;  // NOLINT: the small collection
+using namespace server;                // NOLINT: the store
 
 constexpr int kItems = 4001;  // with 12 anchors 16 blocks, the last of 173 rows
 constexpr int kManySteps = 10000;
@@ -86,7 +87,7 @@ TEST_F(EmbedRanks, AnyNumberOfRanksGivesTheSameBits) {
   const StoredCollection things = Make("things", kItems);
   const auto gallery = store_->LoadGallery(things.parameters);
   ASSERT_THAT(gallery, IsOk());
-  const auto expected = privatemail::Embed(things.parameters, things.anchors, *gallery, nullptr);
+  const auto expected = server::Embed(things.parameters, things.anchors, *gallery, nullptr);
   ASSERT_THAT(expected, IsOk());
   ASSERT_THAT(expected->plan, HasSubstr("factored"));
   for (const int ranks : {1, 2, 3}) {
