@@ -9,13 +9,13 @@
 namespace privatemail::e2e {
 namespace {
 
-constexpr size_t kFaultsKept = 20;
+constexpr size_t kMaxRecordedFaults = 20;
 
 bool IsSecondBuild(const absl::Status& status) {
   return absl::IsAborted(status) && absl::StrContains(status.message(), "is being built already");
 }
 
-bool IsInOrder(const absl::Status& status, KeyState key) {
+bool IsExpected(const absl::Status& status, KeyState key) {
   if (key == KeyState::kRevoked) return absl::IsUnauthenticated(status);
   if (key == KeyState::kBeingRevoked && absl::IsUnauthenticated(status)) return true;
   return status.ok() || IsBusy(status) || IsSecondBuild(status);
@@ -45,7 +45,7 @@ bool Outcomes::Count(const std::string& rpc, const absl::Status& status, KeyStat
     const std::lock_guard<std::mutex> guard(mutex_);
     ++counts_[rpc][absl::StatusCodeToString(status.code())];
   }
-  if (!IsInOrder(status, key)) {
+  if (!IsExpected(status, key)) {
     AddFault(absl::StrCat(rpc, " with a key that is ", NameOf(key), ": ", status.ToString()));
   }
   return status.ok();
@@ -54,7 +54,7 @@ bool Outcomes::Count(const std::string& rpc, const absl::Status& status, KeyStat
 void Outcomes::AddFault(const std::string& what) {
   const std::lock_guard<std::mutex> guard(mutex_);
   ++faults_;
-  if (first_faults_.size() < kFaultsKept) first_faults_.push_back(what);
+  if (first_faults_.size() < kMaxRecordedFaults) first_faults_.push_back(what);
 }
 
 void Outcomes::CompareWith(const std::string& audit_log) {

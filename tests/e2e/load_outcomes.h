@@ -1,4 +1,4 @@
-// What became of the calls of a load.
+// Counts of the mixed load's calls, and faults among them.
 #ifndef PRIVATEMAIL_TESTS_E2E_LOAD_OUTCOMES_H_
 #define PRIVATEMAIL_TESTS_E2E_LOAD_OUTCOMES_H_
 
@@ -12,24 +12,23 @@
 
 namespace privatemail::e2e {
 
-// What the caller's key was when the call ended.
+// State of the caller's key when the call ended.
 enum class KeyState { kValid, kBeingRevoked, kRevoked };
 
-// Counts every call and keeps what must not have been. Thread-safe.
-//
-// Beside an answer these are in order: RESOURCE_EXHAUSTED of a server that is busy, ABORTED of a
-// build of what is being built, UNAUTHENTICATED of a key that is or is being revoked, which of a
-// revoked key is the only one in order.
+// Counts calls and records faults. Thread-safe. Besides OK these outcomes are no faults:
+//   RESOURCE_EXHAUSTED  the server is busy
+//   ABORTED             a build during another one
+//   UNAUTHENTICATED     the key is being revoked or is revoked; the only right outcome in the
+//   latter case
 class Outcomes {
  public:
-  // Counts a call and says whether it was answered.
+  // Counts a call; returns whether it succeeded.
   bool Count(const std::string& rpc, const absl::Status& status, KeyState key = KeyState::kValid);
 
-  // Something else that must not have been.
+  // Records a fault that is not the status of a call.
   void AddFault(const std::string& what);
 
-  // Compares with what a daemon wrote of the same calls. Sees what a client's repetitions hide, and
-  // calls that were done without an answer.
+  // Compares the counts with a daemon's audit log, which also shows retries and lost answers.
   void CompareWith(const std::string& audit_log);
 
   int64_t faults() const;
@@ -50,7 +49,7 @@ class Outcomes {
   std::vector<std::string> first_faults_;
 };
 
-// Whether a call was refused before anything of it was done, because others are.
+// Whether a call was refused without any effect, because the server is busy.
 bool IsBusy(const absl::Status& status);
 
 }  // namespace privatemail::e2e

@@ -28,7 +28,7 @@ absl::Status Scene::StartDaemon(const std::string& program, const std::string& p
   std::vector<std::string> flags = {
       "--tls-cert", certificates_->served(), "--tls-key", certificates_->served_key(),
       "--max-concurrent", "8", "--max-queued", "8", "--queue-seconds", "2",
-      // Files are looked at when SIGHUP says so, not between one of them and the other.
+      // Reloads on SIGHUP only, never between the replacement of certificate and key.
       "--tls-reload-seconds", "86400", "--log-level", "warning"};
   if (!postgres.empty()) {
     const std::string file = folder_ / "conninfo";

@@ -1,4 +1,4 @@
-// What the callers of a load have in common.
+// The daemon of the mixed load, and what its callers share.
 #ifndef PRIVATEMAIL_TESTS_E2E_LOAD_SCENE_H_
 #define PRIVATEMAIL_TESTS_E2E_LOAD_SCENE_H_
 
@@ -18,37 +18,37 @@
 
 namespace privatemail::e2e {
 
-// A daemon with TLS and keys and the collection "things" in it, built once. Few places and a short
-// queue, so that two cores' worth of callers are more than it takes. Thread-safe but for daemon().
+// A daemon with TLS, keys and the built collection "things". It admits few calls, so that two cores
+// can overload it. Thread-safe except for daemon().
 class Scene {
  public:
-  // Items that stay as they are; their ids begin with "base-".
+  // Items that never change; their ids begin with "base-".
   static constexpr int kBaseItems = 1000;
 
-  // postgres: a libpq connection string; empty: SQLite. Errors: those of the calls, and what the
-  // daemon said when it does not listen.
+  // postgres: a libpq connection string; empty for SQLite. Returns errors of the calls, and
+  // INTERNAL with the daemon's output if it does not listen.
   static absl::StatusOr<std::unique_ptr<Scene>> Start(const std::string& program,
                                                       const std::string& postgres);
 
-  // A connection of its own, which trusts the authority of the certificates.
+  // Creates a connection that trusts the authority.
   absl::StatusOr<Transport> Connect(const std::string& key_file) const;
-  // The same that trusts one certificate and shows no key.
+  // Creates a connection without key that trusts one certificate.
   absl::StatusOr<Transport> ConnectPinned(const std::string& fingerprint) const;
 
   struct Key {
     std::string id;
     std::string file;
   };
-  // For "things". Its file is named after `name`, and replaces one of that name.
+  // Creates a key for "things" and (over)writes the file NAME.key.
   absl::StatusOr<Key> MakeKey(const std::string& name, v1::KeyScope scope);
 
-  // Calls until the server is not too busy for it, and counts every attempt.
+  // Repeats a call while the server is busy, and counts every attempt.
   absl::Status Persist(const char* rpc, const std::function<absl::Status()>& call,
                        KeyState key = KeyState::kValid);
-  // What a refused caller does before the next call.
+  // Backs off after a refusal.
   static void Pause();
 
-  // Whether callers are to go on. After so many faults nothing is learnt from more.
+  // False after End() or 100 faults.
   bool GoesOn() const { return !ended_ && outcomes_.faults() < 100; }
   void End() { ended_ = true; }
 

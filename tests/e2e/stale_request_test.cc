@@ -57,7 +57,8 @@ TEST_F(StaleRequest, InvalidReleaseIsRefused) {
   FloatMatrix collinear = release;
   collinear.col(1) = 2 * collinear.col(0);
   ToProto(collinear, request_.mutable_release());
-  EXPECT_THAT(transport_->Retrieve(request_), FailsWith(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(transport_->Retrieve(request_), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                                        "relative residual of the best fit: "));
   ToProto(FloatMatrix(release.topRows(44)), request_.mutable_release());
   EXPECT_THAT(transport_->Retrieve(request_), FailsWith(absl::StatusCode::kInvalidArgument));
 }
