@@ -1,5 +1,5 @@
-// What exact noise costs: releases of 1,100 x 2 and 1,100 x 64 values through MakeMechanism, and
-// the same matrices with noise by doubles, which no guarantee covers, in the same run.
+// Cost of exact noise on 1,100 x 2 and 1,100 x 64 values through MakeMechanism; baseline: noise in
+// doubles, which has no guarantee.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 namespace {
@@ -102,7 +102,7 @@ void Register(const std::string& name, benchmark::internal::Benchmark* registere
 }  // namespace privatemail::client
 
 int main(int argc, char** argv) {
-  using namespace privatemail;
+  using namespace privatemail::client;
   Register("plain", benchmark::RegisterBenchmark("plain", &Plain));
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {

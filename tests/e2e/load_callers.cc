@@ -81,7 +81,7 @@ class Searcher {
   v1::RetrieveRequest request_;
 };
 
-// What a writer may read: single items, pages, counts.
+// Reads single items, pages and counts.
 void ReadItems(Scene* scene, const Transport& transport, int call) {
   v1::GetItemsRequest ids;
   ids.set_collection("things");

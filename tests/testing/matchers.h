@@ -1,4 +1,4 @@
-// What tests say about statuses.
+// Matchers for absl::Status and absl::StatusOr.
 #ifndef PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 #define PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 

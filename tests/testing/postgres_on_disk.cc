@@ -13,7 +13,7 @@ void PostgresOnDisk::Launch() {
   server_.Launch({"-c", "min_wal_size=2MB", "-c", "max_wal_size=2MB"}, disk_.environment());
 }
 
-// What is acknowledged after Stop was synced before it.
+// Acknowledgements after Stop are of syncs before it.
 void PostgresOnDisk::LosePower(const PowerLoss& loss) {
   disk_.Stop();
   server_.Kill();

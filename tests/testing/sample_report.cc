@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-namespace privatemail {
+namespace privatemail::client {
 namespace {
 
 using Mark = FigureSeries::Mark;
@@ -27,7 +27,7 @@ FigureSeries Level(const std::string& name, double y) {
   return {name, Mark::kReference, {Point(1, y, 0)}};
 }
 
-// From chance to `top`, half of the way at epsilon = `middle`.
+// Rises from chance to `top`, with half of the rise at epsilon = `middle`.
 FigureSeries Rising(const std::string& name, double middle, double top) {
   FigureSeries series = {name, Mark::kLine, {}};
   for (const double epsilon : kEpsilons) {
@@ -190,4 +190,4 @@ Report SampleReport() {
   return report;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::client
