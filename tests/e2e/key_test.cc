@@ -117,44 +117,6 @@ TEST_F(Keys, ExpiredKeyIsRefused) {
               HasSubstr(", expired 2023-11-14 22:13"));
 }
 
-// A query makes three calls; this key allows a burst of two.
-TEST_F(Keys, RateLimitedKeyCanQuery) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  Write("gallery", SeparatedClasses(kItems, 2));
-  ASSERT_EQ(Admin({"collection", "create", "things", "--anchors", Vectors("anchors"),
-                   "--anchor-labels", Labels("anchors"), "--steps", "5"})
-                .exit_code,
-            0);
-  ASSERT_EQ(
-      Admin({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")})
-          .exit_code,
-      0);
-  ASSERT_EQ(Admin({"build", "things"}).exit_code, 0);
-  ASSERT_EQ(Admin({"budget", "set", "things", "--epsilon", "1", "--delta", "1e-4"}).exit_code, 0);
-  const std::string file = folder_ / "slow.key";
-  ASSERT_EQ(
-      Admin({"key", "create", "slow", "--scope", "search", "--rate", "1", "--out", file}).exit_code,
-      0);
-  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
-                                          "--row",     "0",      "--label",   "0",
-                                          "--epsilon", ".25",    "--delta",   "1e-5"};
-  for (const double spent : {.25, .5}) {
-    const Outcome outcome = With(file, query);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_EQ(outcome.json()["ledger"]["spent"]["epsilon"], spent);
-  }
-}
-
-TEST_F(Keys, InvalidOrPastExpiryIsRefused) {
-  for (const char* expires : {"yesterday", "30", "2020-01-01"}) {
-    const json error = Admin({"key", "create", "n", "--scope", "search", "--expires", expires,
-                              "--out", folder_ / "n.key"})
-                           .json()["error"];
-    EXPECT_EQ(error["code"], "INVALID_ARGUMENT");
-  }
-  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u);
-}
-
 TEST_F(Keys, ExistingFileIsNotReplaced) {
   const std::string file = folder_.Write("n.key", "of somebody else");
   const json error =
@@ -216,16 +178,6 @@ TEST_F(FilledService, HealthOfACollectionPrintsServing) {
   const Outcome outcome = Run({"health", "--collection", "things"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "SERVING\n");
-}
-
-TEST_F(Keys, DamagedKeyFileStopsTheStart) {
-  daemon_.reset();
-  folder_.Write("data/keys", "privatemail keys 1\nsha256 0\n");
-  Daemon damaged(folder_ / "data");
-  EXPECT_FALSE(damaged.listening());
-  const Outcome ended = damaged.program().Wait();
-  EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr(folder_ / "data/keys"));
 }
 
 }  // namespace

@@ -38,20 +38,6 @@ class StaleRequest : public FilledService {
   v1::RetrieveRequest request_;
 };
 
-TEST_F(StaleRequest, ReplacedCollectionIsRefused) {
-  Answer({"collection", "delete", "things"});
-  EXPECT_THAT(transport_->Retrieve(request_), FailsWith(absl::StatusCode::kNotFound));
-  CreateCollection(3);
-  Fill();
-  Build();
-  const nlohmann::json before = Everything();
-  EXPECT_THAT(transport_->Retrieve(request_),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
-  EXPECT_THAT(transport_->GetAnchors("things", collection_.fingerprint()),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
-  EXPECT_EQ(Everything(), before);
-}
-
 TEST_F(StaleRequest, InvalidReleaseIsRefused) {
   const FloatMatrix release = *FromProto("release", request_.release());
   FloatMatrix collinear = release;

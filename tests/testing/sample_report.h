@@ -6,9 +6,9 @@
 
 namespace privatemail::client {
 
-// Deterministic. Figures: nine series with bands on a logarithmic axis; bars over categories with
-// one and with two series; scatters in four panels with 100 groups; lines in two panels; a doubly
-// logarithmic plot with values that are not finite.
+// Deterministic. Figures: lines with bands and a reference on a logarithmic axis; two series of
+// bars over categories; scatters in two panels with groups; a doubly logarithmic plot with values
+// that are not finite.
 Report SampleReport();
 
 }  // namespace privatemail::client
