@@ -41,16 +41,9 @@ class FullDisk : public Service {
   }
 
   std::map<std::string, v1::Item> Stored() const {
-    v1::ScrollItemsRequest request;
-    request.set_collection("things");
-    request.set_limit(1000);
-    const auto page = Connect().ScrollItems(request);
-    std::map<std::string, v1::Item> stored;
-    EXPECT_THAT(page, IsOk());
-    if (!page.ok()) return stored;
-    EXPECT_EQ(page->next_cursor(), "");
-    for (const v1::Item& item : page->items()) stored[item.id()] = item;
-    return stored;
+    const auto stored = StoredItems(Connect(), "things");
+    EXPECT_THAT(stored, IsOk());
+    return stored.value_or(std::map<std::string, v1::Item>());
   }
 
   absl::Status Search() const {
@@ -59,6 +52,20 @@ class FullDisk : public Service {
     v1::RetrieveRequest request = RandomSearch(*things);
     request.set_k(5);
     return Connect().Retrieve(request).status();
+  }
+
+  // A connection with TLS and a key.
+  Transport With(const std::string& key_file) const {
+    ConnectionOptions options;
+    options.server = daemon_->address();
+    options.trust_fingerprint = daemon_->fingerprint();
+    options.key_file = key_file;
+    return *Transport::Create(options);
+  }
+  Transport WithKeyText(const std::string& text) const {
+    const std::string file = folder_.Write(text.substr(0, 12) + ".key", text + "\n");
+    EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
+    return With(file);
   }
 
   absl::Status BuildStatus() const {
@@ -172,11 +179,7 @@ TEST_F(FullDisk, AuditLineWithoutSpaceIsDroppedAsAWhole) {
 TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
   daemon_ = std::make_unique<Daemon>(folder_ / "data");
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  ConnectionOptions options;
-  options.server = daemon_->address();
-  options.trust_fingerprint = daemon_->fingerprint();
-  options.key_file = daemon_->admin_key();
-  const Transport transport = *Transport::Create(options);
+  const Transport transport = With(daemon_->admin_key());
   v1::CreateKeyRequest request;
   request.set_name("one");
   request.add_scopes(v1::KEY_SCOPE_SEARCH);
@@ -188,9 +191,7 @@ TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
   EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
   // A revocation takes effect even if it cannot be saved.
-  options.key_file = folder_.Write("one.key", one->text() + "\n");
-  ASSERT_EQ(::chmod(options.key_file.c_str(), 0600), 0);
-  const Transport held = *Transport::Create(options);
+  const Transport held = WithKeyText(one->text());
   EXPECT_THAT(held.ListCollections(), IsOk());
   EXPECT_THAT(transport.RevokeKey(one->key().id()),
               FailsWith(kExhausted, "is revoked until the next start or reload"));
@@ -242,14 +243,6 @@ class FullDiskMessage : public FullDisk {
     ASSERT_THAT(With(daemon_->admin_key()).CreateCollection(NewThings()), IsOk());
   }
 
-  Transport With(const std::string& key_file) const {
-    ConnectionOptions options;
-    options.server = daemon_->address();
-    options.trust_fingerprint = daemon_->fingerprint();
-    options.key_file = key_file;
-    return *Transport::Create(options);
-  }
-
   Transport WithNewKey(v1::KeyScope scope, const std::vector<std::string>& collections = {}) const {
     v1::CreateKeyRequest request;
     request.set_name("test");
@@ -257,9 +250,7 @@ class FullDiskMessage : public FullDisk {
     for (const std::string& collection : collections) request.add_collections(collection);
     const auto made = With(daemon_->admin_key()).CreateKey(request);
     EXPECT_THAT(made, IsOk());
-    const std::string file = folder_.Write(made->key().id(), made->text() + "\n");
-    EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
-    return With(file);
+    return WithKeyText(made->text());
   }
 
   std::string Log() {

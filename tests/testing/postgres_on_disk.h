@@ -11,17 +11,26 @@ namespace privatemail {
 // MiB log segments make checkpoints frequent.
 class PostgresOnDisk {
  public:
-  PostgresOnDisk();
+  PostgresOnDisk() { Start(); }
 
   PostgresServer& server() { return server_; }
   SyncedFiles& disk() { return disk_; }
 
   // Launches the server and waits for the end of its recovery.
-  void Start();
+  void Start() {
+    Launch();
+    server_.WaitForAnswer();
+  }
   // Launches without waiting.
-  void Launch();
+  void Launch() {
+    server_.Launch({"-c", "min_wal_size=2MB", "-c", "max_wal_size=2MB"}, disk_.environment());
+  }
   // Cuts the power of server and disk, and waits until nothing runs.
-  void LosePower(const PowerLoss& loss);
+  void LosePower(const PowerLoss& loss) {
+    disk_.Stop();
+    server_.Kill();
+    disk_.Cut(loss);
+  }
 
  private:
   PostgresServer server_{{"--data-checksums", "--wal-segsize=1"}};
