@@ -43,7 +43,7 @@ else
   fi
   begin "address and undefined-behaviour sanitizers, about 60 min"
   build asan
-  ctest --preset asan -LE '^(slow|browser)$'
+  ctest --preset asan
   begin "thread sanitizer, about 20 min"
   build tsan
   ctest --preset tsan

@@ -116,7 +116,8 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
 }  // namespace privatemail::client
 
 int main(int argc, char** argv) {
-  const auto work = argc == 2 ? privatemail::client::kWork.find(argv[1]) : privatemail::client::kWork.end();
+  const auto work =
+      argc == 2 ? privatemail::client::kWork.find(argv[1]) : privatemail::client::kWork.end();
   if (work == privatemail::client::kWork.end()) {
     for (const auto& [name, unused] : privatemail::client::kWork) std::printf("%s\n", name.c_str());
     return 2;

@@ -41,7 +41,7 @@ TEST_F(Anchored, QueryFindsTheClassAndReportsItsGuarantee) {
 }
 
 TEST_F(Anchored, ReleasesShareAnchorRowsAndDifferInSlots) {
-  const std::vector<std::string> query = {"--row", "0", "--label", "0", "--delta", "1e-5"};
+  const Command query = {"--row", "0", "--label", "0", "--delta", "1e-5"};
   Answer(AnchoredQuery(query));
   const json explained = Answer({"explain"});
   EXPECT_EQ(explained["scheme"], "anchored");
@@ -89,7 +89,7 @@ TEST_F(Anchored, RadiusIsExplainedByPairsOfAnchors) {
       close[two_classes] += (units.row(i) - units.row(j)).norm() <= .7 ? 1 : 0;
     }
   }
-  const std::vector<std::string> near = {"--row", "2", "--label", "2", "--radius", ".7"};
+  const Command near = {"--row", "2", "--label", "2", "--radius", ".7"};
   for (const std::string mechanism : {"lap-output", "gauss-output"}) {
     Command query = Join(AnchoredQuery(near), {"--mechanism", mechanism});
     if (mechanism == "gauss-output") query = Join(query, {"--delta", "1e-5"});

@@ -23,7 +23,7 @@ void AtWork::UsePostgres(const std::string& conninfo) {
 }
 
 void AtWork::Start() {
-  std::vector<std::string> flags = flags_;
+  Command flags = flags_;
   flags.insert(flags.begin(), {"--insecure", "--log-level", "warning"});
   daemon_ = std::make_unique<Daemon>(folder_ / "data", flags);
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;

@@ -56,7 +56,7 @@ class EmbedRanks : public ::testing::Test {
     return collection;
   }
 
-  std::vector<std::string> Embed(const std::string& name, int ranks) const {
+  Command Embed(const std::string& name, int ranks) const {
     return Mpirun(ranks, {"--collection", name, "--postgres-file", conninfo_file_, "--data-dir",
                           folder_.path()});
   }
@@ -69,7 +69,7 @@ class EmbedRanks : public ::testing::Test {
     return children;
   }
 
-  void ExpectRefused(const std::vector<std::string>& command, const std::string& part) const {
+  void ExpectRefused(const Command& command, const std::string& part) const {
     const Outcome outcome = Program(command).Wait();
     EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("privatemaild-embed: rank 0 of "), HasSubstr(part)));

@@ -120,7 +120,7 @@ TEST_F(FilledService, ResendTakesAnotherNumberOfMatches) {
 }
 
 TEST_F(FilledService, LabelDashReadsStandardInput) {
-  const std::vector<std::string> query = Query(
+  const Command query = Query(
       {"--rows", "2,4", "--label", "-", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"});
   const Outcome outcome =
       Program(Join({"/bin/sh", "-c", "printf '2\n4\n' | \"$@\"", "sh"}, user_.CommandLine(query)))
@@ -216,13 +216,6 @@ TEST_F(FilledService, PayloadsAreReturnedOnRequest) {
   EXPECT_EQ(Answer({"explain"})["with_payloads"], true);
 }
 
-TEST_F(FilledService, RepeatedIngestChangesNothing) {
-  const json again = Ingest("gallery");
-  EXPECT_EQ(again["acknowledged"], kItems);
-  EXPECT_EQ(again["unchanged"], kItems);
-  EXPECT_EQ(Info()["items"], kItems);
-}
-
 TEST_F(FilledService, BudgetHistoryListsGrantsAndCharges) {
   const double cost = 1.5;
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1.5", "--delta", "1e-6"}));
@@ -278,9 +271,8 @@ TEST_F(Calculator, CalibrateMatchesTheAnalyticGaussian) {
 TEST_F(Calculator, SensitivityIsRepeatableWithASeed) {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   for (const std::string bound : {"replace-target", "published-gaussian"}) {
-    const std::vector<std::string> command = {"sensitivity",     "--bound", bound,
-                                              "--targets",       "5",       "--anchor-labels",
-                                              Labels("anchors"), "--seed",  "9"};
+    const Command command = {"sensitivity",     "--bound",         bound,    "--targets", "5",
+                             "--anchor-labels", Labels("anchors"), "--seed", "9"};
     const json answer = Answer(command);
     EXPECT_GT(answer["sensitivity"], 0);
     EXPECT_EQ(answer["bound"], bound);

@@ -129,8 +129,8 @@ TEST_F(HostileServer, InternalErrorDoesNotStopABatch) {
 
 TEST_F(HostileServer, WrongCountsOfAnUploadReturnDataLoss) {
   Write("many", SeparatedClasses(1000, 1));  // two messages
-  const std::vector<std::string> ingest = {"ingest",        "things",   "--vectors",
-                                           Vectors("many"), "--labels", Labels("many")};
+  const Command ingest = {"ingest",        "things",   "--vectors",
+                          Vectors("many"), "--labels", Labels("many")};
   EXPECT_EQ(RunWithJson(ingest).exit_code, 0);
   relay_->uploads.messages = 1;
   const Outcome part = RunWithJson(ingest);
@@ -243,13 +243,13 @@ TEST_F(HostileServer, ControlCharactersAreEscaped) {
   };
   const std::vector<std::vector<std::string>> commands = {{"collection", "info", "things"},
                                                           {"budget", "show", "things"}};
-  for (const std::vector<std::string>& command : commands) {
+  for (const Command& command : commands) {
     const Outcome shown = Run(command);
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_THAT(shown.out, Not(HasSubstr("\x1b")));
   }
   relay_->tamper_collection = [](auto* collection) { collection->set_name("\x1b[2m"); };
-  for (const std::vector<std::string>& command : commands) {
+  for (const Command& command : commands) {
     const Outcome refused = Run(command);
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_THAT(refused.err, HasSubstr(R"(asked for things, but answered for \x1b[2m)"));

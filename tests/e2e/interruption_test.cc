@@ -28,7 +28,7 @@ class InterruptedIngest : public Service {
     ids_ = folder_.Write("ids", ids);
   }
 
-  std::vector<std::string> Upload() const {
+  Command Upload() const {
     return {"ingest",       "things", "--vectors", Vectors("many"), "--labels",
             Labels("many"), "--ids",  ids_,        "--json"};
   }
@@ -109,7 +109,7 @@ TEST_F(InterruptedIngest, SigtermEndsTheDaemonCleanly) {
 class InterruptedQuery : public FilledService {
  protected:
   // A batch of `count` queries, whose answers are printed after the last.
-  std::vector<std::string> Batch(int count, const std::string& epsilon) const {
+  Command Batch(int count, const std::string& epsilon) const {
     std::string rows = "0";
     for (int i = 1; i < count; ++i) rows += ",0";
     return user_.CommandLine(

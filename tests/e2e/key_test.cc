@@ -36,9 +36,7 @@ class Keys : public Service {
     command.insert(command.end(), {"--key-file", key_file, "--json"});
     return Run(command);
   }
-  Outcome Admin(const std::vector<std::string>& command) const {
-    return With(daemon_->admin_key(), command);
-  }
+  Outcome Admin(const Command& command) const { return With(daemon_->admin_key(), command); }
 };
 
 TEST_F(Keys, FirstStartCreatesAnAdminKeyAndPrintsItsPathOnly) {

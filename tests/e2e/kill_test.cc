@@ -38,8 +38,8 @@ void WaitForNoClients(const std::string& conninfo) {
 class Kill : public AtWork {
  protected:
   void KillDuringStart() {
-    std::vector<std::string> command = {PRIVATEMAILD, "--data-dir",  folder_ / "data",
-                                        "--listen",   "127.0.0.1:0", "--insecure"};
+    Command command = {PRIVATEMAILD, "--data-dir",  folder_ / "data",
+                       "--listen",   "127.0.0.1:0", "--insecure"};
     command.insert(command.end(), flags_.begin(), flags_.end());
     const Program starting(command);
     // The random time of the kill is what is tested.

@@ -25,7 +25,7 @@ absl::StatusOr<std::string> OpenSsl(const std::vector<std::string>& arguments) {
 
 // Self-signed unless `more` names an authority.
 absl::Status MakeCertificate(const std::string& path, const std::string& name,
-                             const std::vector<std::string>& more) {
+                             const Command& more) {
   std::vector<std::string> arguments = {"req",         "-x509",       "-newkey",
                                         "ec",          "-pkeyopt",    "ec_paramgen_curve:P-256",
                                         "-nodes",      "-keyout",     path + ".key",

@@ -49,7 +49,7 @@ class SharedStore : public Service {
         << " is not " << value << " but " << seen;
   }
 
-  std::vector<std::string> Query(int k) const {
+  Command Query(int k) const {
     return {"query", "things", "--vectors",       Vectors("queries"), "--row", "2",       "--label",
             "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
   }
@@ -112,9 +112,9 @@ TEST_F(SharedStore, CellsFollowChangesOfTheOtherDaemon) {
   Build();
   Grant(1000, .1);
   // At this epsilon the best cell is left out with a probability below 10^-15.
-  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
-                                          "--scheme",  "cells",  "--row",     "17",
-                                          "--epsilon", "40",     "--items",   "80"};
+  const Command query = {"query",     "things", "--vectors", Vectors("gallery"),
+                         "--scheme",  "cells",  "--row",     "17",
+                         "--epsilon", "40",     "--items",   "80"};
   const auto nearest = [&] { return Answer(query)["matches"][0]["id"]; };
   for (const Daemon* daemon : {daemon_.get(), other_.get()}) {
     Use(*daemon);
@@ -161,7 +161,7 @@ TEST_F(SharedStore, SearchesGoOnAndChangesAreRefusedWithoutDatabase) {
 }
 
 TEST_F(SharedStore, KeysArePerDaemonUntilTheirFileIsCopied) {
-  const std::vector<std::string> flags = {"--store", "postgres", "--postgres-file", conninfo_file_};
+  const Command flags = {"--store", "postgres", "--postgres-file", conninfo_file_};
   Daemon one(folder_ / "one", flags);
   Daemon two(folder_ / "two", flags);
   ASSERT_TRUE(one.listening() && two.listening());

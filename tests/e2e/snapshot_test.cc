@@ -167,12 +167,5 @@ TEST_F(Snapshots, SnapshotDuringUploadsIsConsistent) {
   uploads.join();
 }
 
-TEST_F(Snapshots, HelpStatesContentAndDigest) {
-  EXPECT_THAT(Run({"snapshot", "--help"}).out,
-              AllOf(HasSubstr("in the clear"), HasSubstr("--force"), HasSubstr("scope admin")));
-  EXPECT_THAT(Run({"restore", "--help"}).out,
-              AllOf(HasSubstr("keeps the digest"), HasSubstr("--no-build")));
-}
-
 }  // namespace
 }  // namespace privatemail::e2e

@@ -56,7 +56,7 @@ class PostgresServer {
 
   const TemporaryFolder folder_;
   std::string programs_;  // folder
-  uid_t user_ = 0;        // 0: whoever runs the test
+  uid_t user_ = 0;        // 0: the current user
   gid_t group_ = 0;
   int port_ = 0;
   std::vector<std::string> command_;      // of the last start

@@ -146,7 +146,7 @@ void SyncedFiles::Reset() {
 }
 
 void SyncedFiles::SetControl(const char* name, const std::string& prefix) const {
-  // Whole at once for whoever reads it.
+  // Written atomically, because the server reads it at any time.
   WriteAs(owner_, disk_ / "control", prefix);
   std::filesystem::rename(disk_ / "control", disk_.path() + name);
 }
