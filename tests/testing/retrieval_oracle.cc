@@ -1,4 +1,4 @@
-#include "tests/testing/found_in_cells.h"
+#include "tests/testing/retrieval_oracle.h"
 
 #include <atomic>
 #include <cmath>
@@ -7,14 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/parallel.h"
 #include "common/base/validate.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 
-namespace privatemail {
+namespace privatemail::server {
 namespace {
 
 Gallery Stored(const LabelledFeatures& gallery) {
-  constexpr int64_t kFirstId = 1'000'000'000;  // of as many digits as all others: they ascend
+  constexpr int64_t kFirstId = 1'000'000'000;  // equal length, so that ids ascend
   Gallery stored;
   stored.features = gallery.features;
   stored.labels = gallery.labels;
@@ -43,8 +43,8 @@ std::vector<int32_t> OrderAround(const Matrix& query, const Matrix& items) {
 
 }  // namespace
 
-FoundInCells::FoundInCells(const PublicParameters& parameters, const Anchors& anchors,
-                           const LabelledFeatures& gallery, const LabelledFeatures& targets)
+RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
+                                 const LabelledFeatures& gallery, const LabelledFeatures& targets)
     : gallery_(gallery),
       targets_(targets),
       index_(CellIndex::Make(parameters, anchors, Stored(gallery), /*stopped=*/{false})) {
@@ -74,7 +74,8 @@ FoundInCells::FoundInCells(const PublicParameters& parameters, const Anchors& an
   });
 }
 
-FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const {
+MeanRetrieval RetrievalOracle::Mean(size_t partition, double epsilon, int64_t answered,
+                                    int64_t k) const {
   const int64_t cells = partitions_[partition];
   std::vector<std::vector<bool>> has(static_cast<size_t>(cells),
                                      std::vector<bool>(gallery_.labels.size()));
@@ -84,26 +85,26 @@ FoundMeans FoundInCells::Mean(size_t partition, double epsilon, int64_t answered
     for (const int32_t row : rows.value()) has[cell][static_cast<size_t>(row)] = true;
   }
   const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
-  std::vector<FoundMeans> found(targets_.labels.size());
+  std::vector<MeanRetrieval> found(targets_.labels.size());
   ParallelFor(static_cast<int>(found.size()), [&](int i) {
     const auto target = static_cast<size_t>(i);
     for (size_t cell = 0; cell < has.size(); ++cell) {
       const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
-      const FoundMeans one = Found(target, has[cell], k);
+      const MeanRetrieval one = Found(target, has[cell], k);
       found[target].fidelity += (own ? std::exp(epsilon) * other : other) * one.fidelity;
       found[target].recall += (own ? std::exp(epsilon) * other : other) * one.recall;
     }
   });
-  FoundMeans mean;
-  for (const FoundMeans& one : found) {
+  MeanRetrieval mean;
+  for (const MeanRetrieval& one : found) {
     mean.fidelity += one.fidelity / static_cast<double>(found.size());
     mean.recall += one.recall / static_cast<double>(found.size());
   }
   return mean;
 }
 
-FoundMeans FoundInCells::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
-  FoundMeans found;
+MeanRetrieval RetrievalOracle::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
+  MeanRetrieval found;
   int64_t kept = 0;
   for (const int32_t row : by_codes_[target]) {
     const auto item = static_cast<size_t>(row);
@@ -115,4 +116,4 @@ FoundMeans FoundInCells::Found(size_t target, const std::vector<bool>& has, int6
   return found;
 }
 
-}  // namespace privatemail
+}  // namespace privatemail::server
