@@ -22,10 +22,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/validate.h"
 #include "common/cells/item_code.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
-#include "privatemail/target_placer.h"
+#include "privatemail/out_of_sample_embedder.h"
 #include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
@@ -114,7 +114,7 @@ PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells)
   std::optional<ProductCodebook> codebook;
   if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
   EmbeddingSettings settings;
-  settings.alpha = UsualAlpha(settings.label_graph, SpanOf(scene.anchors.labels));
+  settings.alpha = DefaultAlpha(settings.label_graph, LabelSpan(scene.anchors.labels));
   return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
                               PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
                               std::move(codebook))
@@ -143,11 +143,11 @@ void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells,
 }
 
 // label_of: the class of target i, given by what places it.
-Matrix PlacesOf(const Scene& scene, const TargetPlacer& placer,
+Matrix PlacesOf(const Scene& scene, const OutOfSampleEmbedder& placer,
                 const std::function<int32_t(Eigen::Index)>& label_of) {
   Matrix places(kTargets, EmbeddingSettings{}.embedding_dim);
   for (Eigen::Index i = 0; i < kTargets; ++i) {
-    places.row(i) = placer.Place(scene.unit_targets.row(i), label_of(i)).value();
+    places.row(i) = placer.Embed(scene.unit_targets.row(i), label_of(i)).value();
   }
   return places;
 }
@@ -163,8 +163,8 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
                       CellCoordinates{.embedding_version = 1,
                                       .items = embedding.coordinates.cast<float>(),
                                       .anchors = embedding.anchor_coordinates.cast<float>()});
-  const TargetPlacer placer =
-      TargetPlacer::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
+  const OutOfSampleEmbedder placer =
+      OutOfSampleEmbedder::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
                            scene.anchors.labels, index->anchor_coordinates().cast<double>())
           .value();
   const Matrix decoded = Decoded(parameters, *index);

@@ -27,7 +27,7 @@ const Guarantee kCharge = {
     .epsilon = 1, .delta = 1e-6, .neighbours = "test", .proven = true, .source = "test"};
 
 // Reports the grant and each charge after it returned.
-void SpendSome(Life& life, const std::string& path) {
+void SpendSome(ProcessRun& life, const std::string& path) {
   const auto ledger = Ledger::Open(path);
   if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) return;
   life.reported = 1;
@@ -35,7 +35,7 @@ void SpendSome(Life& life, const std::string& path) {
 }
 
 // Reports the stored changes and spends the rest; status_code is that of the last call.
-void SpendTheRest(Life& life, const std::string& path) {
+void SpendTheRest(ProcessRun& life, const std::string& path) {
   const auto ledger = Ledger::Open(path);
   life.status_code = static_cast<int>(ledger.status().code());
   if (!ledger.ok()) return;
@@ -51,7 +51,7 @@ void SpendTheRest(Life& life, const std::string& path) {
   }
 }
 
-bool Refused(const Life& life) {
+bool Refused(const ProcessRun& life) {
   return life.status_code == static_cast<int>(absl::StatusCode::kDataLoss);
 }
 
@@ -63,7 +63,7 @@ int64_t WitnessedBy(const std::string& ledger) {
 
 // The violated requirement, or empty: the second life follows a first one that was cut and left a
 // witness that counts `witnessed` changes.
-std::string FaultOf(const Life& first, int64_t witnessed, const Life& second) {
+std::string FaultOf(const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
   // Else an older copy of the ledger would be accepted and refund a charge.
   if (witnessed < first.reported) {
     return absl::StrCat(first.reported, " reported, ", witnessed, " witnessed");
@@ -90,7 +90,7 @@ struct Tally {
   int64_t faults = 0;
   std::string first_fault = {};
 
-  void Add(const PowerCut& cut, const Life& first, int64_t witnessed, const Life& second) {
+  void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
     ++cuts;
     refusals += Refused(second);
     const std::string fault = FaultOf(first, witnessed, second);
@@ -107,11 +107,11 @@ Tally CutEverywhere(PowerCut cut) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    const Life first =
-        LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) { SpendSome(life, path); });
+    const ProcessRun first =
+        RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) { SpendSome(life, path); });
     const int64_t witnessed = WitnessedBy(path);
-    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](Life& life) { SpendTheRest(life, path); });
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
@@ -162,8 +162,8 @@ TEST(LedgerPowerLoss, LosingHalfOfUnsyncedWritesRefundsNothing) {
 Tally CutALaterCharge(Unsynced unsynced) {
   const TemporaryFolder spent;
   Stamps stamps_of_spent;
-  LiveUntilPowerCut(spent.path(), {}, stamps_of_spent,
-                    [&](Life& life) { SpendSome(life, spent / "ledger"); });
+  RunUntilPowerCut(spent.path(), {}, stamps_of_spent,
+                    [&](ProcessRun& life) { SpendSome(life, spent / "ledger"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   Tally tally;
   for (PowerCut cut = {.before_call = 1, .unsynced = unsynced};; ++cut.before_call) {
@@ -171,14 +171,14 @@ Tally CutALaterCharge(Unsynced unsynced) {
     const std::string path = folder / "ledger";
     std::filesystem::copy(spent.path(), folder.path());
     Stamps stamps = stamps_of_spent;
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) {
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) {
       life.reported = 1 + kCharges;
       const auto ledger = Ledger::Open(path);
       if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
     });
     const int64_t witnessed = WitnessedBy(path);
-    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](Life& life) { SpendTheRest(life, path); });
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
@@ -218,8 +218,8 @@ void PutBack(const std::filesystem::path& copy, const std::string& folder) {
 TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
   const TemporaryFolder before;
   Stamps stamps_of_before;
-  LiveUntilPowerCut(before.path(), {}, stamps_of_before,
-                    [&](Life& life) { SpendSome(life, before / "ledger"); });
+  RunUntilPowerCut(before.path(), {}, stamps_of_before,
+                    [&](ProcessRun& life) { SpendSome(life, before / "ledger"); });
   int64_t replacements_released = 0;
   for (PowerCut cut = {.before_call = 1, .unsynced = Unsynced::kKept};; ++cut.before_call) {
     const TemporaryFolder folder;
@@ -227,17 +227,17 @@ TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
     const std::string path = folder / "ledger";
     std::filesystem::copy(before.path(), folder.path());
     Stamps stamps = stamps_of_before;
-    const auto charge = [&](Life& life) {
+    const auto charge = [&](ProcessRun& life) {
       const auto ledger = Ledger::Open(path);
       if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) life.reported = 1;
     };
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, charge);
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps, charge);
     std::filesystem::copy(folder.path(), left_by_the_cut.path());
     PutBack(before.path(), folder.path());
-    const Life second = LiveUntilPowerCut(folder.path(), {}, stamps, charge);
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {}, stamps, charge);
     PutBack(left_by_the_cut.path(), folder.path());
-    const Life third =
-        LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life& life) { SpendTheRest(life, path); });
+    const ProcessRun third =
+        RunUntilPowerCut(folder.path(), {}, stamps, [&](ProcessRun& life) { SpendTheRest(life, path); });
     replacements_released += second.reported;
     EXPECT_FALSE(first.reported == 1 && second.reported == 1) << cut.before_call;
     EXPECT_TRUE(second.reported == 0 || Refused(third)) << cut.before_call;
@@ -254,7 +254,7 @@ TEST(LedgerPowerLoss, RepeatedCutsNeverOverspend) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life&) {
+    RunUntilPowerCut(folder.path(), {}, stamps, [&](ProcessRun&) {
       const auto ledger = Ledger::Open(path);
       if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) _exit(1);
     });
@@ -263,8 +263,8 @@ TEST(LedgerPowerLoss, RepeatedCutsNeverOverspend) {
       const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 60),
                             .unsynced = static_cast<Unsynced>(bits() % 5),
                             .seed = bits()};
-      const Life life = LiveUntilPowerCut(folder.path(), cut, stamps,
-                                          [&](Life& own) { SpendTheRest(own, path); });
+      const ProcessRun life = RunUntilPowerCut(folder.path(), cut, stamps,
+                                          [&](ProcessRun& own) { SpendTheRest(own, path); });
       reported += life.later;
       ASSERT_LE(reported, kAffordable);
       const bool ended = life.status_code == static_cast<int>(absl::StatusCode::kResourceExhausted);
