@@ -20,6 +20,7 @@
 #include "common/embedding/embed_rows.h"
 #include "common/numerics/point_source.h"
 #include "common/embedding/tiled_affinity.h"
+#include "common/wire/codec.h"
 #include "common/base/sha256.h"
 
 namespace privatemail::client {
