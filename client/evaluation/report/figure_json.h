@@ -1,4 +1,4 @@
-// Figures and reports as JSON: results.json, and what an interrupted evaluation goes on from.
+// Figures and reports as JSON: results.json and the cache of an interrupted evaluation.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_JSON_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_JSON_H_
 

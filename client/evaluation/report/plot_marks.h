@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "client/evaluation/figure.h"
 #include "client/evaluation/report/plot_frame.h"
-#include "client/evaluation/report/series_style.h"
+#include "client/evaluation/report/plot_legend.h"
 
 namespace privatemail::client {
 

@@ -1,4 +1,4 @@
-// Everything that an evaluation tells.
+// The report of an evaluation, written as HTML, SVG and JSON files.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_REPORT_H_
 
@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "client/evaluation/figure.h"
 
 namespace privatemail::client {
@@ -19,6 +20,12 @@ struct Report {
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Figure> figures;
 };
+
+// Makes `directory` where there is none, and writes index.html, results.json and one <id>.svg a
+// figure into it; each replaces its predecessor in one step, index.html last. Other files stay.
+// INVALID_ARGUMENT, before anything is written: see CheckFigure; two figures with the same id.
+// FAILED_PRECONDITION or RESOURCE_EXHAUSTED naming the path: it cannot be written.
+absl::Status WriteReport(const std::string& directory, const Report& report);
 
 }  // namespace privatemail::client
 

@@ -1,5 +1,3 @@
-#include "client/evaluation/report/write_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "client/evaluation/report/figure_json.h"
+#include "client/evaluation/report/report.h"
 #include "common/base/files.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/sample_report.h"
