@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/evaluation/job.h"
 #include "client/evaluation/metrics.h"
+#include "client/evaluation/runner.h"
 #include "client/evaluation/scene.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/joint_scheme.h"

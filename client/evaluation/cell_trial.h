@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/made_once.h"
 #include "client/evaluation/scene.h"
 
 namespace privatemail::client {

@@ -7,26 +7,50 @@
 #include <optional>
 #include <system_error>
 #include <tuple>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "client/evaluation/data.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/split.h"
 #include "client/flags/names.h"
 #include "client/flags/numbers.h"
-#include "client/evaluation/data.h"
-#include "client/evaluation/experiments/all.h"
-#include "client/evaluation/image_sets.h"
-#include "client/evaluation/presets.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/features/feature_extractor.h"
 #include "common/embedding/default_alpha.h"
+#include "common/features/feature_extractor.h"
 
 namespace privatemail::client {
 namespace {
+
+// Of one party's rows in the splits.
+class Rows {
+ public:
+  void Add(const LabelledRows& part) {
+    const auto rows = static_cast<int64_t>(part.labels.size());
+    least_ = most_ == 0 ? rows : std::min(least_, rows);
+    most_ = std::max(most_, rows);
+  }
+
+  // "8000", or "7960 to 8000"
+  std::string Text() const {
+    return least_ == most_ ? absl::StrCat(most_) : absl::StrCat(least_, " to ", most_);
+  }
+
+ private:
+  int64_t least_ = 0;
+  int64_t most_ = 0;
+};
+
+template <typename Value>
+std::string NameOf(const std::map<std::string, Value>& names, Value value) {
+  return std::find_if(names.begin(), names.end(),
+                      [&](const auto& name) { return name.second == value; })
+      ->first;
+}
 
 void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--vectors", options->vectors, "Feature vectors: .npy, .fvecs or .csv");
@@ -83,9 +107,8 @@ bool Given(const EvaluationOptions& options, const char* flag) {
 
 bool HaveEpsilonsOfTheirOwn(const std::string& experiments) {
   const std::vector<std::string> names = absl::StrSplit(experiments, ',');
-  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == "cells";
-  });
+  return std::all_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name == "cells"; });
 }
 
 // Refuses what would be ignored.
@@ -117,7 +140,8 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
 absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   OnnxOptions onnx;
   onnx.path = options.onnx;
-  PM_ASSIGN_OR_RETURN(const auto size, cli::ParseWidthAndHeight("--input-size", options.input_size));
+  PM_ASSIGN_OR_RETURN(const auto size,
+                      cli::ParseWidthAndHeight("--input-size", options.input_size));
   std::tie(onnx.input_width, onnx.input_height) = size;
   return onnx;
 }
@@ -225,6 +249,51 @@ absl::StatusOr<ClassHalf> HalfOf(const EvaluationOptions& options,
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Study& study) {
+  Rows anchors;
+  Rows gallery;
+  Rows targets;
+  for (int64_t seed = 1; seed <= study.seeds; ++seed) {
+    PM_ASSIGN_OR_RETURN(const DataSplit split,
+                        MakeSplit(study.data, study.sizes, static_cast<uint64_t>(seed)));
+    anchors.Add(split.anchors);
+    gallery.Add(split.gallery);
+    targets.Add(split.targets);
+  }
+  return std::vector<std::pair<std::string, std::string>>{
+      {"Data", study.about},
+      {"Anchors, gallery, targets of a split",
+       absl::StrCat(anchors.Text(), "; ", gallery.Text(), "; ", targets.Text())},
+      {"Retrieved", absl::StrCat("k = ", study.k)},
+      {"Splits", absl::StrCat(study.seeds, " of this data set, each with noise of its own")},
+      {"Bands", "each figure says of what kind"},
+      {"Noise", "seeded: it can be drawn again, and was never released"}};
+}
+
+std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) {
+  const EmbeddingSettings& s = study.settings;
+  return {{"--bandwidth (s)", FormatExact(s.kernel_bandwidth)},
+          {"--alpha", FormatExact(s.alpha)},
+          {"--kernel", NameOf(cli::kKernelNames, s.kernel)},
+          {"--label-graph", NameOf(cli::kLabelGraphNames, s.label_graph)},
+          {"--dim", absl::StrCat(s.embedding_dim)},
+          {"--steps (T)", absl::StrCat(s.steps)},
+          {"Scaled in every step", s.normalise ? "yes" : "no"},
+          {"Standard deviation of the start", FormatExact(s.start_stddev)},
+          {"--epsilons (cells have their own)",
+           absl::StrJoin(study.epsilons, ", ",
+                         [](std::string* text, double epsilon) { *text += FormatExact(epsilon); })},
+          {"--epsilon", FormatExact(study.epsilon)},
+          {"--delta", FormatExact(study.delta)},
+          {"-k", absl::StrCat(study.k)},
+          {"--seeds", absl::StrCat(study.seeds, study.seeds > 1 ? ": 1 to " : ": ", study.seeds)},
+          {"--targets", absl::StrCat(study.sizes.targets)},
+          {"--anchors-per-class", absl::StrCat(study.sizes.anchors_per_class)},
+          {"--gallery-per-class", absl::StrCat(study.sizes.gallery_per_class)},
+          {"Program", "privatemail-evaluate " PRIVATEMAIL_VERSION},
+          {"SHA-256 of the data", DigestOf(study.data)}};
+}
 
 void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
   options->app = &app;

@@ -1,10 +1,11 @@
-// What privatemail-evaluate is told.
+// Options of privatemail-evaluate.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,13 @@
 #include "client/evaluation/scene.h"
 
 namespace privatemail::client {
+
+// For the head of the report, sizes of all splits among it. Errors of MakeSplit.
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Study& study);
+
+// All of the study under the names of the command line, numbers with every digit, and what no
+// option changes: version, scaling and start of the iteration, the data's digest.
+std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study);
 
 struct EvaluationOptions {
   // Where data come from: vectors and labels, images, or a preset's set in `data`.
@@ -28,7 +36,6 @@ struct EvaluationOptions {
   std::string experiments;  // names with commas between; empty: all but the attacks
   bool attacks = false;
   bool tune = false;
-
 
   Study study;
   const CLI::App* app = nullptr;  // knows what was given: what was not, preset or data say

@@ -1,16 +1,110 @@
 #include "client/evaluation/data.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/features/vector_file.h"
 #include "common/embedding/public_parameters.h"
-#include "common/base/sha256.h"
+#include "common/features/feature_extractor.h"
+#include "common/features/vector_file.h"
 
 namespace privatemail::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsFolder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// The folder of this name in `directory`, or `directory` where there is none.
+std::string Within(const std::string& directory, const std::string& name) {
+  const fs::path inner = fs::path(directory) / name;
+  return IsFolder(inner) ? inner.string() : directory;
+}
+
+void Append(const std::string& part, ImageFolder added, ImageFolder* all) {
+  for (FolderImage& image : added.images) {
+    image.id = absl::StrCat(part, "/", image.id);
+    all->images.push_back(std::move(image));
+  }
+  for (SkippedImage& skipped : added.skipped) {
+    all->skipped.push_back({absl::StrCat(part, "/", skipped.id), std::move(skipped.reason)});
+  }
+}
+
+constexpr size_t kCifarImageBytes = 2 + 3 * 32 * 32;
+
+// planes: 32 x 32 bytes of red, then green, then blue.
+std::string Ppm(absl::string_view planes) {
+  std::string bytes = "P6\n32 32\n255\n";
+  for (size_t pixel = 0; pixel < 32 * 32; ++pixel) {
+    for (size_t plane = 0; plane < 3; ++plane) bytes += planes[plane * 32 * 32 + pixel];
+  }
+  return bytes;
+}
+
+absl::Status CheckCifar100(const std::string& path, absl::string_view bytes) {
+  if (bytes.empty() || bytes.size() % kCifarImageBytes != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected images of ", kCifarImageBytes,
+                                                   " bytes, got ", bytes.size(),
+                                                   " bytes, which is no whole number of them"));
+  }
+  for (size_t image = 0; image < bytes.size() / kCifarImageBytes; ++image) {
+    const int label = static_cast<unsigned char>(bytes[image * kCifarImageBytes + 1]);
+    if (label < 100) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": image ", image, " has the fine label ", label, ", expected 0 to 99"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeFolder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot make the folder ", path.string(), ": ", error.message()));
+}
+
+int Threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 256); }
+
+constexpr Eigen::Index kKeptTogether = 1000;  // images
+constexpr size_t kLargestImage = size_t{1} << 30;
+
+// Over everything that the features of these images depend on.
+std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
+  Sha256 digest;
+  digest.Add(extractor);
+  for (const FolderImage& image : folder.images) {
+    // An image that cannot be read has no features either.
+    const std::string bytes = ReadFile("image", image.path, kLargestImage).value_or("");
+    digest.Add(absl::StrCat("\n", image.id, " ", bytes.size(), "\n"));
+    digest.Add(bytes);
+  }
+  return ToHex(digest.Digest());
+}
+
+// Nothing for a file that is not there or has not these features.
+std::optional<FloatMatrix> Kept(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
+  absl::StatusOr<FloatMatrix> features = ReadVectors(path);
+  if (!features.ok() || features->rows() != rows || features->cols() != dim) return std::nullopt;
+  return *std::move(features);
+}
+
+}  // namespace
 
 absl::StatusOr<LabelledRows> LabelRows(const FloatMatrix& features, std::vector<int32_t> labels) {
   if (static_cast<Eigen::Index>(labels.size()) != features.rows()) {
@@ -37,6 +131,93 @@ std::string DigestOf(const LabelledRows& data) {
   digest.Add(bytes_of(data.features.data(), static_cast<size_t>(data.features.size())));
   digest.Add(bytes_of(data.labels.data(), data.labels.size()));
   return ToHex(digest.Digest());
+}
+
+absl::StatusOr<ImageFolder> ListCub200(const std::string& directory) {
+  return ListImageFolder(Within(Within(directory, "CUB_200_2011"), "images"));
+}
+
+absl::StatusOr<ImageFolder> ListCars196(const std::string& directory) {
+  const fs::path root = Within(directory, "car_data");
+  if (!IsFolder(root / "train") || !IsFolder(root / "test")) {
+    const absl::StatusOr<ImageFolder> folder = ListImageFolder(root.string());
+    if (!folder.ok() || folder->class_names.size() > 3) return folder;
+    return absl::InvalidArgumentError(absl::StrCat(
+        root.string(),
+        ": expected a folder for each class, or such folders in train and test, got ",
+        folder->class_names.size(), " folders with images; sort the images by class first"));
+  }
+  PM_ASSIGN_OR_RETURN(ImageFolder train, ListImageFolder((root / "train").string()));
+  PM_ASSIGN_OR_RETURN(ImageFolder test, ListImageFolder((root / "test").string()));
+  if (train.class_names != test.class_names) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        root.string(), ": train and test must have the same classes, but have ",
+        train.class_names.size(), " and ", test.class_names.size(), " of which some differ"));
+  }
+  ImageFolder all;
+  all.class_names = train.class_names;
+  Append("test", std::move(test), &all);
+  Append("train", std::move(train), &all);
+  return all;
+}
+
+absl::StatusOr<ImageFolder> UnpackCifar100(const std::string& path, const std::string& scratch) {
+  const std::string folder = Within(path, "cifar-100-binary");
+  const std::string file = IsFolder(folder) ? absl::StrCat(folder, "/test.bin") : folder;
+  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFile("CIFAR-100", file, size_t{1} << 30));
+  PM_RETURN_IF_ERROR(CheckCifar100(file, bytes));
+  for (int label = 0; label < 100; ++label) {
+    PM_RETURN_IF_ERROR(MakeFolder(fs::path(scratch) / absl::StrFormat("%02d", label)));
+  }
+  for (size_t image = 0; image < bytes.size() / kCifarImageBytes; ++image) {
+    const absl::string_view one(bytes.data() + image * kCifarImageBytes, kCifarImageBytes);
+    const std::string name = absl::StrFormat(
+        "%s/%02d/%05d.ppm", scratch, static_cast<unsigned char>(one[1]), static_cast<int>(image));
+    PM_RETURN_IF_ERROR(WriteFileAtomically(name, Ppm(one.substr(2)), 0600));
+  }
+  return ListImageFolder(scratch);
+}
+
+absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
+                                            const ExtractorFactory& extractor,
+                                            const std::string& kept_in,
+                                            const ProgressCallback& progress) {
+  PM_RETURN_IF_ERROR(MakeFolder(kept_in));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> one, extractor());
+  const auto total = std::ssize(folder.images);
+  FloatMatrix features(total, one->dim());
+  std::vector<int32_t> labels;
+  std::vector<SkippedImage> rejected;
+  for (Eigen::Index first = 0; first < total; first += kKeptTogether) {
+    const Eigen::Index count = std::min(kKeptTogether, total - first);
+    const auto begin = folder.images.begin() + first;
+    const ImageFolder part{
+        .class_names = folder.class_names, .images = {begin, begin + count}, .skipped = {}};
+    const std::string path =
+        absl::StrCat(kept_in, "/", DigestOf(part, one->identity()).substr(0, 32), ".npy");
+    std::optional<FloatMatrix> described = Kept(path, count, one->dim());
+    if (!described) {
+      PM_ASSIGN_OR_RETURN(FolderFeatures now, ExtractFolder(part, extractor, Threads(),
+                                                            [&](int64_t done, int64_t /*of_part*/) {
+                                                              if (progress)
+                                                                progress(first + done, total);
+                                                            }));
+      rejected.insert(rejected.end(), now.rejected.begin(), now.rejected.end());
+      if (!rejected.empty()) continue;
+      PM_RETURN_IF_ERROR(WriteNpy(path, now.features));
+      described = std::move(now.features);
+    }
+    features.middleRows(first, count) = *described;
+  }
+  if (!rejected.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rejected.size(), " images could not be described, the first being ",
+                     rejected[0].id, ": ", rejected[0].reason));
+  }
+  for (const FolderImage& image : folder.images) labels.push_back(image.label);
+  PM_ASSIGN_OR_RETURN(LabelledRows rows, LabelRows(features, std::move(labels)));
+  rows.class_names = folder.class_names;
+  return rows;
 }
 
 }  // namespace privatemail::client

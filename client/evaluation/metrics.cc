@@ -7,7 +7,7 @@
 #include <random>
 
 #include "client/audit/audit.h"
-#include "client/baselines/label_ceiling.h"
+#include "client/baselines/baseline.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/numerics/neighbors.h"
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,9 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/parallel.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
-#include "common/base/sha256.h"
 
 namespace privatemail::client {
 namespace {

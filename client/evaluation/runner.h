@@ -1,16 +1,43 @@
-// Runs experiments on all cores and goes on where it was interrupted.
+// Jobs of experiments, and a runner that caches their results and resumes an interrupted run.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_RUNNER_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_RUNNER_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/evaluation/job.h"
+#include "client/evaluation/figure.h"
 
 namespace privatemail::client {
+
+// Named lists of finite numbers, such as one of each target. Kept in a file, so nothing that is
+// drawn depends on whether it was computed now or before.
+struct JobResult : std::map<std::string, std::vector<double>> {
+  using map::map;
+  std::string refused;  // why there are no lists: noise or settings that cannot be made
+};
+
+// Part of an experiment. Its result depends on the study and `key` alone, whatever runs beside it.
+struct Job {
+  std::string key;  // all of its settings that are not the study's
+  // How long it takes beside others of its kind, and until one of them is done, beside all jobs of
+  // the run: for estimates.
+  double work = 1;
+  // Jobs of one split run one after the other, since they share what is made of it; 0: of none.
+  uint64_t split = 0;
+  std::function<absl::StatusOr<JobResult>()> run;  // called from any thread
+  std::string kind = {};                           // within its experiment
+};
+
+struct Experiment {
+  std::string name;  // letters, digits and '-'
+  std::vector<Job> jobs;
+  // results: one a job, in their order; any of them may be refused.
+  std::function<absl::StatusOr<std::vector<Figure>>(const std::vector<JobResult>& results)> draw;
+};
 
 struct RunProgress {
   int64_t jobs = 0;

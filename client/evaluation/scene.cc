@@ -2,10 +2,7 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,15 +10,16 @@
 #include "absl/time/clock.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/metrics.h"
-#include "common/base/printable.h"
 #include "common/base/files.h"
+#include "common/base/printable.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/alignment.h"
 #include "common/embedding/embed_rows.h"
-#include "common/numerics/point_source.h"
 #include "common/embedding/tiled_affinity.h"
+#include "common/numerics/point_source.h"
 #include "common/wire/codec.h"
-#include "common/base/sha256.h"
 
 namespace privatemail::client {
 namespace {
@@ -47,10 +45,10 @@ std::string DigestOfProgram() {
 
 std::string Describe(const EmbeddingSettings& s) {
   return absl::StrCat("kernel_bandwidth ", FormatExact(s.kernel_bandwidth), "\nalpha ",
-                      FormatExact(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
-                      static_cast<int>(s.label_graph), "\nembedding_dim ", s.embedding_dim,
-                      "\nsteps ", s.steps, "\nnormalise ", s.normalise, "\nstart_stddev ",
-                      FormatExact(s.start_stddev));
+                      FormatExact(s.alpha), "\nkernel ", static_cast<int>(s.kernel),
+                      "\nlabel_graph ", static_cast<int>(s.label_graph), "\nembedding_dim ",
+                      s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ", s.normalise,
+                      "\nstart_stddev ", FormatExact(s.start_stddev));
 }
 
 Anchors AnchorsOf(const Trial& trial) {
@@ -109,6 +107,28 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
 
 }  // namespace
 
+absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const Matrix& release,
+                                      const LabelGraph& label_graph,
+                                      const EmbeddingSettings& settings, bool post_process,
+                                      int64_t slot, int64_t k) {
+  Matrix rows = release;
+  if (post_process) {
+    PM_ASSIGN_OR_RETURN(rows, PostProcess(release, label_graph, settings));
+  }
+  const Matrix anchors = rows.bottomRows(gallery.anchors.rows());
+  PM_ASSIGN_OR_RETURN(const Similarity alignment,
+                      KabschUmeyama(anchors, gallery.anchors, /*with_scale=*/true));
+  // A server refuses a release of which any slot overflows.
+  const Matrix slots = alignment.Apply(rows.topRows(rows.rows() - anchors.rows()));
+  if (!slots.allFinite()) return absl::FailedPreconditionError("slots overflow");
+  SlotAnswer answer;
+  answer.relative_residual = RelativeResidual(alignment, anchors, gallery.anchors);
+  for (const Neighbor& neighbor : gallery.items.Search(slots.row(slot), k)[0]) {
+    answer.rows.push_back(neighbor.row);
+  }
+  return answer;
+}
+
 absl::Status Validate(const Study& study) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", study.k, 1, kMaxNeighbors));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("seeds", study.seeds, 1, 1000));
@@ -133,8 +153,8 @@ std::string Describe(const Study& study) {
                       "\ndata ", DigestOf(study.data), "\nanchors_per_class ",
                       study.sizes.anchors_per_class, "\ntargets ", study.sizes.targets,
                       "\ngallery_per_class ", study.sizes.gallery_per_class, "\nk ", study.k,
-                      "\nepsilon ", FormatExact(study.epsilon), "\ndelta ", FormatExact(study.delta), "\n",
-                      Describe(study.settings));
+                      "\nepsilon ", FormatExact(study.epsilon), "\ndelta ",
+                      FormatExact(study.delta), "\n", Describe(study.settings));
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,

@@ -1,31 +1,96 @@
-// One collection with its three parties, set up as the service would, in one process.
-//
-// Holds the features of targets: private data under client/, as in every searcher. Releases of an
-// evaluation are made by the production steps (joint_steps.h, anchored_steps.h) with seeded bits
-// and without a ledger: their noise can be computed again by whoever knows the seed, so they hide
-// nothing, charge nothing, and never leave the process, which has no network channel.
+// What several jobs need and the first of them makes.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "client/evaluation/dataset.h"
-#include "client/evaluation/embedded_gallery.h"
-#include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
 #include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
+#include "common/base/matrix.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/bordered_affinity.h"
+#include "common/embedding/label_graph.h"
 #include "common/embedding/smlq.h"
+#include "common/index/exact_index.h"
 
 namespace privatemail::client {
+
+// Values by their keys, each made when it is first asked for and kept, errors too, unless there is
+// a limit: then only as many as that, those asked for last. Thread-safe; who asks for what another
+// thread is making waits for it.
+template <typename Key, typename T>
+class MadeOnce {
+ public:
+  using Value = absl::StatusOr<std::shared_ptr<const T>>;
+
+  explicit MadeOnce(size_t most = std::numeric_limits<size_t>::max()) : most_(most) {}
+
+  Value Get(const Key& key, absl::FunctionRef<Value()> make) {
+    const std::shared_ptr<Slot> slot = SlotOf(key);
+    std::call_once(slot->once, [&] { slot->value = make(); });
+    return slot->value;
+  }
+
+ private:
+  struct Slot {
+    std::once_flag once;
+    Value value;
+    uint64_t asked = 0;  // when, by a count
+  };
+
+  std::shared_ptr<Slot> SlotOf(const Key& key) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::shared_ptr<Slot>& place = slots_[key];
+    if (place == nullptr) place = std::make_shared<Slot>();
+    place->asked = ++asked_;
+    std::shared_ptr<Slot> slot = place;
+    if (slots_.size() > most_) {
+      slots_.erase(std::min_element(slots_.begin(), slots_.end(), [](const auto& a, const auto& b) {
+        return a.second->asked < b.second->asked;
+      }));
+    }
+    return slot;
+  }
+
+  const size_t most_;
+  std::mutex mutex_;  // guards the map and the counts, not what is in its slots
+  uint64_t asked_ = 0;
+  std::map<Key, std::shared_ptr<Slot>> slots_;
+};
+
+// Coordinates of the gallery's rows and the anchors'. Immutable and thread-safe.
+struct EmbeddedGallery {
+  ExactIndex items;
+  Matrix anchors;
+  double objective = 0;
+};
+
+struct SlotAnswer {
+  std::vector<int64_t> rows;     // the k nearest of the gallery
+  double relative_residual = 0;  // of the anchors under the alignment
+};
+
+// The k items nearest to slot `slot` of a release ((slots + anchors) x dim): post-processing if
+// asked for, Kabsch-Umeyama on the anchor rows, exact search. FAILED_PRECONDITION: the release
+// cannot be aligned, or vanishes or overflows.
+absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const Matrix& release,
+                                      const LabelGraph& label_graph,
+                                      const EmbeddingSettings& settings, bool post_process,
+                                      int64_t slot, int64_t k);
 
 // What every experiment of a run has in common.
 struct Study {
@@ -67,8 +132,8 @@ absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint6
 // A collection on it. Immutable and thread-safe.
 struct Scene {
   std::shared_ptr<const Trial> trial;
-  JointSetting joint;                        // the searcher's side
-  absl::StatusOr<AnchoredSetting> anchored;  // by the anchored scheme; or why there is none
+  JointSetting joint;                               // the searcher's side
+  absl::StatusOr<AnchoredSetting> anchored;         // by the anchored scheme; or why there is none
   std::shared_ptr<const EmbeddedGallery> embedded;  // the server's side
 
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }

@@ -4,7 +4,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -52,6 +51,16 @@ absl::StatusOr<std::vector<int64_t>> TakeTargets(int64_t count,
   return absl::InvalidArgumentError(
       absl::StrCat("targets must be at most ", targets.size(),
                    ", the rows that anchors and gallery leave, but is ", count));
+}
+
+EmbeddingSettings TableTwo(double kernel_bandwidth, double alpha) {
+  EmbeddingSettings settings;
+  settings.kernel_bandwidth = kernel_bandwidth;
+  settings.alpha = alpha;
+  settings.embedding_dim = 2;
+  settings.start_stddev = 1e-8;
+  settings.steps = 5;
+  return settings;
 }
 
 }  // namespace
@@ -118,6 +127,16 @@ LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half) {
     }
   }
   return RowsOf(data, rows);
+}
+
+absl::StatusOr<Preset> PresetNamed(absl::string_view name) {
+  for (const Preset& preset : {Preset{"cars196", TableTwo(6, .6), .1, 1e-5, ClassHalf::kSecond},
+                               Preset{"cub200", TableTwo(5, .5), .1, 1e-5, ClassHalf::kSecond},
+                               Preset{"cifar100", TableTwo(6, .6), .1, 1e-5, ClassHalf::kAll}}) {
+    if (name == preset.name) return preset;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--preset must be cars196, cub200 or cifar100, but is \"", name, "\""));
 }
 
 }  // namespace privatemail::client

@@ -3,10 +3,13 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_SPLIT_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/evaluation/dataset.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail::client {
 
@@ -32,6 +35,19 @@ int64_t CountClasses(const LabelledRows& data);
 // class, the first half to train a network on, the second to search.
 enum class ClassHalf { kAll, kFirst, kSecond };
 LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half);
+
+struct Preset {
+  const char* name;
+  EmbeddingSettings settings;
+  double epsilon;
+  double delta;
+  // Cars196 and CUB-200-2011 as in retrieval: networks are trained on the first half of the
+  // classes, and the second is searched. CIFAR-100 is searched in all classes.
+  ClassHalf searched;
+};
+
+// "cars196", "cub200" or "cifar100"; INVALID_ARGUMENT listing them for another name.
+absl::StatusOr<Preset> PresetNamed(absl::string_view name);
 
 }  // namespace privatemail::client
 

@@ -7,12 +7,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
 namespace {
+
+// BandOfScores'.
+constexpr char kAllEqual[] =
+    "where scores are all 0 or all 1, what it would be had one target come out otherwise";
 
 constexpr double kRisk = .05;  // that any pair is said to differ, and does not
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -40,6 +45,83 @@ Tally TallyOf(const std::vector<JobResult>& results, size_t first, size_t count)
 }
 
 }  // namespace
+
+std::vector<Metric> MetricsAt(int64_t k) {
+  return {{.key = "hit",
+           .title = absl::StrCat("Recall@", k, " (the papers'): at least one of the ", k,
+                                 " has the target's class"),
+           .name = absl::StrCat("recall@", k)},
+          {.key = "class_share",
+           .title =
+               absl::StrCat("Precision@", k, ": share of the ", k, " that have the target's class"),
+           .name = absl::StrCat("precision@", k)},
+          {.key = "fidelity",
+           .title = absl::StrCat("Fidelity@", k, ": share of the non-private top ", k,
+                                 " that came back"),
+           .name = absl::StrCat("fidelity@", k)}};
+}
+
+FigureAxis ShareAxis(std::string label) {
+  return {.label = std::move(label), .logarithmic = false, .low = 0, .high = 1, .categories = {}};
+}
+
+FigureAxis EpsilonAxis() {
+  FigureAxis axis;
+  axis.label = "epsilon of one release (smaller is more private)";
+  axis.logarithmic = true;
+  return axis;
+}
+
+FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
+                       absl::FunctionRef<double(double epsilon)> height) {
+  FigureSeries series{
+      .name = std::move(name), .mark = FigureSeries::Mark::kReference, .points = {}};
+  for (const double epsilon : epsilons)
+    series.points.push_back({.x = epsilon, .y = height(epsilon)});
+  if (epsilons.size() < 2) return series;
+  constexpr int kSteps = 96;
+  const double from = std::log(epsilons.front());
+  const double to = std::log(epsilons.back());
+  for (int i = 0; i <= kSteps; ++i) {
+    // Both ends exactly.
+    const double epsilon = i == 0        ? epsilons.front()
+                           : i == kSteps ? epsilons.back()
+                                         : std::exp(from + (to - from) * i / kSteps);
+    series.curve.push_back({.x = epsilon, .y = height(epsilon)});
+  }
+  return series;
+}
+
+FigurePoint PointOf(double x, const Band& band) {
+  return {.x = x, .y = band.mean, .low = band.low, .high = band.high};
+}
+
+Band BandAt(const FigurePoint& point) {
+  return {.mean = point.y, .low = point.low, .high = point.high};
+}
+
+std::string ScoreBandsInWords(int64_t splits) {
+  if (splits == 1) {
+    return absl::StrCat("Bands: 95 % bootstrap over the targets of the one split (", kAllEqual,
+                        "). They say nothing of other splits or other data.");
+  }
+  return absl::StrCat("Bands: 95 % Student t over the means of ", splits,
+                      " splits of this data set (where these are equal, bootstrap over targets; ",
+                      kAllEqual, "). They say nothing of other data.");
+}
+
+std::string Short(double value) {
+  return std::isnan(value) ? "not known" : absl::StrFormat("%.3g", value);
+}
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string WithBand(const Band& band) {
+  if (std::isnan(band.mean)) return Short(band.mean);
+  return absl::StrCat(Short(band.mean), " (", Short(band.low), " to ", Short(band.high), ")");
+}
 
 Condition AskingCondition(std::string name, std::shared_ptr<Stage> stage,
                           std::function<Asking(double x)> asking, bool fixed) {
@@ -88,8 +170,9 @@ std::vector<Job> Sweep::Jobs() const {
   std::vector<Job> jobs;
   for (const Condition& condition : conditions_) {
     for (size_t x = 0; x < (condition.fixed ? 1 : xs_.size()); ++x) {
-      const std::string at =
-          condition.fixed ? condition.name : absl::StrCat(condition.name, " at ", FormatExact(xs_[x]));
+      const std::string at = condition.fixed
+                                 ? condition.name
+                                 : absl::StrCat(condition.name, " at ", FormatExact(xs_[x]));
       for (int64_t seed = 1; seed <= seeds_; ++seed) {
         const auto run = [condition, value = xs_[x], seed,
                           part = absl::StrCat(name_, "/", at)]() -> absl::StatusOr<JobResult> {

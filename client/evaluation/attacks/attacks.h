@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/evaluation/attacks/decoy.h"
-#include "client/evaluation/job.h"
+#include "client/evaluation/runner.h"
 #include "client/evaluation/scene.h"
+#include "client/schemes/joint/joint_steps.h"
 
 namespace privatemail::client {
 
@@ -37,6 +37,8 @@ struct LeakageAttack {
       attack;
   bool names_class = false;  // among the classes, which need not be equally frequent
 };
+
+enum class DecoyClass { kSame, kOther };
 
 // Knows everything but which of two targets it was, the real one or an item of the gallery of
 // another class or of the same, and compares likelihoods: what the guarantee is about.
@@ -76,6 +78,28 @@ Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
 // The same for given attacks.
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
                                  const std::vector<LeakageAttack>& attacks);
+
+// Of one collection whose dummies are drawn among the anchors, which must outlive it. Start before
+// RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
+class RowPrediction {
+ public:
+  explicit RowPrediction(const JointSetting& joint);
+
+  // Row i: the row of `slot` in an iteration without noise from `start`, were anchor i in it. The
+  // dummies of the other slots, which are not known, are taken at the mean affinity of their
+  // class. anchors x embedding_dim; O(p^2 k) time, of which Start does the most once.
+  Matrix RowsOf(int64_t slot) const;
+  void Start(const Matrix& start);  // (slots + anchors) x embedding_dim
+
+ private:
+  const JointSetting& joint_;
+  Matrix among_anchors_;  // p x p affinities, an anchor's to a copy of itself 1
+  Matrix to_classes_;     // p x C: mean affinity to the candidates of each class
+  Matrix start_;
+  Matrix pull_of_labels_;  // alpha L_Y start
+  Matrix sums_;            // p x k: of start over all rows but one's own slot's, weighted
+  Vector degrees_;         // p: the weights, all slots' included
+};
 
 }  // namespace privatemail::client
 

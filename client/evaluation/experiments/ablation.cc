@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/ablation.h"
-
 #include <cmath>
 #include <optional>
 #include <string>
@@ -8,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/default_alpha.h"

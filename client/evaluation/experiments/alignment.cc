@@ -1,4 +1,4 @@
-#include "client/evaluation/experiments/alignment.h"
+#include "common/embedding/alignment.h"
 
 #include <algorithm>
 #include <set>
@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/alignment.h"
 
 namespace privatemail::client {
 namespace {

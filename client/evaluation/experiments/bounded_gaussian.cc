@@ -1,12 +1,11 @@
-#include "client/evaluation/experiments/bounded_gaussian.h"
-
 #include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "common/base/printable.h"

@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/cells.h"
-
 #include <map>
 #include <string>
 #include <utility>
@@ -8,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/evaluation/cell_trial.h"
-#include "client/evaluation/figure_parts.h"
-#include "client/evaluation/made_once.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/scene.h"
 #include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
@@ -40,8 +38,7 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
       PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
       return std::make_shared<const CellTrial>(std::move(trial));
     };
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellTrial> trial,
-                        trials->Get(seed, make));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellTrial> trial, trials->Get(seed, make));
     PM_ASSIGN_OR_RETURN(const CellPlan plan, trial->PlanFor(epsilon, variant.share));
     return trial->AskAll(plan, epsilon, part);
   };

@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/convergence.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/smlq.h"
 #include "common/embedding/embed_rows.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail::client {
 namespace {

@@ -1,12 +1,10 @@
-#include "client/evaluation/experiments/inference_privacy.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
 
 namespace privatemail::client {

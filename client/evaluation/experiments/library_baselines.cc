@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/library_baselines.h"
-
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -10,8 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/baselines/all_baselines.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/split.h"
+#include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

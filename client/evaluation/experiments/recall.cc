@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/recall.h"
-
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -8,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/figure_parts.h"
-#include "client/seeded_bits/seeded_bits.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/embed_rows.h"
 

@@ -1,5 +1,3 @@
-#include "client/evaluation/experiments/tune.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
-#include "common/base/printable.h"
 #include "common/base/parallel.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/default_alpha.h"
 

@@ -1,11 +1,10 @@
 // What the ablation draws and says, and what figures say of answers that are missing.
-#include "client/evaluation/experiments/ablation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

@@ -9,10 +9,9 @@
 #include <random>
 
 #include "client/evaluation/asking.h"
-#include "client/evaluation/attacks/row_prediction.h"
-#include "client/evaluation/figure_parts.h"
-#include "client/seeded_bits/seeded_bits.h"
+#include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/index/k_means.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 

@@ -1,10 +1,9 @@
 // The cells scheme on small data: what it finds, what it keeps from knowing, what it predicts.
-#include "client/evaluation/experiments/cells.h"
-
 #include <cmath>
 
 #include "client/evaluation/cell_trial.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
@@ -97,10 +96,9 @@ TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
   ASSERT_EQ(figures.size(), 3u);
   for (const Figure& figure : figures) {
     ExpectSound(figure);
-    EXPECT_THAT(
-        NamesOf(figure.panels[0]),
-        IsSupersetOf({"cells, 10 % returned", "cells, 1 % returned", "features, not private",
-                      "chance"}));
+    EXPECT_THAT(NamesOf(figure.panels[0]),
+                IsSupersetOf({"cells, 10 % returned", "cells, 1 % returned",
+                              "features, not private", "chance"}));
     EXPECT_THAT(
         NamesOf(figure.panels[1]),
         testing::UnorderedElementsAre("PrivateMail, gaussian", "PrivateMail anchored, gaussian",
@@ -116,8 +114,8 @@ TEST(Cells, AreDrawnBesideTheirCeilingsAndToldInWords) {
     EXPECT_NEAR(point.y, .1 * std::exp(point.x) / (1 + .1 * (std::exp(point.x) - 1)), 1e-12);
   }
   const FigureSeries& cells = SeriesNamed(fidelity.panels[0], "cells, 10 % returned");
-  EXPECT_THAT(fidelity.words[0], HasSubstr("With cells, 10 % returned, fidelity@4 is " +
-                                           Short(cells.points[1].y)));
+  EXPECT_THAT(fidelity.words[0],
+              HasSubstr("With cells, 10 % returned, fidelity@4 is " + Short(cells.points[1].y)));
   EXPECT_GT(cells.points[4].y, cells.points[0].y);
   // Of the own cell, at epsilon 8, nearly all come back; a release on coordinates finds the class.
   EXPECT_GT(cells.points[4].y,

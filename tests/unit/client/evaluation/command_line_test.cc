@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "client/evaluation/experiments/all.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 

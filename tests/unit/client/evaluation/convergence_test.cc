@@ -1,9 +1,8 @@
 // What is drawn and said of convergence.
-#include "client/evaluation/experiments/convergence.h"
-
 #include <cmath>
 
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <memory>
 
-#include "client/evaluation/image_sets.h"
 #include "common/features/feature_extractor.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"

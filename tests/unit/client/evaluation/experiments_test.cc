@@ -1,18 +1,12 @@
 // The other experiments draw what they promise, and their words have the plots' numbers.
+#include "client/evaluation/experiments/experiments.h"
+
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/experiments/ablation.h"
-#include "client/evaluation/experiments/alignment.h"
-#include "client/evaluation/experiments/all.h"
-#include "client/evaluation/experiments/bounded_gaussian.h"
-#include "client/evaluation/experiments/convergence.h"
-#include "client/evaluation/experiments/inference_privacy.h"
-#include "client/evaluation/experiments/recall.h"
-#include "client/evaluation/experiments/settings.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/sweep.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {
@@ -190,8 +184,8 @@ TEST(Experiments, AreFoundByName) {
   EXPECT_THAT(names("ablation", false), ElementsAre("ablation"));
   EXPECT_THAT(names("ablation", true), ElementsAre("ablation", "attacks"));
   EXPECT_THAT(names("", false),
-              ElementsAre("recall", "cells", "ablation", "convergence", "settings",
-                          "alignment", "inference-privacy", "bounded-gaussian"));
+              ElementsAre("recall", "cells", "ablation", "convergence", "settings", "alignment",
+                          "inference-privacy", "bounded-gaussian"));
   EXPECT_EQ(absl::StrJoin(names("", true), ", "), ExperimentNames());
   EXPECT_THAT(MakeExperiments(SmallStage(), "recal", false, {}),
               FailsWith(absl::StatusCode::kInvalidArgument, "but has \"recal\""));

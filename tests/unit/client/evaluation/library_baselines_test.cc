@@ -1,8 +1,7 @@
-#include "client/evaluation/experiments/library_baselines.h"
-
 #include "client/baselines/all_baselines.h"
-#include "client/seeded_bits/seeded_bits.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/split.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

@@ -1,8 +1,7 @@
-#include "client/evaluation/experiments/recall.h"
-
 #include <cmath>
 
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

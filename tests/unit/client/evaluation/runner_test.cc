@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/experiments/recall.h"
+#include "client/evaluation/experiments/experiments.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

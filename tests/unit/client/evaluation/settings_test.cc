@@ -1,11 +1,9 @@
 // Settings turned one at a time, and tuned together.
-#include "client/evaluation/experiments/settings.h"
-
 #include <algorithm>
 #include <set>
 
-#include "client/evaluation/experiments/tune.h"
-#include "client/evaluation/figure_parts.h"
+#include "client/evaluation/experiments/experiments.h"
+#include "client/evaluation/sweep.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {

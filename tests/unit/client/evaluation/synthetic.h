@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "client/evaluation/job.h"
 #include "client/evaluation/runner.h"
 #include "client/evaluation/scene.h"
 #include "tests/testing/matchers.h"

@@ -1,20 +1,12 @@
-#include "client/evaluation/experiments/all.h"
+#include "client/evaluation/experiments/experiments.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/evaluation/attacks/attacks.h"
-#include "client/evaluation/experiments/ablation.h"
-#include "client/evaluation/experiments/alignment.h"
-#include "client/evaluation/experiments/bounded_gaussian.h"
-#include "client/evaluation/experiments/cells.h"
-#include "client/evaluation/experiments/convergence.h"
-#include "client/evaluation/experiments/inference_privacy.h"
-#include "client/evaluation/experiments/settings.h"
 
 namespace privatemail::client {
 namespace {
