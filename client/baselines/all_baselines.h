@@ -5,12 +5,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/baselines/analyse_gauss.h"
 #include "client/baselines/baseline.h"
-#include "client/baselines/dp_dsne.h"
-#include "client/baselines/non_private.h"
+#include "client/baselines/linear_baselines.h"
 #include "client/baselines/ppca.h"
-#include "client/baselines/random_projection.h"
 #include "client/baselines/tsne.h"
 #include "privatemail/bit_source.h"
 

@@ -1,12 +1,15 @@
 #include "client/baselines/ppca.h"
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
 #include "absl/status/status.h"
-#include "client/baselines/bingham.h"
-#include "client/privacy/sampling/exact_sampling.h"
+#include "client/baselines/baseline.h"
 #include "client/privacy/accounting/guarantee_fields.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -14,6 +17,116 @@
 
 namespace privatemail::client::baselines {
 namespace {
+
+absl::StatusOr<double> LogOfUniform(BitSource& bits) {
+  constexpr uint64_t kSteps = uint64_t{1} << 53;
+  PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> draw, SampleUniform({kSteps}, bits));
+  return std::log((static_cast<double>(draw[0]) + .5) / static_cast<double>(kSteps));
+}
+
+// The width of the envelope at which most proposals are accepted: sum 1 / (width + 2 loss) = 1.
+// losses: the smallest is 0. Between 1 and their number.
+double EnvelopeWidth(const Vector& losses) {
+  double low = 1;
+  auto high = static_cast<double>(losses.size());
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    ((middle + 2 * losses.array()).inverse().sum() > 1 ? low : high) = middle;
+  }
+  return high;
+}
+
+// L L^T = precision of the envelope, a tridiagonal matrix: L has a diagonal and one below it.
+struct EnvelopeRoot {
+  Vector diagonal;
+  Vector below;
+};
+
+// Of width I + 2 (largest I - T), T tridiagonal and `largest` its largest eigenvalue. No pivot of a
+// matrix is smaller than its smallest eigenvalue, here the width, unless by rounding.
+EnvelopeRoot RootOf(const Vector& diagonal, const Vector& below, double largest, double width) {
+  EnvelopeRoot root{Vector(diagonal.size()), Vector(below.size())};
+  double pivot = 0;
+  for (Eigen::Index i = 0; i < diagonal.size(); ++i) {
+    const double left = i == 0 ? 0 : root.below(i - 1);
+    pivot = std::max(width, width + 2 * (largest - diagonal(i)) - left * left);
+    root.diagonal(i) = std::sqrt(pivot);
+    if (i < below.size()) root.below(i) = -2 * below(i) / root.diagonal(i);
+  }
+  return root;
+}
+
+// x of L^T x = y: of precision L L^T where y has precision 1.
+Vector Whitened(const EnvelopeRoot& root, const Vector& y) {
+  Vector x = y.cwiseQuotient(root.diagonal);
+  for (Eigen::Index i = x.size() - 2; i >= 0; --i) {
+    x(i) -= root.below(i) * x(i + 1) / root.diagonal(i);
+  }
+  return x;
+}
+
+// v T v^T of a tridiagonal T.
+double QuadraticForm(const Vector& diagonal, const Vector& below, const Vector& v) {
+  const Eigen::Index pairs = below.size();
+  return diagonal.dot(v.cwiseAbs2()) + 2 * below.dot(v.head(pairs).cwiseProduct(v.tail(pairs)));
+}
+
+// The sphere's vector with density exp(v T v^T), T tridiagonal with these eigenvalues.
+//
+// With loss = largest - v T v^T the density is exp(-loss), up to a factor. Proposals are v = x /
+// |x|, x normal with precision P = width I + 2 (largest I - T), whatever root of P makes x: their
+// density on the sphere is (v P v^T)^(-q/2) = (width + 2 loss)^(-q/2) up to a factor. The quotient
+// of both is greatest where width + 2 loss = q, so that accepting with that quotient over its
+// greatest value, `highest` in logarithms, gives the law that is wanted, for any width in (0, q].
+absl::StatusOr<Vector> SampleTridiagonal(const Vector& diagonal, const Vector& below,
+                                         const Vector& eigenvalues, BitSource& bits) {
+  const auto q = static_cast<double>(diagonal.size());
+  const double largest = eigenvalues.maxCoeff();
+  const double width = EnvelopeWidth(largest - eigenvalues.array());
+  const EnvelopeRoot root = RootOf(diagonal, below, largest, width);
+  const double highest = q / 2 * std::log(q / width) - (q - width) / 2;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const Matrix normal, NormalStart(diagonal.size(), 1, 1, bits));
+    const Vector proposal = Whitened(root, normal.col(0));
+    if (proposal.isZero(0)) continue;
+    const Vector v = proposal.normalized();
+    const double loss = std::max(0.0, largest - QuadraticForm(diagonal, below, v));
+    PM_ASSIGN_OR_RETURN(const double limit, LogOfUniform(bits));
+    if (limit < q / 2 * std::log1p(2 * loss / width) - loss - highest) return v;
+  }
+}
+
+// B seen from what is orthogonal to all columns of v but one: an orthogonal matrix turns the others
+// into the first axes, and this is the block of the axes after them.
+class Complement {
+ public:
+  Complement(const Matrix& v, Eigen::Index column)
+      : others_(v.cols() - 1), turn_(Others(v, column)) {}
+
+  Eigen::MatrixXd Compressed(const Eigen::MatrixXd& b) const {
+    Eigen::MatrixXd turned = b;
+    turned.applyOnTheLeft(turn_.householderQ().adjoint());
+    turned.applyOnTheRight(turn_.householderQ());
+    return turned.bottomRightCorner(b.rows() - others_, b.cols() - others_);
+  }
+
+  Vector Embedded(const Vector& inside) const {
+    Vector v = Vector::Zero(others_ + inside.size());
+    v.tail(inside.size()) = inside;
+    v.applyOnTheLeft(turn_.householderQ());
+    return v;
+  }
+
+ private:
+  static Eigen::MatrixXd Others(const Matrix& v, Eigen::Index column) {
+    Eigen::MatrixXd others(v.rows(), v.cols() - 1);
+    others << v.leftCols(column), v.rightCols(v.cols() - column - 1);
+    return others;
+  }
+
+  Eigen::Index others_;
+  Eigen::HouseholderQR<Eigen::MatrixXd> turn_;
+};
 
 constexpr double kStepsPerUnit = 0x1p20;  // of a score
 
@@ -63,6 +176,41 @@ double SensitivityInSteps(int64_t n, int64_t d) {
 }
 
 }  // namespace
+
+absl::StatusOr<RowVector> SampleBingham(const Matrix& b, BitSource& bits) {
+  // Eigenvectors would take ten times as long, and a draw turns with its matrix in any case.
+  const Eigen::Tridiagonalization<Eigen::MatrixXd> turned(b);
+  const Vector diagonal = turned.diagonal();
+  const Vector below = turned.subDiagonal();
+  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
+  if (b.allFinite()) {
+    solver.computeFromTridiagonal(diagonal, below, Eigen::EigenvaluesOnly);
+  }
+  if (!b.allFinite() || solver.info() != Eigen::Success) {
+    return absl::InvalidArgumentError(
+        "a Bingham law must have a finite matrix, but a value is not, or its eigenvalues diverge");
+  }
+  PM_ASSIGN_OR_RETURN(const Vector v,
+                      SampleTridiagonal(diagonal, below, solver.eigenvalues(), bits));
+  return RowVector((turned.matrixQ() * v).transpose());
+}
+
+absl::StatusOr<Matrix> SampleMatrixBingham(const Matrix& b, int64_t k, int64_t sweeps,
+                                           BitSource& bits) {
+  if (k == 1) {
+    PM_ASSIGN_OR_RETURN(const RowVector v, SampleBingham(b, bits));
+    return Matrix(v.transpose());
+  }
+  PM_ASSIGN_OR_RETURN(Matrix v, PrincipalAxes(b, k));
+  for (int64_t sweep = 0; sweep < sweeps; ++sweep) {
+    for (Eigen::Index column = 0; column < k; ++column) {
+      const Complement complement(v, column);
+      PM_ASSIGN_OR_RETURN(const RowVector inside, SampleBingham(complement.Compressed(b), bits));
+      v.col(column) = complement.Embedded(inside.transpose());
+    }
+  }
+  return v;
+}
 
 Guarantee PublishedPpcaGuarantee(const Cost& cost) {
   return {.epsilon = cost.epsilon,

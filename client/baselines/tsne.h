@@ -1,17 +1,44 @@
-// t-SNE: the unsupervised embedding that the second paper compares with.
+// t-SNE, and DP-dSNE, its variant with clipped and noised gradients.
 #ifndef PRIVATEMAIL_CLIENT_BASELINES_TSNE_H_
 #define PRIVATEMAIL_CLIENT_BASELINES_TSNE_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "client/baselines/baseline.h"
-#include "client/baselines/tsne_affinity.h"
+#include "client/privacy/mechanisms/mechanism.h"
+#include "common/base/matrix.h"
 #include "privatemail/bit_source.h"
 
 namespace privatemail::client::baselines {
+
+// van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, section 3.1: p_ij = (p_j|i +
+// p_i|j) / (2 n), p_j|i proportional to exp(-b_i |x_i - x_j|^2), j != i, with b_i found by
+// bisection so that the perplexity of row i, e to its entropy, is within 1e-10 of the one wanted
+// (or as near as a double gets, where several rows are equally near). n x n, symmetric, zero
+// diagonal, sums to 1. No entry off the diagonal is below 2^-52, so that logarithms stay finite.
+//
+// INVALID_ARGUMENT: fewer than 3 rows, a value not finite, or perplexity outside (1, n - 1). Time
+// O(n^2 d), memory O(n^2).
+absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity);
+
+// The affinities that were asked for last, for runs over the same rows that differ in their noise
+// alone. Thread-safe; who asks while they are computed waits.
+class LastTsneAffinity {
+ public:
+  // Errors of TsneAffinity.
+  absl::StatusOr<std::shared_ptr<const Matrix>> Of(const Matrix& rows, double perplexity);
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  Matrix rows_;
+  double perplexity_ = 0;
+  std::shared_ptr<const Matrix> affinity_;
+};
 
 // The most rows, gallery and targets together: three matrices of so many squared, 1.2 GB.
 inline constexpr int64_t kMostTsneRows = 7000;
@@ -75,6 +102,71 @@ absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& opt
 
 // Gallery rows, then target rows.
 Matrix JointRows(const DataSplit& split);
+
+inline constexpr char kDpDsneProtects[] =
+    "gallery and targets, from whoever sees the embedding and every gradient on the way, as any "
+    "two "
+    "inputs with as many rows: its noise hides all rows at once and not one record alone; not from "
+    "the curator who has all features and embeds them";
+
+struct DpDsneOptions {
+  // Every iteration is paid for: the noise grows with the root of their number, which is why there
+  // are fewer than without privacy.
+  TsneOptions tsne = {.early_iterations = 20, .late_iterations = 80};
+  // The Frobenius norm that a whole gradient is scaled down to. Noise is proportional to it, so
+  // what it scales is how much of the gradient is lost, not how much noise hides the rest.
+  double clip = .01;
+};
+
+// After Saha, Calhoun, Du, Fu, Panta, Kwon, Sarwate and Plis, "Privacy-Preserving Quality Control
+// of Neuroimaging Datasets in Federated Environments", 2021 (DP-dSNE): gradients of a shared t-SNE
+// embedding are clipped, Gaussian noise is added in every iteration, and the embedding follows the
+// noisy gradients. Differences to the paper, all of them stated so that nobody takes one for the
+// other: the embedding is joint over gallery and targets, since t-SNE has no map for a row that it
+// has not seen; the whole gradient is clipped, not each site's; the accounting is exact Gaussian
+// composition instead of a moments accountant.
+//
+// Protects gallery and targets alike, against whoever sees the embedding and every gradient on the
+// way to it, but not against the one who computes it: a curator who holds all features. Neighbours:
+// any two inputs with as many rows, one row replaced or all of them, since a clipped gradient moves
+// by at most 2 clip whatever moves it. Proven: each of T iterations is a Gaussian release of L2
+// sensitivity 2 clip with mu / sqrt(T), mu that of (epsilon, delta) after Balle and Wang 2018;
+// together they are mu-Gaussian-DP (Dong, Roth and Su 2022, Gaussian composition). Momentum,
+// gains and schedule look at noisy gradients alone: post-processing.
+//
+// Expect little more than chance: the noise of one iteration is about 2 s sqrt(T n k) times as long
+// as the clip, s the deviation for each unit of sensitivity. For epsilon 1, delta 1e-5 (s = 3.73),
+// n = 1000 rows, k = 2 and T = 100 that is 3,300 times.
+//
+// INVALID_ARGUMENT: as Tsne; no iterations at all; clip not in [1e-9, 1e9]; epsilon or delta out of
+// the calibration's range. Otherwise the error of `bits`.
+absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOptions& options,
+                                      const Cost& cost, BitSource& bits);
+
+// The noise steps of one embedding. Immutable and thread-safe.
+class NoisyGradients {
+ public:
+  // clip: as above. iterations: how many are to share the cost, at least 1. values: entries of a
+  // gradient. INVALID_ARGUMENT: as DpDsne.
+  static absl::StatusOr<NoisyGradients> Make(double clip, int64_t iterations, int64_t values,
+                                             const Cost& cost);
+
+  // The gradient, scaled down to the clip where it is longer, with noise in every entry. A gradient
+  // that is not finite is released as zero.
+  absl::StatusOr<Matrix> Release(const Matrix& gradient, BitSource& bits) const;
+
+  double noise_stddev() const { return mechanism_->noise_stddev(); }
+  // Of all iterations together.
+  const Guarantee& guarantee() const { return guarantee_; }
+
+ private:
+  NoisyGradients(double clip, std::shared_ptr<const Mechanism> mechanism, Guarantee guarantee)
+      : clip_(clip), mechanism_(std::move(mechanism)), guarantee_(std::move(guarantee)) {}
+
+  double clip_;
+  std::shared_ptr<const Mechanism> mechanism_;
+  Guarantee guarantee_;
+};
 
 }  // namespace privatemail::client::baselines
 

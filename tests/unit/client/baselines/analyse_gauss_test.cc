@@ -1,7 +1,6 @@
-#include "client/baselines/analyse_gauss.h"
-
 #include <random>
 
+#include "client/baselines/linear_baselines.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 

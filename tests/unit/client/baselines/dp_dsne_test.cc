@@ -1,12 +1,10 @@
-#include "client/baselines/dp_dsne.h"
-
 #include <array>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "client/baselines/tsne_affinity.h"
-#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/baselines/tsne.h"
 #include "client/privacy/accounting/composition.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
 namespace privatemail::client::baselines {

@@ -1,5 +1,4 @@
-#include "client/baselines/label_ceiling.h"
-
+#include "client/baselines/baseline.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
 namespace privatemail::client::baselines {

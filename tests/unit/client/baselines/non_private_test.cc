@@ -1,6 +1,5 @@
-#include "client/baselines/non_private.h"
-
-#include "client/baselines/principal_axes.h"
+#include "client/baselines/baseline.h"
+#include "client/baselines/linear_baselines.h"
 #include "common/numerics/neighbors.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 

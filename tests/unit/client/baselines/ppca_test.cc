@@ -1,6 +1,5 @@
 #include "client/baselines/ppca.h"
 
-#include "client/baselines/bingham.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 
 namespace privatemail::client::baselines {

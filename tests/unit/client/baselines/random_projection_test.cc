@@ -1,7 +1,6 @@
-#include "client/baselines/random_projection.h"
-
 #include <random>
 
+#include "client/baselines/linear_baselines.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"
 

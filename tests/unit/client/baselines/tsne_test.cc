@@ -1,6 +1,5 @@
 #include "client/baselines/tsne.h"
 
-#include "client/baselines/tsne_affinity.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "common/numerics/neighbors.h"
 #include "tests/unit/client/baselines/baselines_fixture.h"

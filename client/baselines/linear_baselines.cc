@@ -1,0 +1,176 @@
+#include "client/baselines/linear_baselines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/baselines/baseline.h"
+#include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sensitivity/rounding.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
+
+namespace privatemail::client::baselines {
+namespace {
+
+// Of `draws` different rows of n, none is among `matching`.
+double ChanceOfNoMatch(int64_t n, int64_t matching, int64_t draws) {
+  double chance = 1;
+  for (int64_t i = 0; i < draws && chance > 0; ++i) {
+    chance *= std::max(0.0, static_cast<double>(n - matching - i)) / static_cast<double>(n - i);
+  }
+  return chance;
+}
+
+// The diagonal and what is above it, row by row, as one row.
+Matrix UpperTriangle(const Matrix& symmetric) {
+  const Eigen::Index d = symmetric.rows();
+  Matrix values(1, d * (d + 1) / 2);
+  Eigen::Index at = 0;
+  for (Eigen::Index i = 0; i < d; ++i) {
+    values.row(0).segment(at, d - i) = symmetric.row(i).tail(d - i);
+    at += d - i;
+  }
+  return values;
+}
+
+Matrix Mirrored(const Matrix& upper_triangle, Eigen::Index d) {
+  Matrix symmetric(d, d);
+  Eigen::Index at = 0;
+  for (Eigen::Index i = 0; i < d; ++i) {
+    symmetric.row(i).tail(d - i) = upper_triangle.row(0).segment(at, d - i);
+    symmetric.col(i).tail(d - i) = symmetric.row(i).tail(d - i).transpose();
+    at += d - i;
+  }
+  return symmetric;
+}
+
+}  // namespace
+
+absl::StatusOr<BaselineResult> Features(const DataSplit& split) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, 1));
+  return BaselineResult{split.gallery.features, split.targets.features, NoGuarantee(),
+                        kProtectsNothing};
+}
+
+absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+  const RowVector mean = split.gallery.features.colwise().mean();
+  const Matrix gallery = split.gallery.features.rowwise() - mean;
+  PM_ASSIGN_OR_RETURN(const Matrix axes,
+                      PrincipalAxes(gallery.transpose() * gallery, options.dimension));
+  return BaselineResult{gallery * axes, (split.targets.features.rowwise() - mean) * axes,
+                        NoGuarantee(), kProtectsNothing};
+}
+
+absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, 1));
+  BaselineResult result{.guarantee = {.epsilon = 0,
+                                      .delta = 0,
+                                      .neighbours = "any two inputs with as many rows",
+                                      .proven = true,
+                                      .source = "the release does not depend on the input"},
+                        .protects = kRandomGuessProtects};
+  PM_ASSIGN_OR_RETURN(result.gallery, NormalStart(split.gallery.features.rows(), 1, 1, bits));
+  PM_ASSIGN_OR_RETURN(result.targets, NormalStart(split.targets.features.rows(), 1, 1, bits));
+  return result;
+}
+
+absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_labels,
+                                         const std::vector<int32_t>& target_labels, int64_t k) {
+  const auto n = static_cast<int64_t>(gallery_labels.size());
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, n));
+  if (target_labels.empty()) {
+    return absl::InvalidArgumentError("targets must have labels, but there are none");
+  }
+  double recall = 0;
+  for (const int32_t label : target_labels) {
+    const int64_t matching = std::count(gallery_labels.begin(), gallery_labels.end(), label);
+    recall += 1 - ChanceOfNoMatch(n, matching, k);
+  }
+  return recall / static_cast<double>(target_labels.size());
+}
+
+double SketchSensitivity(const Matrix& projection) {
+  const double bound = 2 * SingularValues(projection)[0];
+  const double rounding =
+      4 * (static_cast<double>(projection.rows()) + 4) * kUnitRoundoff * projection.norm();
+  return bound * (1 + 1e-9) + rounding;
+}
+
+absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& projection,
+                                          const Cost& cost, BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("targets", rows));
+  const Matrix exact = unit * projection;
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const Mechanism> mechanism,
+                      MakeMechanism({.kind = MechanismKind::kGaussian,
+                                     .epsilon = cost.epsilon,
+                                     .delta = cost.delta,
+                                     .sensitivity = SketchSensitivity(projection)},
+                                    {.values = exact.size(),
+                                     // Of a unit row; norms are computed in double.
+                                     .largest_value = 1.001 * projection.norm()}));
+  PM_ASSIGN_OR_RETURN(Matrix noisy, mechanism->ReleaseInDouble(exact, bits));
+  NoisySketch result{std::move(noisy), mechanism->noise_stddev(), mechanism->guarantee()};
+  result.guarantee.neighbours = "a target's features replaced by any others of length 1";
+  result.guarantee.source = absl::StrCat(
+      "Kenthapadi, Korolova, Mironov and Mishra 2013, over random_projection.h (sensitivity); ",
+      mechanism->guarantee().source, " (noise)");
+  return result;
+}
+
+absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
+                                                const RandomProjectionOptions& options,
+                                                const Cost& cost, BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+  const double stddev = 1 / std::sqrt(static_cast<double>(options.dimension));
+  PM_ASSIGN_OR_RETURN(const Matrix projection,
+                      NormalStart(split.gallery.features.cols(), options.dimension, stddev, bits));
+  PM_ASSIGN_OR_RETURN(NoisySketch sketch,
+                      ReleaseSketch(split.targets.features, projection, cost, bits));
+  return BaselineResult{split.gallery.features * projection, std::move(sketch.rows),
+                        sketch.guarantee, kRandomProjectionProtects};
+}
+
+double SecondMomentSensitivity(int64_t n, int64_t d) {
+  const auto rows = static_cast<double>(n);
+  const double one_side = 3 * (static_cast<double>(d) + 4) + 3 * rows * rows;
+  return RoundUp(M_SQRT2 + 2 * one_side * kUnitRoundoff);
+}
+
+absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, const Cost& cost,
+                                                        BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("gallery", rows));
+  const Eigen::Index d = unit.cols();
+  const Matrix exact = UpperTriangle(unit.transpose() * unit);
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const Mechanism> mechanism,
+                      MakeMechanism({.kind = MechanismKind::kGaussian,
+                                     .epsilon = cost.epsilon,
+                                     .delta = cost.delta,
+                                     .sensitivity = SecondMomentSensitivity(unit.rows(), d)},
+                                    {.values = exact.size(),
+                                     .largest_value = 2.0 * static_cast<double>(unit.rows())}));
+  PM_ASSIGN_OR_RETURN(const Matrix noisy, mechanism->ReleaseInDouble(exact, bits));
+  NoisySecondMoments result{Mirrored(noisy, d), mechanism->noise_stddev(), mechanism->guarantee()};
+  result.guarantee.neighbours = "one gallery row replaced by any other of length 1";
+  result.guarantee.source =
+      absl::StrCat("Dwork, Talwar, Thakurta and Zhang 2014, over analyse_gauss.h (sensitivity); ",
+                   mechanism->guarantee().source, " (noise)");
+  return result;
+}
+
+absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
+                                            const AnalyseGaussOptions& options, const Cost& cost,
+                                            BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+  PM_ASSIGN_OR_RETURN(const NoisySecondMoments noisy,
+                      ReleaseSecondMoments(split.gallery.features, cost, bits));
+  PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, options.dimension));
+  return BaselineResult{split.gallery.features * axes, split.targets.features * axes,
+                        noisy.guarantee, kAnalyseGaussProtects};
+}
+
+}  // namespace privatemail::client::baselines

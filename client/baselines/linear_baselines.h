@@ -1,0 +1,134 @@
+// Baselines by linear maps: features, principal components, random projections, Analyze Gauss.
+#ifndef PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
+#define PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/baselines/baseline.h"
+#include "privatemail/bit_source.h"
+
+namespace privatemail::client::baselines {
+
+inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
+inline constexpr char kRandomGuessProtects[] =
+    "everything: the rows are drawn without a look at the features";
+
+// The features as they are. Protects nothing: whoever ranks sees every target. Draws no bits.
+// Errors: CheckSplit's.
+absl::StatusOr<BaselineResult> Features(const DataSplit& split);
+
+struct PcaOptions {
+  int64_t dimension = 2;  // of the subspace, 1 to d; fewer lose more of the features
+};
+
+// Principal component analysis (Pearson 1901) of the gallery: rows minus the gallery's mean,
+// projected on the `dimension` heaviest eigenvectors of its covariance. Protects nothing. Draws no
+// bits. Errors: CheckSplit's.
+absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options);
+
+// Rows that are drawn without a look at the features: every order of the gallery is as likely for
+// every target. Protects everything, (0, 0)-differentially private for any two inputs with as many
+// rows. Errors: CheckSplit's, and that of `bits`.
+absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits);
+
+// What RandomGuess is expected to reach: the mean over targets of the chance that at least one of k
+// different gallery rows drawn uniformly has the target's label, 1 - (n - n_c choose k) / (n choose
+// k). INVALID_ARGUMENT: k outside [1, n], or no targets.
+absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_labels,
+                                         const std::vector<int32_t>& target_labels, int64_t k);
+
+inline constexpr char kRandomProjectionProtects[] =
+    "each target's features, replaced by any others of length 1, from the server and whoever sees "
+    "the sketch; not the gallery, which stays with the server";
+
+struct RandomProjectionOptions {
+  int64_t dimension = 2;  // of the sketch, 1 to d; more keep distances better and need more noise
+};
+
+// Kenthapadi, Korolova, Mironov and Mishra, "Privacy via the Johnson-Lindenstrauss Transform",
+// 2013: target x (1 x d) is released as x P + noise, P public with independent entries
+// of N(0, 1/k), k = dimension. The server projects the gallery with the same P, without noise.
+//
+// Protects the features of each target, against the server and whoever else sees the sketch: each
+// target row is a release of its own, by the searcher who holds it. Neighbours: any two unit
+// vectors, as for the joint release; the paper's, which differ by at most 1 in one coordinate, hide
+// much less, and are no neighbours of rows that are scaled to length 1, where one coordinate moves
+// all. NOT protected: the gallery, which stays with the server. Proven: the noise is exact and
+// calibrated after Balle and Wang 2018, which needs less than the paper's own, for the sensitivity
+// below.
+//
+// INVALID_ARGUMENT: CheckSplit's; a target that cannot be scaled to length 1; epsilon or delta out
+// of the calibration's range. Otherwise the error of `bits`.
+absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
+                                                const RandomProjectionOptions& options,
+                                                const Cost& cost, BitSource& bits);
+
+// The noise step: rows (m x d, scaled to length 1) times projection (d x k, public), with noise in
+// every entry. The guarantee is that of each row by itself.
+struct NoisySketch {
+  Matrix rows;  // m x k
+  double noise_stddev = 0;
+  Guarantee guarantee;
+};
+absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& projection,
+                                          const Cost& cost, BitSource& bits);
+
+// How far neighbours' sketches lie apart in L2, at most: |(x - y) P| <= 2 |P|_op, reached by plus
+// and minus the singular vector. Rounding: 1e-9 of it for the singular value that is computed in
+// double (its error is a small multiple of d u), and 4 (d + 4) u |P|_F for lengths and products of
+// two neighbours.
+double SketchSensitivity(const Matrix& projection);
+
+inline constexpr char kAnalyseGaussProtects[] =
+    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "targets, which are ranked as they are";
+
+struct AnalyseGaussOptions {
+  int64_t dimension = 2;  // of the subspace, 1 to d
+};
+
+// Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving
+// Principal Component Analysis", 2014: the `dimension` heaviest eigenvectors of the
+// gallery's second moments with symmetric Gaussian noise; gallery and targets are projected on
+// them. Rows are not centred. Eigenvectors and projection are post-processing.
+//
+// Protects each gallery row, against whoever sees the subspace. Neighbours: one gallery row
+// replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
+// of the targets, which are ranked as they are. Proven: exact noise, calibrated after Balle and
+// Wang 2018, for the sensitivity below.
+//
+// INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon or delta out of
+// the calibration's range. Otherwise the error of `bits`.
+absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
+                                            const AnalyseGaussOptions& options, const Cost& cost,
+                                            BitSource& bits);
+
+// The noise step: sum over rows of row^T row (d x d), with independent noise of one deviation on
+// the diagonal and above it, and the same mirrored below. rows: n x d, scaled to length 1.
+struct NoisySecondMoments {
+  Matrix moments;           // d x d, symmetric
+  double noise_stddev = 0;  // of every entry
+  Guarantee guarantee;
+};
+absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, const Cost& cost,
+                                                        BitSource& bits);
+
+// How far replacing one of n rows of dimension d moves the upper triangle in L2: sqrt(2), and what
+// rounding adds.
+//
+// Proof. For unit x and y the move is M = x^T x - y^T y, and |M|_F^2 = 2 - 2 (x y^T)^2 <= 2. The
+// upper triangle with the diagonal is no longer than M. Orthogonal unit vectors along two axes
+// reach sqrt(2) in the diagonal alone. (Adding or removing a row, as in the paper: |x^T x|_F = 1,
+// which an axis reaches.)
+//
+// Rounding. A row that was scaled to length 1 in double has a length within (d + 4) u of 1, u =
+// 2^-53, so that its product is within 3 (d + 4) u of that of a unit row in Frobenius norm. A sum
+// of n products in any order is off by at most 2 n u sum |x_i x_j| in each entry (n < 2^50), over
+// all entries at most 2 n u sum |x|^2 <= 3 n^2 u. Each of two neighbours may be off by both.
+double SecondMomentSensitivity(int64_t n, int64_t d);
+
+}  // namespace privatemail::client::baselines
+
+#endif  // PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
