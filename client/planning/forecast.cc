@@ -6,15 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/planning/found.h"
+#include "client/planning/stand_in.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
 namespace {

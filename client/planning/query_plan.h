@@ -1,4 +1,4 @@
-// Which query for cells is worth its price, chosen before anything is spent.
+// Plans of queries for cells, chosen before any budget is spent.
 #ifndef PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
 #define PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
 
@@ -9,11 +9,20 @@
 
 #include "absl/status/statusor.h"
 #include "client/planning/forecast.h"
-#include "privatemail/guarantee.h"
-#include "privatemail/cell_scheme.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/cell_scheme.h"
+#include "privatemail/guarantee.h"
 
 namespace privatemail::client {
+
+// Messages of RetrieveCells that hold `items` items without payloads, as protobuf writes them, in
+// pieces of at least 64 KiB; TLS and HTTP/2 add some parts in a hundred. At most, but for
+// id_bytes, the length of an id: ids are not published, and one is assumed. Requires a collection
+// with a code.
+int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes);
+
+// The most items whose answer takes at most so many bytes; 0: not even one.
+int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes);
 
 // What a query shall promise, cost and find.
 struct PlanWish {

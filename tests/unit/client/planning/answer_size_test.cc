@@ -1,10 +1,9 @@
-#include "client/planning/answer_size.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "client/planning/query_plan.h"
 #include "common/cells/item_code.h"
 #include "privatemail/v1/retrieval.pb.h"
 

@@ -1,7 +1,6 @@
-#include "client/planning/found.h"
-
 #include <gtest/gtest.h>
 
+#include "client/planning/stand_in.h"
 #include "common/cells/cell_lists.h"
 #include "tests/unit/client/planning/planned_collections.h"
 

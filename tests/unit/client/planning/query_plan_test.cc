@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "client/planning/answer_size.h"
 #include "tests/unit/client/planning/planned_collections.h"
 
 namespace privatemail::client {
@@ -128,9 +127,10 @@ TEST(QueryPlan, HoldsARecallThatIsOutOfReachAgainstASearchThatHidesNothing) {
   EXPECT_FALSE(plan.fulfils);
   ASSERT_TRUE(plan.open_recall.has_value());
   EXPECT_NEAR(plan.open_recall->value, 1, 1e-12);
-  EXPECT_THAT(plan.OpenRecallInWords(.95),
-              HasSubstr("no ceiling: a search that hides nothing is foreseen to find the class among "
-                        "its 4 matches with probability 1.00 ("));
+  EXPECT_THAT(
+      plan.OpenRecallInWords(.95),
+      HasSubstr("no ceiling: a search that hides nothing is foreseen to find the class among "
+                "its 4 matches with probability 1.00 ("));
   wish.recall = .1;
   ASSERT_OK_AND_ASSIGN(const QueryPlan within, Plan(wish));
   EXPECT_FALSE(within.open_recall.has_value());
