@@ -3,7 +3,6 @@
 #ifndef PRIVATEMAIL_CLIENT_SAMPLES_SCENE_H_
 #define PRIVATEMAIL_CLIENT_SAMPLES_SCENE_H_
 
-#include "client/samples/anatomy.h"
 #include "client/samples/canvas.h"
 #include "client/samples/species.h"
 
