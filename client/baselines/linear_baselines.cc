@@ -79,21 +79,6 @@ absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bi
   return result;
 }
 
-absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_labels,
-                                         const std::vector<int32_t>& target_labels, int64_t k) {
-  const auto n = static_cast<int64_t>(gallery_labels.size());
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, n));
-  if (target_labels.empty()) {
-    return absl::InvalidArgumentError("targets must have labels, but there are none");
-  }
-  double recall = 0;
-  for (const int32_t label : target_labels) {
-    const int64_t matching = std::count(gallery_labels.begin(), gallery_labels.end(), label);
-    recall += 1 - ChanceOfNoMatch(n, matching, k);
-  }
-  return recall / static_cast<double>(target_labels.size());
-}
-
 double SketchSensitivity(const Matrix& projection) {
   const double bound = 2 * SingularValues(projection)[0];
   const double rounding =

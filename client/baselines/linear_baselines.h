@@ -33,12 +33,6 @@ absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& opt
 // rows. Errors: CheckSplit's, and that of `bits`.
 absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits);
 
-// What RandomGuess is expected to reach: the mean over targets of the chance that at least one of k
-// different gallery rows drawn uniformly has the target's label, 1 - (n - n_c choose k) / (n choose
-// k). INVALID_ARGUMENT: k outside [1, n], or no targets.
-absl::StatusOr<double> RandomGuessRecall(const std::vector<int32_t>& gallery_labels,
-                                         const std::vector<int32_t>& target_labels, int64_t k);
-
 inline constexpr char kRandomProjectionProtects[] =
     "each target's features, replaced by any others of length 1, from the server and whoever sees "
     "the sketch; not the gallery, which stays with the server";

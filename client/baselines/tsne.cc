@@ -144,21 +144,6 @@ Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& e
   return gradient;
 }
 
-double TsneDivergence(const Matrix& affinity, const Matrix& embedding) {
-  Matrix similarities;
-  FillSimilarities(embedding, &similarities);
-  const double sum = similarities.sum();
-  double divergence = 0;
-  for (Eigen::Index i = 0; i < affinity.rows(); ++i) {
-    for (Eigen::Index j = 0; j < affinity.cols(); ++j) {
-      if (i == j) continue;
-      const double q = std::max(similarities(i, j) / sum, kSmallestProbability);
-      divergence += affinity(i, j) * std::log(affinity(i, j) / q);
-    }
-  }
-  return divergence;
-}
-
 absl::StatusOr<Matrix> DescendTsne(const Matrix& start, const TsneOptions& options,
                                    const GradientFn& gradient) {
   const double rate =

@@ -79,9 +79,6 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
 Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding,
                     Matrix* room = nullptr);
 
-// sum p_ij ln(p_ij / q_ij), what the gradient is of for e = 1.
-double TsneDivergence(const Matrix& affinity, const Matrix& embedding);
-
 // The gradient at an embedding, or something in its place.
 using GradientFn =
     std::function<absl::StatusOr<Matrix>(double exaggeration, const Matrix& embedding)>;

@@ -40,6 +40,9 @@ struct LeakageAttack {
 
 enum class DecoyClass { kSame, kOther };
 
+// A row of the gallery of the target's class, or of any other, drawn uniformly. There must be one.
+int64_t DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of, uint64_t seed);
+
 // Knows everything but which of two targets it was, the real one or an item of the gallery of
 // another class or of the same, and compares likelihoods: what the guarantee is about.
 LeakageAttack LikelihoodAttack(DecoyClass decoys);

@@ -14,18 +14,6 @@
 namespace privatemail::client {
 namespace {
 
-// A row of the gallery of the target's class, or of any other, drawn uniformly. There must be one.
-inline int64_t DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of, uint64_t seed) {
-  std::vector<int64_t> rows;
-  for (size_t i = 0; i < gallery.labels.size(); ++i) {
-    if ((gallery.labels[i] == label) == (of == DecoyClass::kSame)) {
-      rows.push_back(static_cast<int64_t>(i));
-    }
-  }
-  std::mt19937_64 bits(seed);
-  return rows[bits() % rows.size()];
-}
-
 // Gaussian noise is the likelier the nearer the release is.
 absl::StatusOr<std::vector<double>> AttackByLikelihood(const Scene& scene,
                                                        const std::optional<PrivacyCost>& cost,
@@ -100,6 +88,17 @@ absl::StatusOr<std::vector<double>> AttackByInversion(const Scene& scene,
 }
 
 }  // namespace
+
+int64_t DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of, uint64_t seed) {
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < gallery.labels.size(); ++i) {
+    if ((gallery.labels[i] == label) == (of == DecoyClass::kSame)) {
+      rows.push_back(static_cast<int64_t>(i));
+    }
+  }
+  std::mt19937_64 bits(seed);
+  return rows[bits() % rows.size()];
+}
 
 RowPrediction::RowPrediction(const JointSetting& joint)
     : joint_(joint),
