@@ -1,9 +1,7 @@
-// What every baseline of the evaluation takes and gives.
+// Input and result of the evaluation's baselines: rows to rank, gallery rows for each target.
 //
-// A baseline turns features into rows that are ranked: for each target row the gallery rows, by
-// Euclidean distance. Each says in its own header what it protects, against whom, which neighbours
-// its guarantee speaks of and where its formula is from; all_baselines.h lists them by name. They
-// exist to be compared with: nothing here charges a ledger, and nothing here is sent to a server.
+// For comparison only: nothing here charges a ledger or is sent to a server. Each baseline states
+// what it protects, its neighbours and its source; all_baselines.h lists them by name.
 #ifndef PRIVATEMAIL_CLIENT_BASELINES_BASELINE_H_
 #define PRIVATEMAIL_CLIENT_BASELINES_BASELINE_H_
 
@@ -18,8 +16,7 @@
 
 namespace privatemail::client::baselines {
 
-// What the whole of a baseline's release may cost. Those without privacy ignore it, and those that
-// are pure ignore delta.
+// The cost of a baseline's whole release. Ignored by those without privacy; pure ones ignore delta.
 struct Cost {
   double epsilon = 0;
   double delta = 0;
@@ -44,36 +41,27 @@ absl::Status CheckSplit(const DataSplit& split, int64_t dimension);
 // INVALID_ARGUMENT: a value is not finite.
 absl::StatusOr<Matrix> PrincipalAxes(const Matrix& symmetric, int64_t count);
 
-// Whoever answers sees nothing of a target but one release that is (epsilon, delta)-differentially
-// private for any two targets, whatever their classes, and answers with k gallery rows. It hits if
-// one of them has the target's class. Over targets drawn uniformly from C classes no answer hits
-// more often than
+// Upper bound on recall@k over targets drawn uniformly from C classes, for k gallery rows computed
+// from one release that is (epsilon, delta)-DP for any two targets of any classes:
 //   min(1, (k e^epsilon + (C - 1) delta) / (k e^epsilon + C - k))      for k < C, and 1 otherwise.
-// For k = 1 and delta = 0 this is e^epsilon / (e^epsilon + C - 1).
 //
-// Proof. The k rows have a set S of at most k classes; more can only help, so let it have k. Let
-// Q(S|c) be its chance for a target of class c. The answer is post-processing, so for every c != c'
+// Proof. The k rows have a set S of at most k classes; let it have k. Let Q(S|c) be its chance for
+// a target of class c. The answer is post-processing, so for every c != c'
 //   sum_S max(0, Q(S|c) - e^epsilon Q(S|c')) <= delta.
 // For each S add up Q(S|c) <= e^epsilon Q(S|c') + excess over c in S and c' not in S, and then over
-// all S. With R the sum of Q(S|c) over c in S, so that hits are R / C and the rest of all Q is
-// C - R: (C - k) R <= k e^epsilon (C - R) + C (C - 1) delta. Solve for R / C. For delta = 0 it is
+// all S. With R the sum of Q(S|c) over c in S, so that hits are R / C and the rest of all Q is C -
+// R: (C - k) R <= k e^epsilon (C - R) + C (C - 1) delta. Solve for R / C. For delta = 0 it is
 // reached by subset selection (Ye and Barg, "Optimal Schemes for Discrete Distribution Estimation
-// Under Locally Differential Privacy", 2018), which answers with k classes at once.
+// Under Locally Differential Privacy", 2018).
 //
-// Lifted to @k in the other sense: a mechanism that names one class, the right one with the chance
-// at k = 1 and otherwise a uniformly drawn other one, and fills its k answers with that class,
-// hits with the chance at k = 1 for every k that the class has rows for; so does, on average, the
-// share of right rows among k answers, each of which is an answer with k = 1. Use k = 1 for both.
-//
-// Classes of unequal size: the bound holds for recall averaged over classes, not over targets: see
-// below. INVALID_ARGUMENT naming the field: epsilon not finite or negative, delta outside [0, 1),
-// fewer than 2 classes, k below 1.
+// - precision@k, the mean share of right rows, has the bound of k = 1: each row is an answer.
+// - Classes of unequal size: the bound holds for recall averaged over classes, not over targets.
+// - INVALID_ARGUMENT naming the field: epsilon not finite or negative, delta outside [0, 1), fewer
+//   than 2 classes, k below 1.
 absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k);
 
-// The same over targets of which class c has the share p_c, none above `largest`, for one answer:
-//   min(1, (e^epsilon + (C - 1) delta) / (e^epsilon + (1 - largest) / largest)),
-// which for equal shares is the ceiling above, and without a release (epsilon = delta = 0) the
-// largest share: the guess at the largest class.
+// Upper bound for one answer over targets of which class c has the share p_c, at most `largest`:
+//   min(1, (e^epsilon + (C - 1) delta) / (e^epsilon + (1 - largest) / largest)).
 //
 // Proof. Let q_c be the chance that the answer is c for a target of class c, A = sum p_c q_c. For c
 // != c' the answer is c for a target of class c' with at least e^-epsilon (q_c - delta), so that

@@ -42,19 +42,14 @@ struct RandomProjectionOptions {
 };
 
 // Kenthapadi, Korolova, Mironov and Mishra, "Privacy via the Johnson-Lindenstrauss Transform",
-// 2013: target x (1 x d) is released as x P + noise, P public with independent entries
-// of N(0, 1/k), k = dimension. The server projects the gallery with the same P, without noise.
+// 2013: target x (1 x d) is released as x P + noise, P public with independent entries of N(0,
+// 1/k), k = dimension. The server projects the gallery with the same P, without noise.
 //
-// Protects the features of each target, against the server and whoever else sees the sketch: each
-// target row is a release of its own, by the searcher who holds it. Neighbours: any two unit
-// vectors, as for the joint release; the paper's, which differ by at most 1 in one coordinate, hide
-// much less, and are no neighbours of rows that are scaled to length 1, where one coordinate moves
-// all. NOT protected: the gallery, which stays with the server. Proven: the noise is exact and
-// calibrated after Balle and Wang 2018, which needs less than the paper's own, for the sensitivity
-// below.
-//
-// INVALID_ARGUMENT: CheckSplit's; a target that cannot be scaled to length 1; epsilon or delta out
-// of the calibration's range. Otherwise the error of `bits`.
+// - Protects each target's features against everyone who sees its sketch; not the gallery.
+// - Neighbours: any two unit vectors (the paper's differ by at most 1 in one coordinate).
+// - Proven: exact noise, calibrated after Balle and Wang 2018 for SketchSensitivity.
+// - INVALID_ARGUMENT: CheckSplit's; a target that cannot be scaled to length 1; epsilon or delta
+//   out of the calibration's range. Otherwise the error of `bits`.
 absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
                                                 const RandomProjectionOptions& options,
                                                 const Cost& cost, BitSource& bits);
@@ -84,17 +79,15 @@ struct AnalyseGaussOptions {
 };
 
 // Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving
-// Principal Component Analysis", 2014: the `dimension` heaviest eigenvectors of the
-// gallery's second moments with symmetric Gaussian noise; gallery and targets are projected on
-// them. Rows are not centred. Eigenvectors and projection are post-processing.
+// Principal Component Analysis", 2014: gallery and targets are projected on the `dimension`
+// heaviest eigenvectors of the gallery's second moments (not centred) with symmetric Gaussian
+// noise.
 //
-// Protects each gallery row, against whoever sees the subspace. Neighbours: one gallery row
-// replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
-// of the targets, which are ranked as they are. Proven: exact noise, calibrated after Balle and
-// Wang 2018, for the sensitivity below.
-//
-// INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon or delta out of
-// the calibration's range. Otherwise the error of `bits`.
+// - Protects each gallery row against everyone who sees the subspace; not the projected rows.
+// - Neighbours: one gallery row replaced by any other unit row.
+// - Proven: exact noise, calibrated after Balle and Wang 2018 for SecondMomentSensitivity.
+// - INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon or delta out
+//   of the calibration's range. Otherwise the error of `bits`.
 absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
                                             const AnalyseGaussOptions& options, const Cost& cost,
                                             BitSource& bits);

@@ -12,32 +12,27 @@
 
 namespace privatemail::client::baselines {
 
-// A unit vector v (1 x q) with density proportional to exp(v B v^T) on the sphere, by acceptance
-// and rejection under an angular central Gaussian (Kent, Ganeiber and Mardia, "A new method to
-// simulate the Bingham and related distributions in directional data analysis with applications",
-// 2013): draws are independent. Time O(q^3) for a tridiagonal form, O(q) a proposal.
+// A unit vector v (1 x q) with density proportional to exp(v B v^T) on the sphere, by rejection
+// sampling (Kent, Ganeiber and Mardia, "A new method to simulate the Bingham and related
+// distributions in directional data analysis with applications", 2013). O(q^3) time.
+// Computed in floating point: no guarantee rests on it.
 // B: q x q, symmetric. INVALID_ARGUMENT: not finite. Otherwise the error of `bits`.
 absl::StatusOr<RowVector> SampleBingham(const Matrix& b, BitSource& bits);
 
 // A d x k matrix V of orthonormal columns with density proportional to exp(tr V^T B V), 1 <= k <=
-// d. For k = 1, and as one draw, SampleBingham. For more, `sweeps` rounds of a Gibbs sampler over
-// columns (Hoff, "Simulation of the Matrix Bingham-von Mises-Fisher Distribution", 2009), each
-// drawn given all others, from the heaviest eigenvectors on: how near the law is to the one wanted
-// after so many rounds is not known. Errors as above.
+// d. k = 1: SampleBingham. k > 1: `sweeps` rounds of a Gibbs sampler over columns (Hoff,
+// "Simulation of the Matrix Bingham-von Mises-Fisher Distribution", 2009), whose distance from the
+// law is not known.
 absl::StatusOr<Matrix> SampleMatrixBingham(const Matrix& b, int64_t k, int64_t sweeps,
                                            BitSource& bits);
 
-// Both baselines here choose a subspace V (d x k, orthonormal columns) with a chance proportional
-// to exp(epsilon / 2 q(V)), q(V) = sum |x V|^2 over gallery rows x, and project gallery and targets
-// on it. Rows are not centred.
+// Both baselines choose a subspace V (d x k, orthonormal columns) with a chance proportional to
+// exp(epsilon / 2 q(V)), q(V) = sum |x V|^2 over gallery rows x (not centred), and project on it.
 //
-// Why epsilon: replacing one row x by y moves q by |y V|^2 - |x V|^2, both between 0 and 1, so q
-// has sensitivity 1 (McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007, the
-// exponential mechanism). Pure: no delta.
-//
-// They protect each gallery row, against whoever sees the subspace. Neighbours: one gallery row
-// replaced by any other unit row. NOT protected: the projected rows themselves, of the gallery and
-// of the targets, which are ranked as they are.
+// - Pure epsilon: replacing row x by y moves q by |y V|^2 - |x V|^2, both in [0, 1], so q has
+//   sensitivity 1 (McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007).
+// - Protect each gallery row against everyone who sees the subspace; not the projected rows.
+// - Neighbours: one gallery row replaced by any other unit row.
 
 inline constexpr char kPpcaProtects[] =
     "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
@@ -49,15 +44,13 @@ struct PublishedPpcaOptions {
 };
 
 // PPCA: V among all subspaces, a matrix Bingham law. Chaudhuri, Sarwate and Sinha, "A Near-Optimal
-// Algorithm for Differentially-Private Principal Components", 2013, PPCA.
+// Algorithm for Differentially-Private Principal Components", 2013.
 //
-// PUBLISHED, not proven: the paper's theorem speaks of an exact draw. The paper's sampler is a
-// Gibbs sampler, whose distance from the law after finitely many rounds nobody has bounded, and
-// this one (bingham.h) computes in floating point besides, where even one round gives values that a
-// neighbour may be unable to give. For comparison only, never for a release.
-//
-// INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon outside [1e-9,
-// 1e6]; sweeps out of range. Otherwise the error of `bits`. Time O(sweeps k d^3).
+// - PUBLISHED, not proven: the theorem needs an exact draw, but the Gibbs sampler's distance from
+//   the law is unbounded, and it computes in floating point. For comparison only, never for a
+//   release.
+// - INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon outside [1e-9,
+//   1e6]; sweeps out of range. Otherwise the error of `bits`. Time O(sweeps k d^3).
 absl::StatusOr<BaselineResult> PublishedPpca(const DataSplit& split,
                                              const PublishedPpcaOptions& options, const Cost& cost,
                                              BitSource& bits);
@@ -73,15 +66,13 @@ struct CandidatePpcaOptions {
   int64_t anchors_each = 32;  // that a candidate is fitted to, `dimension` to all anchors
 };
 
-// The same mechanism over finitely many public subspaces: the principal axes of so many random
-// samples of the anchors. Ours, as the exact counterpart of the above; it needs public data that
-// resembles the gallery, and can be no better than its best candidate.
+// The exponential mechanism over finitely many public subspaces: the principal axes of random
+// samples of the anchors. Our exact counterpart of PublishedPpca.
 //
-// Proven: candidates do not depend on the gallery, scores are integers, and the choice among them
-// is drawn exactly (SampleExponentialMechanism, client/privacy/sampling/exact_sampling.h).
-//
-// INVALID_ARGUMENT as above, and for epsilon below 1e-6, anchors of another dimension, candidates
-// or anchors_each out of range. Time O(n d^2 + candidates d^2 k).
+// - Proven: candidates do not depend on the gallery, scores are integers, and the choice among them
+//   is drawn exactly (SampleExponentialMechanism, client/privacy/sampling/exact_sampling.h).
+// - INVALID_ARGUMENT as above, and for epsilon below 1e-6, anchors of another dimension, candidates
+//   or anchors_each out of range. Time O(n d^2 + candidates d^2 k).
 absl::StatusOr<BaselineResult> CandidatePpca(const DataSplit& split,
                                              const CandidatePpcaOptions& options, const Cost& cost,
                                              BitSource& bits);

@@ -18,12 +18,9 @@ namespace privatemail::client::baselines {
 
 // van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, section 3.1: p_ij = (p_j|i +
 // p_i|j) / (2 n), p_j|i proportional to exp(-b_i |x_i - x_j|^2), j != i, with b_i found by
-// bisection so that the perplexity of row i, e to its entropy, is within 1e-10 of the one wanted
-// (or as near as a double gets, where several rows are equally near). n x n, symmetric, zero
-// diagonal, sums to 1. No entry off the diagonal is below 2^-52, so that logarithms stay finite.
-//
-// INVALID_ARGUMENT: fewer than 3 rows, a value not finite, or perplexity outside (1, n - 1). Time
-// O(n^2 d), memory O(n^2).
+// bisection so that the perplexity of row i is within 1e-10 of the one wanted. n x n, symmetric,
+// zero diagonal, sums to 1; entries off the diagonal are at least 2^-52. O(n^2 d) time.
+// INVALID_ARGUMENT: fewer than 3 rows, a value not finite, or perplexity outside (1, n - 1).
 absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity);
 
 // The affinities that were asked for last, for runs over the same rows that differ in their noise
@@ -58,17 +55,13 @@ struct TsneOptions {
   std::shared_ptr<LastTsneAffinity> affinity = nullptr;
 };
 
-// van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, exact gradients. Gains,
-// momenta and exaggeration are scikit-learn 1.2's; unlike there, 500 iterations follow the first
-// 250 instead of 750, none is left out when there is little progress, and the start is random
-// instead of principal components. t-SNE has no map for rows that it has not seen, so gallery and
-// targets are embedded jointly. Protects nothing. The start is drawn from `bits`, and the same bits
-// give the same embedding.
+// van der Maaten and Hinton, "Visualizing Data using t-SNE", 2008, exact gradients; gains, momenta
+// and exaggeration of scikit-learn 1.2. Gallery and targets are embedded jointly from a random
+// start drawn from `bits`. Protects nothing. Time O(iterations n^2).
 //
-// INVALID_ARGUMENT: CheckSplit's; more than kMostTsneRows rows; perplexity out of range; a
-// number of iterations below 0 or above 100,000; exaggeration, learning rate or start not finite or
-// out of range. Otherwise the error of `bits`. Time O(iterations n^2): a second of one core
-// or so for 250 iterations of 1000 rows.
+// INVALID_ARGUMENT: CheckSplit's; more than kMostTsneRows rows; perplexity out of range; a number
+// of iterations below 0 or above 100,000; exaggeration, learning rate or start not finite or out of
+// range. Otherwise the error of `bits`.
 absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& options,
                                     BitSource& bits);
 
@@ -116,27 +109,18 @@ struct DpDsneOptions {
 };
 
 // After Saha, Calhoun, Du, Fu, Panta, Kwon, Sarwate and Plis, "Privacy-Preserving Quality Control
-// of Neuroimaging Datasets in Federated Environments", 2021 (DP-dSNE): gradients of a shared t-SNE
-// embedding are clipped, Gaussian noise is added in every iteration, and the embedding follows the
-// noisy gradients. Differences to the paper, all of them stated so that nobody takes one for the
-// other: the embedding is joint over gallery and targets, since t-SNE has no map for a row that it
-// has not seen; the whole gradient is clipped, not each site's; the accounting is exact Gaussian
+// of Neuroimaging Datasets in Federated Environments", 2021. Differences to the paper: one joint
+// embedding of gallery and targets; the whole gradient is clipped, not each site's; exact Gaussian
 // composition instead of a moments accountant.
 //
-// Protects gallery and targets alike, against whoever sees the embedding and every gradient on the
-// way to it, but not against the one who computes it: a curator who holds all features. Neighbours:
-// any two inputs with as many rows, one row replaced or all of them, since a clipped gradient moves
-// by at most 2 clip whatever moves it. Proven: each of T iterations is a Gaussian release of L2
-// sensitivity 2 clip with mu / sqrt(T), mu that of (epsilon, delta) after Balle and Wang 2018;
-// together they are mu-Gaussian-DP (Dong, Roth and Su 2022, Gaussian composition). Momentum,
-// gains and schedule look at noisy gradients alone: post-processing.
-//
-// Expect little more than chance: the noise of one iteration is about 2 s sqrt(T n k) times as long
-// as the clip, s the deviation for each unit of sensitivity. For epsilon 1, delta 1e-5 (s = 3.73),
-// n = 1000 rows, k = 2 and T = 100 that is 3,300 times.
-//
-// INVALID_ARGUMENT: as Tsne; no iterations at all; clip not in [1e-9, 1e9]; epsilon or delta out of
-// the calibration's range. Otherwise the error of `bits`.
+// - Protects gallery and targets against everyone who sees the embedding and every gradient; not
+//   against the curator who computes it from all features.
+// - Neighbours: any two inputs with as many rows: a clipped gradient moves by at most 2 clip.
+// - Proven: each of T iterations is a Gaussian release of L2 sensitivity 2 clip with mu / sqrt(T),
+//   mu that of (epsilon, delta) after Balle and Wang 2018; together they are mu-Gaussian-DP (Dong,
+//   Roth and Su 2022). Momentum, gains and schedule are post-processing.
+// - INVALID_ARGUMENT: as Tsne; no iterations at all; clip not in [1e-9, 1e9]; epsilon or delta out
+//   of the calibration's range. Otherwise the error of `bits`.
 absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOptions& options,
                                       const Cost& cost, BitSource& bits);
 

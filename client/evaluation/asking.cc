@@ -44,9 +44,8 @@ absl::StatusOr<std::optional<SlotAnswer>> Search(const EmbeddedGallery& gallery,
                                                  const JointSetting& joint,
                                                  const FloatMatrix& release, bool post_process,
                                                  int64_t k, int64_t slot) {
-  absl::StatusOr<SlotAnswer> answer =
-      SearchSlot(gallery, release.cast<double>(), joint.label_graph, joint.parameters.settings,
-                 post_process, slot, k);
+  absl::StatusOr<SlotAnswer> answer = SearchSlot(gallery, release.cast<double>(), joint.label_graph,
+                                                 joint.parameters.settings, post_process, slot, k);
   if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
   PM_RETURN_IF_ERROR(answer.status());
   return *std::move(answer);
@@ -61,15 +60,14 @@ absl::StatusOr<std::optional<SlotAnswer>> Ask(const JointSetting& joint,
 }
 
 absl::StatusOr<std::optional<SlotAnswer>> AskAnchored(const Scene& scene, const PrivacyCost& cost,
-                                                      const PlacedTarget& target,
-                                                      BitSource& bits) {
+                                                      const PlacedTarget& target, BitSource& bits) {
   PM_RETURN_IF_ERROR(scene.anchored.status());
   const AnchoredSetting& setting = *scene.anchored;
   PM_ASSIGN_OR_RETURN(const ReleasedSlots released, ReleaseAnchored(setting, cost, target, bits));
-  return Search(
-      *scene.embedded, scene.joint,
-      PosteriorMeanCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
-      /*post_process=*/false, scene.trial->k, target.slot);
+  return Search(*scene.embedded, scene.joint,
+                PosteriorMeanCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law,
+                                         released.rows),
+                /*post_process=*/false, scene.trial->k, target.slot);
 }
 
 absl::StatusOr<std::optional<SlotAnswer>> AskOne(const Scene& scene, const Asking& asking,
@@ -150,7 +148,7 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
 absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
                                               const std::optional<PrivacyCost>& cost,
                                               const PlacedTarget& target, BitSource& bits) {
-  // Where the class is hidden rows are scaled alike, whatever is spent on them.
+  // With slots all rows are scaled alike, independently of the cost.
   constexpr PrivacyCost kAny{.epsilon = 1, .delta = 1e-5};
   PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost.value_or(kAny)));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));

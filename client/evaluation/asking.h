@@ -48,11 +48,9 @@ struct Answers {
 // Lists of these names; `not_built` is there where nothing was.
 JobResult ToResult(const Answers& answers);
 
-// All targets of the scene's trial, scored against their true classes. Split and target decide what
-// is drawn, and nothing else: a condition has the same score in every figure. Conditions of one
-// scene share the start and the dummies of a target, not the noise, which a sampler draws from as
-// many bits as it takes; another collection has another start on the server. Errors: those of a
-// release whose cost is not valid.
+// Queries of all targets of the scene's trial, scored against their true classes. Randomness is
+// seeded by (split, target) only: a condition has the same score in every figure. Errors: those of
+// a release whose cost is not valid.
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking);
 
 // The same on a scene of its own with other settings. Settings with which the server refuses to
@@ -68,8 +66,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene, co
 // a cost the iteration without noise. unit_features: what the target holds. Slot: its row.
 struct Released {
   FloatMatrix rows;  // (slots + anchors) x embedding_dim
-  // What attackers are given although it stays with the searcher, start and dummies: the guarantee
-  // holds whoever knows it.
+  // Known to attackers although it stays with the searcher: the guarantee holds against them, too.
   TargetIndependentPart known;
   double noise_stddev = 0;
 };
@@ -88,7 +85,7 @@ absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
                                               const std::optional<PrivacyCost>& cost,
                                               const PlacedTarget& target, BitSource& bits);
 
-// What a joint release has before its noise, the target in `slot`.
+// The rows of a joint release before noise, the target in `slot`.
 Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features);
 

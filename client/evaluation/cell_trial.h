@@ -34,10 +34,9 @@ class CellTrial {
   // ListLength of this trial's items.
   int64_t LengthOf(double share) const;
 
-  // The plan with which a choice at this epsilon is expected to find most of the k nearest, when
-  // `share` of the gallery answers. Three of four items of the gallery serve as the queries that
-  // are known, the others as those that come: neither targets nor budget are spent.
-  // INVALID_ARGUMENT: epsilon. FAILED_PRECONDITION: there are too few rows for any such plan.
+  // The plan of highest expected fidelity at this epsilon when `share` of the gallery answers, from
+  // gallery items alone (three quarters known queries, the others held out).
+  // INVALID_ARGUMENT: epsilon. FAILED_PRECONDITION: too few rows for any plan.
   absl::StatusOr<CellPlan> PlanFor(double epsilon, double share) const;
 
   // Every target asks once and ranks what comes back by its features. `part` decides the choices.

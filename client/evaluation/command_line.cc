@@ -146,7 +146,7 @@ absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   return onnx;
 }
 
-// What was read, and how many files and folders beside it were not.
+// The data that were read, and the numbers of skipped files and folders.
 struct Data {
   LabelledRows rows;
   size_t skipped = 0;
@@ -227,7 +227,7 @@ absl::StatusOr<Data> ReadData(const EvaluationOptions& options) {
   return Describe(folder, options);
 }
 
-// What was not given on the command line.
+// Options that the command line leaves to the preset or the data.
 void TakeFrom(const Preset& preset, const EvaluationOptions& options, Study* study) {
   EmbeddingSettings& settings = study->settings;
   if (!Given(options, "--bandwidth")) settings.kernel_bandwidth = preset.settings.kernel_bandwidth;

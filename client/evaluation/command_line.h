@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Stu
 std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study);
 
 struct EvaluationOptions {
-  // Where data come from: vectors and labels, images, or a preset's set in `data`.
+  // The source of the data: vectors and labels, images, or a preset's set in `data`.
   std::string vectors;
   std::string labels;
   std::string images;
@@ -43,11 +43,9 @@ struct EvaluationOptions {
 
 void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options);
 
-// The study that the options ask for, its data read; images are described on all cores with a line
-// of progress on standard error, which also names files that are no images of a class. Features
-// are kept in `out`/features (DescribeImages), and images to unpack are in `out`/unpacked
-// meanwhile. INVALID_ARGUMENT: options that contradict each other or that what others ask for would
-// ignore; other errors of the files.
+// The study with its data. Reports progress and skipped files on standard error; caches features in
+// `out`/features. INVALID_ARGUMENT: options that contradict each other or would be ignored; other
+// errors of the files.
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
 
 // The same with the flag in place of the field that its message begins with: "kernel_bandwidth must

@@ -18,7 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/experiments.h"
-#include "client/evaluation/report/check_figure.h"
+#include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/report.h"
 #include "client/evaluation/runner.h"
 #include "client/flags/numbers.h"

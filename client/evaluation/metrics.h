@@ -1,11 +1,9 @@
-// How well what came back fits what was asked for.
+// Retrieval metrics and their confidence intervals.
 //
-// The papers measure recall@k as their reference for image retrieval does (Jun et al. 2019, named
-// in section 7 of the second paper): the share of targets with at least one item of their class
-// among the k. That grows with k even by chance, so reports have two:
-// - `class_share`: the share of the k items that are of the target's class: precision@k.
-// - `hit`: 1 when any of the k is, else 0: recall@k, the papers' definition, is its mean.
-// Both ask for the class alone. `fidelity` asks what a search without privacy would have found.
+// - `class_share`: precision@k, the share of the k items that are of the target's class.
+// - `hit`: recall@k as in the papers (Jun et al. 2019): 1 when any of the k is of the class, else
+//   0.
+// - `fidelity`: the share of the non-private k nearest that came back.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_METRICS_H_
 
@@ -34,10 +32,9 @@ Scores ScoreOf(const std::vector<int64_t>& found, const std::vector<int32_t>& la
 // k)/C(n, k) for m rows of the class among n, and k/n. k is at most n.
 Scores ScoresByChance(const std::vector<int32_t>& gallery_labels, int32_t target_label, int64_t k);
 
-// The most that any (epsilon, delta)-DP release without slots allows, averaged over targets of
-// classes with equal weight (LabelHidingCeiling, whose ranges are required). class_share: that of
-// one answer, since any answer's share is a mean over its items, each of which names one class.
-// hit: that of k. fidelity says nothing about classes: 1.
+// Upper bounds for any (epsilon, delta)-DP release without slots, averaged over targets of classes
+// with equal weight (LabelHidingCeiling, whose ranges are required): class_share of one answer, hit
+// of k answers; fidelity is 1.
 Scores ScoreCeilings(double epsilon, double delta, int64_t classes, int64_t k);
 
 // The k rows of `points` nearest to each row of `queries`.
@@ -50,19 +47,11 @@ struct Band {
   double high = 0;
 };
 
-// Of the mean score over all splits of the data that there could be, each of `values_by_split`
-// being one, with as many targets as any other. Scores lie in [0, 1], and so do bands.
-// - Several splits: Student's t with one degree of freedom less than splits, over their means. What
-//   differs from split to split, such as how a start orders the classes, is in it.
-// - One split, or several whose means happen to be equal and have no width for t: 95 of 100
-//   bootstrap samples of all targets (percentiles 2.5 and 97.5 of 1,000, the same for the same
-//   seed). That of one split knows nothing of others.
-// - Every score is 0, or every score is 1: neither has a width then. The band that there would be
-//   had one target come out otherwise, with this end at 0 or 1, so that it is never narrower than
-//   that of a score that is nearly the same. Of a single target: all of [0, 1].
-// All splits deal the rows of one data set anew and so are not independent: nothing is said of
-// other data. The bootstrap over targets and seeds is not used for several splits, since
-// of five it covers about eight times in ten, and t as often as it says.
+// 95 % interval of the mean score over all splits of this data set, `values_by_split` being some
+// with equally many targets each; within [0, 1].
+// - Several splits: Student's t over their means.
+// - One split, or splits with equal means: percentile bootstrap over all targets (1,000 samples).
+// - All scores 0 or all 1: the interval had one target come out otherwise, extended to that end.
 Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint64_t seed);
 
 // Clopper and Pearson's: of the chance of an event that was seen `hits` times in `answers`.

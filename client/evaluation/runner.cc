@@ -167,8 +167,7 @@ class Meter {
   std::map<std::string, Taken> kinds_;
 };
 
-// What is not kept, by split: the first of every kind before all others, so that it is soon known
-// how long each takes.
+// Jobs without a cached result, by split: the first of every kind first, to estimate the time soon.
 std::vector<Place*> ToRun(std::vector<Place>& places) {
   std::vector<Place*> to_run;
   for (Place& place : places) {

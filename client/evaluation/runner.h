@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 
 namespace privatemail::client {
 
@@ -53,11 +53,9 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress = {};  // from one thread, ten times a second
 };
 
-// The figures of all experiments, in their order. A job whose result is kept under the same study,
-// experiment and key is not run again; a file that cannot be read as such a result is replaced.
-// The same on any number of cores. A job that returns FAILED_PRECONDITION, or a number that is not
-// finite, is refused: its result says why and is not kept. Any other error of a job or of the disk
-// ends the run, names the experiment and loses nothing that is done.
+// The figures of all experiments, in order, equal on any number of cores. Results are cached by
+// study, experiment and key. A job that returns FAILED_PRECONDITION or a non-finite number is
+// refused, which is not cached; any other error ends the run and names the experiment.
 absl::StatusOr<std::vector<Figure>> RunExperiments(const std::vector<Experiment>& experiments,
                                                    const RunOptions& options);
 

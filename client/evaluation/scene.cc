@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";  // of no collection of a server
 
-// What every mechanism and baseline of the experiments takes.
+// Ranges that every mechanism and baseline of the experiments accepts.
 constexpr double kLeastEpsilon = 1e-6;
 constexpr double kMostEpsilon = 1e6;
 constexpr double kLeastDelta = 1e-300;

@@ -1,4 +1,8 @@
-// What several jobs need and the first of them makes.
+// One collection with its three parties, set up as the service would, in one process.
+//
+// Holds the features of targets: private data under client/. Releases are made by the production
+// steps (joint_steps.h, anchored_steps.h) with seeded bits and without a ledger: they hide nothing,
+// charge nothing, and never leave the process, which has no network channel.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_SCENE_H_
 
@@ -92,7 +96,7 @@ absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const Matr
                                       const EmbeddingSettings& settings, bool post_process,
                                       int64_t slot, int64_t k);
 
-// What every experiment of a run has in common.
+// Settings that all experiments of a run share.
 struct Study {
   LabelledRows data;
   std::string about;  // the data, for people
@@ -146,10 +150,8 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(const std::shared_ptr<con
 absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
     const Trial& trial, const PublicParameters& parameters);
 
-// What scenes have in common: affinities depend on a split and the kernel's denominator alone, and
-// conditions that differ in their noise have one scene. Limits are by memory. A scene of 10,000
-// rows takes a few megabytes, and all of one split are kept until the next is under way; among so
-// many rows affinities take 400 MB, among 1,000 anchors 4.
+// Values that scenes share, limited by memory: among 10,000 rows affinities take 400 MB, among
+// 1,000 anchors 4 MB.
 struct Kept {
   static constexpr Eigen::Index kMostRows = 10'000;  // more are computed again for every product
 

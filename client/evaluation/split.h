@@ -19,10 +19,10 @@ struct SplitSizes {
   int64_t gallery_per_class = 80;  // at most
 };
 
-// Stratified and random by `seed` alone: of every class the anchors, of as many classes as it takes
-// a target (of each at most one more than of another), and what is left, up to its limit, to the
-// gallery, which has a row of every class. INVALID_ARGUMENT naming the size or the class: fewer
-// than 2 classes, a size below 1, a class with too few rows, not enough rows for the targets.
+// Stratified and random by `seed` alone: per class the anchors, the targets (spread evenly over
+// classes), and the rest, up to its limit, as gallery. INVALID_ARGUMENT naming the size or the
+// class: fewer than 2 classes, a size below 1, a class with too few rows, not enough rows for the
+// targets.
 absl::StatusOr<DataSplit> MakeSplit(const LabelledRows& data, const SplitSizes& sizes,
                                     uint64_t seed);
 

@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/figure.h"
 #include "client/evaluation/metrics.h"
+#include "client/evaluation/report/figure.h"
 #include "client/evaluation/runner.h"
 #include "client/evaluation/scene.h"
 
@@ -40,12 +40,12 @@ FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
 FigurePoint PointOf(double x, const Band& band);
 Band BandAt(const FigurePoint& point);
 
-// Where settings differ.
+// A remark for figures that compare settings.
 inline constexpr char kStartsDiffer[] =
     "Every setting has a start of its own on the server, as every collection has: what two of them "
     "differ by is partly their starts.";
 
-// What BandOfScores says of this many splits: "Bands: ..."
+// The kind of interval that BandOfScores gives for this many splits: "Bands: ..."
 std::string ScoreBandsInWords(int64_t splits);
 
 // Three significant digits, without an exponent where that is short; "not known" for NaN.
@@ -105,9 +105,8 @@ class Sweep {
   // out. By Student's t over pairs, with Bonferroni's share of 5 % for each.
   std::string DifferencesInWords(const std::vector<JobResult>& results, size_t condition,
                                  const char* metric) const;
-  // What whoever reads a figure of these results must know besides: how many releases of each
-  // condition were not answered, which conditions the server refused to build for, which were
-  // refused and why, and what kind bands are of.
+  // Remarks on a figure: unanswered releases per condition, conditions for which the server refused
+  // to build, refused ones with their reasons, and the kind of intervals.
   void AddNotes(const std::vector<JobResult>& results, std::vector<std::string>* words) const;
   // One series a condition: a line over the xs, or a dashed reference.
   FigurePanel PanelOf(const std::vector<JobResult>& results, const Metric& metric) const;

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int64_t kFewestAnchors = 20;
 
-// Fitted, with what tests/benchmarks/plan_coverage.cc prints, to CIFAR-100 features (MobileNetV2,
-// 128 dimensions) of classes 0 to 49 of its order and to blurred pixels of Omniglot's characters 0
-// to 120: 194 to 1,500 anchors, galleries of 1,210 to 3,500, 4 to 100 cells, epsilon .5 to 8, 1 to
-// 10 % of the items; what is said of product codes, with 650 to 1,500 anchors.
+// Fitted with tests/benchmarks/plan_coverage.cc to CIFAR-100 (MobileNetV2, 128 dimensions, classes
+// 0 to 49) and Omniglot (blurred pixels, characters 0 to 120): 194 to 1,500 anchors, galleries of
+// 1,210 to 3,500, 4 to 100 cells, epsilon .5 to 8, 1 to 10 % of the items; codes with 650 to 1,500
+// anchors.
 
 // Fidelity: so much of the way to what known queries find, where a server knows many times as many
 // as a stand-in, and nothing of it where it knows as many.
@@ -53,7 +53,7 @@ constexpr double kRecallWidth = .07;
 constexpr double kCodeWidth = .06;  // of either, where a product code ranks
 constexpr double kThinList = 2;     // items in a stand-in's list with which the width is twice that
 
-// Where intervals have been measured, and a little beyond.
+// The range in which the coverage of intervals was measured, slightly extended.
 constexpr double kFewestPerAnchor = 1.5, kMostPerAnchor = 10;  // items
 constexpr double kLeastShare = .008, kMostShare = .15;         // of items, that answer
 
@@ -74,7 +74,7 @@ double AnyAlike(const Likeness& likeness, int64_t k) {
   return 1 - none;
 }
 
-// What the stand-ins were asked.
+// Queries to the stand-ins.
 struct Asked {
   double own;         // probability that the own cell is asked for
   int64_t k;          // of the gallery
@@ -83,7 +83,7 @@ struct Asked {
   double code_width;  // what the code adds to intervals
 };
 
-// What some of them tell.
+// Statistics of a subset of stand-ins.
 struct Told {
   double fidelity;
   double gap;  // from held-out to known

@@ -1,5 +1,5 @@
-// What queries for cells are expected to find in a collection, told from its public anchors alone:
-// no target is seen, nothing is spent, and no server is asked.
+// Forecasts of retrieval quality for cell queries, computed from a collection's public anchors
+// alone: no target is seen, no budget is spent, and no server is contacted.
 #ifndef PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_
 #define PRIVATEMAIL_CLIENT_PLANNING_FORECAST_H_
 
@@ -40,29 +40,22 @@ struct CellAsk {
   int64_t k = 8;
 };
 
-// Of one collection. The stand-ins answer as its server does: lists of what known queries of each
-// cell want (common/cells), the held-out anchors ask, and the mean is exact over the mechanism's
-// law. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
-// - fidelity: the same share of the items answers; k is scaled by sqrt(G / n), and by G / n the
-//   ranks that demand counts. The more queries a cell a server knows, beside the stand-in, the
-//   better its lists fit than those fit held-out anchors: up to .43 of the way to what the known
-//   ones find is added.
-// - codes: anchors come back as their codes have them, with enlarged errors, since items lie nearer
-//   together than the anchors, and since a codebook that was trained on anchors fits them better.
-// - recall: the first items that come back have the query's class with a probability p that differs
-//   from place to place, as in a Beta law, of which the three nearest tell mean and variance;
-//   1 - E (1 - p)^k of them. They take more room than the k nearest of a gallery, for which lists
-//   are longer; or less of it, if there are few items an anchor, and lists are shorter.
-// Intervals are as wide as sampling the anchors makes them (a jackknife over stand-ins) and as
-// these rules have erred. The rules, their constants and those widths are found by experiment and
-// not derived: forecast.cc says on which data. They say nothing of queries of another kind than the
-// anchors, of galleries of other classes or in other proportions. Immutable and thread-safe.
+// Forecasts for one collection. Immutable and thread-safe.
+//
+// Stand-ins answer like the server; held-out anchors query them; the mean over the mechanism's law
+// is exact. A stand-in of G items is sparser than a gallery of n, for which it is corrected:
+// - fidelity: the same share of items answers; k is scaled by sqrt(G / n), demand's ranks by G / n;
+//   up to .43 of the gap between known and held-out queries is added.
+// - codes: anchors come back decoded, with enlarged errors.
+// - recall: 1 - E (1 - p)^k, p a Beta law fitted to the three nearest; list lengths are adjusted.
+// Intervals: a jackknife over stand-ins, widened by the observed errors of these rules. Constants
+// are empirical (data: forecast.cc) and say nothing about other kinds of queries or galleries.
 class Forecaster {
  public:
-  // anchors must be those that the parameters were published with; items: n, of the gallery.
-  // FAILED_PRECONDITION: the collection has no cells, fewer than 20 anchors, or the code none.
-  // INVALID_ARGUMENT and DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an anchor is zero or not
-  // finite, or items is not positive.
+  // anchors: those that the parameters were published with. items: n, of the gallery.
+  // FAILED_PRECONDITION: no cells, no code, or fewer than 20 anchors. INVALID_ARGUMENT and
+  // DATA_LOSS as CheckAnchors; INVALID_ARGUMENT: an anchor that is zero or not finite, items not
+  // positive.
   static absl::StatusOr<Forecaster> Create(const PublicParameters& parameters,
                                            const Anchors& anchors, int64_t items);
 
@@ -85,7 +78,7 @@ class Forecaster {
 
   double ItemsPerStandIn() const;  // of the gallery, for one of a stand-in
   absl::Status CheckAsk(const CellAsk& ask, const std::vector<int64_t>& answered) const;
-  // What is asked of a stand-in; own: probability that the own cell is asked for.
+  // own: probability that the own cell is requested.
   StandInAsk InSmall(const CellAsk& ask, double own, const std::vector<int64_t>& answered) const;
 
   int64_t items_ = 0;

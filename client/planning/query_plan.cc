@@ -67,7 +67,7 @@ bool Fulfils(const PlanWish& wish, const Forecast& forecast) {
          (!wish.recall || forecast.recall.value >= *wish.recall);
 }
 
-// What counts where plans do not fulfil a wish.
+// The criterion among plans that do not fulfil a wish.
 double Worth(const PlanWish& wish, const Forecast& forecast) {
   return wish.recall && !wish.fidelity ? forecast.recall.value : forecast.fidelity.value;
 }

@@ -15,16 +15,14 @@
 
 namespace privatemail::client {
 
-// Messages of RetrieveCells that hold `items` items without payloads, as protobuf writes them, in
-// pieces of at least 64 KiB; TLS and HTTP/2 add some parts in a hundred. At most, but for
-// id_bytes, the length of an id: ids are not published, and one is assumed. Requires a collection
-// with a code.
+// Upper bound on the bytes of RetrieveCells messages with `items` items without payloads, in pieces
+// of at least 64 KiB, for ids of `id_bytes`; TLS and HTTP/2 add some percent. Requires a code.
 int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes);
 
 // The most items whose answer takes at most so many bytes; 0: not even one.
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes);
 
-// What a query shall promise, cost and find.
+// Requirements on a query: guarantee, cost and retrieval quality.
 struct PlanWish {
   double epsilon = std::numeric_limits<double>::quiet_NaN();  // no default
   int64_t max_bytes = 0;                                      // of the answer
@@ -60,9 +58,8 @@ struct QueryPlan {
   int64_t bytes_down = 0;
   Guarantee guarantee;  // of each query with it
   bool fulfils = true;  // the wish
-  // Where a fidelity was wished and is not reached, why: `ceiling`, or `open_fidelity` where not
-  // even a search that hides nothing reaches it, in which all items come back, as their codes have
-  // them. Where a recall was: that of such a search.
+  // Why a wished fidelity is not reached: `ceiling`, or `open_fidelity` of a search without privacy
+  // that returns all items. For a wished recall: `open_recall` of such a search.
   std::optional<Ceiling> ceiling;
   std::optional<Estimate> open_fidelity;
   std::optional<Estimate> open_recall;
@@ -74,13 +71,10 @@ struct QueryPlan {
   std::string OpenRecallInWords(double wished) const;
 };
 
-// Of all partitions of the collection, with numbers of items in steps of a half more up to
-// max_bytes, the plan of fewest bytes that is foreseen to fulfil the wish; where none is, or
-// nothing is wished, the one that finds most (fidelity, or recall where only that is wished).
-//
-// One cell is asked for, and the choice drawn to one: PRIVACY.md section 5. parameters and
-// forecaster are of one collection. INVALID_ARGUMENT naming what is out of range; max_bytes, where
-// it has not room for one item.
+// The plan of fewest bytes that is forecast to fulfil the wish, over all partitions and numbers of
+// items in steps of 1.5 up to max_bytes; else the one of highest fidelity (or recall, if only that
+// is wished). ask and focus are 1 (PRIVACY.md section 5). parameters and forecaster: of one
+// collection. INVALID_ARGUMENT naming what is out of range; max_bytes below one item.
 absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
                                    const PlanWish& wish);
 

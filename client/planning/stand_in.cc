@@ -46,7 +46,7 @@ std::vector<Order> OrdersAround(const Matrix& anchors, const Matrix& items, cons
   return orders;
 }
 
-// Where each of some anchors lies among them; -1: it is none.
+// The position of each anchor among these; -1: absent.
 std::vector<int32_t> PlacesOf(const Order& some, int64_t anchors) {
   std::vector<int32_t> places(static_cast<size_t>(anchors), -1);
   for (size_t place = 0; place < some.size(); ++place) {
@@ -55,7 +55,7 @@ std::vector<int32_t> PlacesOf(const Order& some, int64_t anchors) {
   return places;
 }
 
-// What stand-ins are made of.
+// Inputs of all stand-ins.
 class Material {
  public:
   Material(const Matrix& anchors, const Matrix& decoded, int64_t neighbours)
@@ -116,7 +116,7 @@ class Material {
   std::vector<Order> by_codes_;
 };
 
-// Where each item of a stand-in stands in the list of a cell.
+// The rank of each item in the list of a cell.
 using Places = std::vector<int32_t>;
 
 std::vector<Places> PlacesInLists(const StandIn& stand_in, const StandInAsk& ask) {

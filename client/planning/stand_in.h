@@ -32,12 +32,9 @@ struct StandIn {
   std::vector<Asker> known;     // as many items: what a server has fitted its lists to
 };
 
-// Nine in ten anchors are the items of each stand-in, the others its held-out askers: of ten
-// stand-ins, where there are as many anchors, every anchor is held out once. Which ones is settled
-// by their number: anchors may lie in an order that classes have. Public, deterministic.
-//
-// anchors: n x d, at least 2. decoded: the same, as they come back as items. neighbours: in
-// StandIn::nearest, or all that there are. O(min(n, kMostStandIns)^2 d) time.
+// Each stand-in has nine tenths of the anchors as items and the others as held-out queries; over
+// ten stand-ins every anchor is held out once. Deterministic. anchors: n x d, at least 2. decoded:
+// as items come back. neighbours: in StandIn::nearest. O(min(n, kMostStandIns)^2 d) time.
 std::vector<StandIn> MakeStandIns(const Matrix& anchors, const Matrix& decoded, int64_t neighbours);
 
 // A mean in the making.
@@ -84,7 +81,7 @@ struct ListLengths {
   int64_t other = 0;
 };
 
-// What is asked of a stand-in.
+// Queries to a stand-in.
 struct StandInAsk {
   const ItemCells& lie;                // of the anchors
   const std::vector<int32_t>& labels;  // of the anchors

@@ -1,4 +1,4 @@
-// Paints a posed bird. Private to this room.
+// Paints a posed bird. Internal to client/samples.
 #ifndef PRIVATEMAIL_CLIENT_SAMPLES_BIRD_H_
 #define PRIVATEMAIL_CLIENT_SAMPLES_BIRD_H_
 

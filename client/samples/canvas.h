@@ -99,7 +99,7 @@ Mask TubeMask(const Picture& picture, const std::vector<Knot>& knots);
 // `mask` out of focus.
 Mask Soft(const Mask& mask, float stddev);
 
-// What lies in both.
+// The intersection of two masks.
 Mask Both(const Mask& a, const Mask& b);
 
 // Lays colour(x, y) onto the picture where the mask is, at `opacity`.

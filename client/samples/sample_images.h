@@ -19,13 +19,10 @@ struct SampleImageOptions {
   int size = 192;       // pixels, 64..1024; time grows with its square
 };
 
-// Writes classes * per_class square PNG pictures as out_dir/amber-heron/000.png and so on: a folder
-// a species, which differ in build, plumage and markings; pose, season, light, distance and what
-// hides part of the bird vary within each. The same options give the same pictures with the same
-// OpenCV. About 25 ms a picture of 192 pixels. `progress`, if not empty, is called
-// after every picture. The pictures are synthetic: nobody's data, free to use. INVALID_ARGUMENT: an
-// option is out of range (message: its name), or out_dir is a file or not empty. PERMISSION_DENIED:
-// a folder or a picture cannot be written.
+// Writes classes * per_class square PNG pictures as out_dir/amber-heron/000.png, one folder a
+// species; deterministic for one version of OpenCV. `progress`, if not empty, is called after every
+// picture. INVALID_ARGUMENT: an option out of range (message: its name), or out_dir is a file or
+// not empty. PERMISSION_DENIED: a folder or a picture cannot be written.
 absl::Status WriteSampleImages(const SampleImageOptions& options,
                                const std::function<void(int done, int total)>& progress);
 

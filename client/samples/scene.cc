@@ -3,8 +3,6 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
-// What comes after the bird: water, grass and leaves in front of it, then light and paper.
-
 namespace privatemail::client::samples {
 namespace {
 

@@ -1,5 +1,5 @@
 // Everything around the bird: season, light, backdrop, what it stands on, what is in front of it.
-// Private to this room.
+// Internal to client/samples.
 #ifndef PRIVATEMAIL_CLIENT_SAMPLES_SCENE_H_
 #define PRIVATEMAIL_CLIENT_SAMPLES_SCENE_H_
 

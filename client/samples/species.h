@@ -61,7 +61,7 @@ constexpr int kMostSpecies = 200;
 // twice; two of a kind differ in plumage, markings and a little in build.
 std::vector<Species> InventSpecies(int count, uint64_t seed);
 
-// What differs between two pictures of one species. Angles in degrees, added to those of the build.
+// Variation between two pictures of one species. Angles in degrees, added to those of the build.
 struct Pose {
   bool faces_left = false;
   bool looks_back = false;

@@ -47,7 +47,7 @@ Count CountRight(const std::vector<JobResult>& results, size_t first, size_t job
 
 bool IsBounded(const LeakageAttack& attack) { return attack.bound != Bound::kNone; }
 
-// What one attack found.
+// Results of one attack.
 struct Findings {
   std::vector<Count> at;  // each epsilon
   Count without_noise;

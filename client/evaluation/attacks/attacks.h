@@ -18,7 +18,7 @@ namespace privatemail::client {
 
 // One attack on releases: of a scheme with proven Gaussian noise, or of cells.
 struct LeakageAttack {
-  // What the guarantee allows anybody to win.
+  // The guarantee's bound on an attacker's success.
   enum class Bound {
     kNone,         // no guarantee says anything
     kGaussian,     // two targets that are equally likely, by the law of Gaussian noise
@@ -60,10 +60,9 @@ LeakageAttack AnchoredDummiesAttack(int64_t classes);
 // of most items that it would return for the only row.
 LeakageAttack LabelAttack(int64_t classes, bool slots);
 
-// Knows what the server knows of a query for one cell out of as many as there are classes, cells
-// of the anchors: the cell that was asked for. Names the class that is likeliest, were classes
-// equally frequent and the anchors of each all the queries that there could be. Without a cost
-// the own cell is asked for.
+// Sees the one cell that was requested, of as many as there are classes, and names the likeliest
+// class for equal class frequencies, with the anchors as queries. Without a cost the own cell is
+// requested.
 LeakageAttack CellAttack(int64_t classes);
 
 // Knows the start and, even, the slot: by ridge regression from the slot's row to features, fitted
@@ -71,11 +70,9 @@ LeakageAttack CellAttack(int64_t classes);
 // by which is nearer to the prediction.
 LeakageAttack InversionAttack();
 
-// Each attack in a figure of its own: the share of right answers against epsilon, with its 95 %
-// Clopper-Pearson interval, beside a guess and the most that the guarantee allows; and on
-// releases without noise, which shows whether the attack is any good. That a guarantee is broken is
-// said where a count is above what it allows at a risk of 1e-6, shared out over all bounded attacks
-// and epsilons of the report.
+// One figure per attack: the share of right answers against epsilon with its 95 % Clopper-Pearson
+// interval, a guess, the guarantee's bound, and releases without noise. A guarantee is reported as
+// broken at a risk of 1e-6, shared out over all bounded attacks and epsilons.
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
 
 // The same for given attacks.

@@ -20,11 +20,9 @@
 namespace privatemail::client {
 namespace {
 
-// Of every target of the scene 1 where `guess` names its slot, given its release, and 0 where not;
-// -1 names none. `part` and the target decide the noise. Errors: those of `release` and of `guess`.
-//
+// For every target of the scene 1 where `guess` names its slot and 0 where not; -1 names none.
 // release: absl::StatusOr<R>(const PlacedTarget&, BitSource&); guess: absl::StatusOr<int64_t>(const
-// R&), which sees nothing of the target but this.
+// R&). Errors: theirs.
 template <typename Release, typename Guess>
 absl::StatusOr<std::vector<double>> RightSlots(const Scene& scene, const std::string& part,
                                                const Release& release, const Guess& guess) {
@@ -72,7 +70,7 @@ int64_t FarthestSlot(const FloatMatrix& released, const Matrix& dummies, int64_t
   return SlotOfMost(slots, [&](int64_t slot) { return away.row(slot).squaredNorm(); });
 }
 
-// What is in the first slot where it holds its dummy like all others.
+// The first slot's dummy, as in every other slot.
 PlacedTarget NoTarget(const JointSetting& joint, const std::vector<int64_t>& dummies) {
   return {.slot = 0, .row = joint.anchors->points().row(dummies[0])};
 }

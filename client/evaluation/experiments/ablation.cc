@@ -115,8 +115,7 @@ std::string BesideAsItIs(const Sweep& sweep, const std::vector<JobResult>& resul
   return words;
 }
 
-// What a random feature under the right label keeps of what feature and label together are above a
-// wrong label: that is the label's, chance is not.
+// The share of the gain over a wrong label that a random feature under the right label retains.
 std::string LabelInWords(const Sweep& sweep, const std::vector<JobResult>& results,
                          const Metric& metric) {
   const auto samples = [&](size_t condition) {

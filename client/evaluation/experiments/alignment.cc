@@ -59,8 +59,7 @@ class Dots {
   std::vector<int32_t> classes_;
 };
 
-// What one release looks like, and how well it fits. FAILED_PRECONDITION where the server could not
-// align it either.
+// Coordinates and residual of one release. FAILED_PRECONDITION: the server could not align it.
 absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Scene> scene, stage.SceneOf(seed));
   const DataSplit& split = scene->trial->split;

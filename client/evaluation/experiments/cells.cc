@@ -65,7 +65,7 @@ std::vector<Condition> OtherConditions(const std::shared_ptr<Stage>& stage,
   return conditions;
 }
 
-// What is returned of this study's gallery, which may be small.
+// The shares returned of this study's gallery, which may be small.
 double ShareOf(const Variant& variant, const Study& study, int64_t items) {
   return static_cast<double>(ListLength(variant.share, study.k, items)) /
          static_cast<double>(items);
@@ -156,7 +156,7 @@ constexpr char kCeilingInWords[] =
     "put these first may find more than their share at any epsilon. Class and features of the "
     "query are both protected, by a pure guarantee.";
 
-// Where even the low end of a band is above the ceiling.
+// Epsilons at which even the low end of a band is above the ceiling.
 std::vector<std::string> AboveCeiling(const Sweep& sweep, const std::vector<JobResult>& results,
                                       const Metric& metric, const Study& study, int64_t items) {
   std::vector<std::string> words;

@@ -64,10 +64,10 @@ std::vector<int64_t> Some(int64_t rows, int64_t most) {
   return taken;
 }
 
-// Where no target comes near.
+// Far from every target.
 constexpr double kFarAway = 1e12;
 
-// What is usual, as far as there are rows enough.
+// The default, limited by the number of rows.
 baselines::Settings SettingsFor(const DataSplit& split, int64_t dimension,
                                 const std::shared_ptr<baselines::LastTsneAffinity>& affinity) {
   auto settings = baselines::Settings::OfDimension(dimension);

@@ -126,7 +126,7 @@ std::vector<FigurePanel> PanelsOf(FigurePanel all) {
   return panels;
 }
 
-// What the noise does and does not, from the narrowest budget to the widest.
+// The effect of the noise, from the narrowest budget to the widest.
 std::string NoiseInWords(const Sweep& sweep, const std::vector<JobResult>& results,
                          const Study& study, const Metric& metric) {
   const size_t last = study.epsilons.size() - 1;
@@ -178,7 +178,7 @@ std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baseli
       "private, or protects rows of the gallery only, is no such release of a target.");
 }
 
-// What every line of the figures stands for, told once.
+// The meaning of every line of the figures, stated once.
 std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
   std::vector<std::string> words = {
       "Lines with `published` in their name follow printed formulas and are no proven guarantee."};

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/evaluation/report/check_figure.h"
+#include "client/evaluation/report/figure.h"
 #include "common/base/printable.h"
 
 namespace privatemail::client {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 
 namespace privatemail::client {
 
@@ -55,8 +55,8 @@ struct Box {
   double bottom() const { return top + height; }
 };
 
-// What all panels of a figure have in common. Categories run from top to bottom, since their names
-// are long and pages narrow: x is then the vertical axis.
+// Ranges that all panels of a figure share. Categories run from top to bottom: x is then the
+// vertical axis.
 struct PlotScales {
   AxisRange x;
   AxisRange y;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 
 namespace privatemail::client {
@@ -45,7 +45,7 @@ inline constexpr int kGroupStyles = 112;
 // Commands of an SVG path that draw a point.
 std::string PointPath(int shape, Spot centre, double radius);
 
-// What hatched bars of `styles` refer to. `id_prefix` keeps one plot's apart from another's.
+// Hatch patterns of `styles`; `id_prefix` separates the plots of one page.
 std::string HatchDefinitions(absl::string_view id_prefix, const std::vector<SeriesStyle>& styles);
 std::string HatchFill(absl::string_view id_prefix, const SeriesStyle& style);
 
@@ -63,8 +63,8 @@ struct LegendEntry {
   Box box;
 };
 
-// What has a name, wrapped to `width`: the series, with the highest end of a line first when there
-// is one panel, and the groups of scatters.
+// The named series, the highest end of a line first when there is one panel, and the groups of
+// scatters, wrapped to `width`.
 std::vector<LegendEntry> LegendOf(const Figure& figure, const std::vector<SeriesStyle>& styles,
                                   double width);
 

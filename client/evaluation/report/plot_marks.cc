@@ -63,7 +63,7 @@ std::vector<Vertex> VerticesOf(const FigureSeries& series, size_t line, const Pl
   return vertices;
 }
 
-// Where the points of one x stand beside each other.
+// The points of several lines at one x.
 class Column {
  public:
   void Add(const Vertex& vertex) { vertices_.push_back(vertex); }

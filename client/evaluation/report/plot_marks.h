@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/plot_legend.h"
 

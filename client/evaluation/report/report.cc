@@ -235,7 +235,7 @@ std::string Contents(const Report& report) {
 absl::StatusOr<std::string> Section(const Figure& figure, size_t number) {
   PM_ASSIGN_OR_RETURN(const std::string page, InlineSvg(figure, kPageWidth));
   PM_ASSIGN_OR_RETURN(const std::string phone, InlineSvg(figure, kPhoneWidth));
-  // What is most to be known comes first, what is to be known besides after the plot.
+  // The first sentence precedes the plot, the others follow it.
   std::string first;
   std::string rest;
   for (const std::string& sentence : figure.words) {
@@ -253,10 +253,7 @@ absl::StatusOr<std::string> Section(const Figure& figure, size_t number) {
                       figure.id, ".svg\">", figure.id, ".svg</a></p>\n</details>\n</section>\n");
 }
 
-// index.html: one document of HTML 5 that loads nothing, which its content security policy makes
-// sure of, and runs no script. Every figure with its sentences, a plot for wide and one for narrow
-// screens, and a table of its points. Links to results.json and <figure's id>.svg beside it. What
-// is refused: see CheckFigure.
+// index.html: figures, wide and narrow plots, tables. Loads nothing and runs no script.
 absl::StatusOr<std::string> HtmlReport(const Report& report) {
   std::string page = absl::StrCat(DocumentHead(report), "<body>\n<div class=\"sheet\">\n",
                                   Header(report), Contents(report), "<main>\n");

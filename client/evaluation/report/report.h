@@ -7,24 +7,23 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 
 namespace privatemail::client {
 
 struct Report {
   std::string title;
-  // What was measured, in the order in which it is told: {"gallery", "5,000 x 128, 100 classes"}.
-  // Nothing about the machine, so that the same seeds give the same files.
+  // The measured data: {"gallery", "5,000 x 128, 100 classes"}. Nothing about the machine, so that
+  // the same seeds give the same files.
   std::vector<std::pair<std::string, std::string>> about;
-  // What it takes to get these figures again: {"alpha", "0.6"}.
+  // Settings to reproduce the figures: {"alpha", "0.6"}.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Figure> figures;
 };
 
-// Makes `directory` where there is none, and writes index.html, results.json and one <id>.svg a
-// figure into it; each replaces its predecessor in one step, index.html last. Other files stay.
-// INVALID_ARGUMENT, before anything is written: see CheckFigure; two figures with the same id.
-// FAILED_PRECONDITION or RESOURCE_EXHAUSTED naming the path: it cannot be written.
+// Writes index.html, results.json and one <id>.svg a figure into `directory`, each atomically,
+// index.html last. INVALID_ARGUMENT before anything is written: CheckFigure's; two figures of one
+// id. FAILED_PRECONDITION or RESOURCE_EXHAUSTED naming the path: it cannot be written.
 absl::Status WriteReport(const std::string& directory, const Report& report);
 
 }  // namespace privatemail::client

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/report/check_figure.h"
+#include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/plot_legend.h"
 #include "client/evaluation/report/plot_marks.h"
@@ -84,7 +84,7 @@ int BarSeries(const Figure& figure) {
   return static_cast<int>(most);
 }
 
-// What all panels of one figure have alike.
+// Shared by all panels of a figure.
 struct Cell {
   double width = 0;
   double left_margin = 0;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/evaluation/figure.h"
+#include "client/evaluation/report/figure.h"
 
 namespace privatemail::client {
 

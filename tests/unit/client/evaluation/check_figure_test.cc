@@ -1,8 +1,7 @@
-#include "client/evaluation/report/check_figure.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/evaluation/report/figure.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client {

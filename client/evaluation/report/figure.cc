@@ -1,4 +1,4 @@
-#include "client/evaluation/report/check_figure.h"
+#include "client/evaluation/report/figure.h"
 
 #include <algorithm>
 #include <cmath>

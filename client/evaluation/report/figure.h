@@ -1,12 +1,15 @@
-// What an experiment found, in the form in which it is stored, drawn, listed and told.
-#ifndef PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
-#define PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
+// Results of an experiment as they are stored, drawn and listed, and the check before drawing.
+#ifndef PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_H_
+#define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_H_
 
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace privatemail::client {
 
@@ -58,6 +61,23 @@ struct Figure {
   std::map<int32_t, std::string> class_names = {};  // of groups, as far as they are known
 };
 
+// Beyond this the ends of an axis might not be numbers.
+inline constexpr double kLargestDrawn = 1e250;
+// The same for an axis whose unit is a factor.
+inline constexpr double kSmallestLogarithmic = 1e-250;
+
+// INVALID_ARGUMENT: an id that is no part of a file name. `field` names it.
+absl::Status CheckFigureId(absl::string_view field, const std::string& id);
+
+// INVALID_ARGUMENT naming the figure and the place: an id as above; an axis whose low is not below
+// its high; a finite value out of the ranges above; y with categories; bars without categories; an
+// x that is none of the categories. NaN, infinities and bands down to 0 on a logarithmic axis are
+// allowed.
+absl::Status CheckFigure(const Figure& figure);
+
+// Takes out what CheckFigure refuses and returns why, one message each.
+std::vector<std::string> TakeOutUndrawable(std::vector<Figure>* figures);
+
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_EVALUATION_FIGURE_H_
+#endif  // PRIVATEMAIL_CLIENT_EVALUATION_REPORT_FIGURE_H_
