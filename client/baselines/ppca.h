@@ -46,8 +46,8 @@ struct PublishedPpcaOptions {
 // PPCA: V among all subspaces, a matrix Bingham law. Chaudhuri, Sarwate and Sinha, "A Near-Optimal
 // Algorithm for Differentially-Private Principal Components", 2013.
 //
-// - PUBLISHED, not proven: the theorem needs an exact draw, but the Gibbs sampler's distance from
-//   the law is unbounded, and it computes in floating point. For comparison only, never for a
+// - PUBLISHED, not proven: the theorem needs an exact draw, but nobody has bounded the Gibbs
+//   sampler's distance from the law, and it computes in floating point. Never for a
 //   release.
 // - INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon outside [1e-9,
 //   1e6]; sweeps out of range. Otherwise the error of `bits`. Time O(sweeps k d^3).
