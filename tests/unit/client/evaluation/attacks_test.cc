@@ -136,19 +136,6 @@ TEST(Attacks, DoNotCallWhatIsAllowedABreach) {
   EXPECT_THAT(WordsOf(Fake(breach), study), HasSubstr("ALLOWS at epsilon 1, at a risk"));
 }
 
-TEST(Attacks, TellTheSmallestTheStudysAndTheLargestEpsilon) {
-  Study study = SmallStudy();
-  study.epsilons = {.1, .3, .9, 4, 10};
-  study.epsilon = 1;
-  const std::string words = WordsOf(Fake(.05), study);
-  for (const char* told : {"At epsilon 0.1 it is", "At epsilon 0.9 it is", "At epsilon 10 it is"}) {
-    EXPECT_THAT(words, HasSubstr(told));
-  }
-  EXPECT_THAT(words, Not(HasSubstr("At epsilon 0.3 it is")));
-  EXPECT_THAT(words, HasSubstr("not shown to be better than a guess"));
-  EXPECT_THAT(WordsOf(Fake(1), study), Not(HasSubstr("not shown to be better than a guess")));
-}
-
 // 2 seeds of 20 targets, all right: Clopper and Pearson's lower end is .025^(1/40).
 TEST(Attacks, HaveClopperPearsonIntervals) {
   const Study study = SmallStudy();

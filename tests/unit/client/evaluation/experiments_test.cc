@@ -1,6 +1,7 @@
-// The other experiments draw what they promise, and their words have the plots' numbers.
 #include "client/evaluation/experiments/experiments.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -12,10 +13,158 @@
 namespace privatemail::client {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::StartsWith;
+
+TEST(Ablation, TellsWhatTheLabelAloneGives) {
+  const std::vector<Figure> figures = FiguresOf(MakeAblationExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 1u);
+  const Figure& figure = figures[0];
+  ExpectSound(figure);
+  EXPECT_THAT(
+      figure.x.categories,
+      IsSupersetOf({"as it is", "random feature", "wrong label", "without slots",
+                    "label graph kernel with alpha 0.6", "label graph one-hot with alpha 0.6",
+                    "kernel over s", "kernel over s^2"}));
+  const FigureSeries& bars = SeriesNamed(figure.panels[0], "epsilon 1");
+  ASSERT_EQ(bars.points.size(), figure.x.categories.size());
+  // The scheme finds classes by their labels: without the feature it finds them, with a wrong label
+  // it does not.
+  EXPECT_GT(bars.points[0].y, .8);
+  EXPECT_GT(bars.points[1].y, .8);
+  EXPECT_LT(bars.points[2].y, .3);
+  const double share =
+      (bars.points[1].y - bars.points[2].y) / (bars.points[0].y - bars.points[2].y);
+  // Of the fidelity it gives nothing that could be told apart from chance.
+  EXPECT_THAT(figure.words[0],
+              StartsWith("The label alone gives " + Short(share) +
+                         " (the same each time, so that there is no interval) of what recall@4"));
+  EXPECT_THAT(figure.words[2],
+              StartsWith("What the label alone gives of fidelity@4 cannot be said from"));
+}
+
+// Over s^2, unit vectors that point away from each other have an affinity so small at this
+// bandwidth that noise which hides everything fits no float.
+TEST(Ablation, DropsAKernelWithWhichNothingCanBeProven) {
+  Study study = SmallStudy();
+  study.settings.kernel_bandwidth = .2;
+  const std::vector<Figure> figures =
+      FiguresOf(MakeAblationExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 1u);
+  const std::string words = Joined(figures[0].words);
+  EXPECT_THAT(words, HasSubstr("Not measured: \"kernel over s^2\" at 1 (values of up to"));
+  EXPECT_THAT(words, HasSubstr("With kernel over s^2, recall@4 is not known instead of "));
+  const FigurePanel& panel = figures[0].panels[0];
+  const auto& categories = figures[0].x.categories;
+  const auto bar = static_cast<size_t>(
+      std::find(categories.begin(), categories.end(), "kernel over s^2") - categories.begin());
+  ASSERT_LT(bar, categories.size());
+  EXPECT_TRUE(std::isnan(SeriesNamed(panel, "epsilon 1").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "without noise").points[bar].y));
+  EXPECT_FALSE(std::isnan(SeriesNamed(panel, "epsilon 1").points[0].y));
+}
+
+TEST(Ablation, DoesNotTakeChanceForTheLabels) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  const auto words = [&](double as_it_is, double random, double wrong) {
+    const auto figures = experiment.draw(PlantedResults(
+        experiment,
+        {{"as it is at", as_it_is}, {"random feature at", random}, {"wrong label at", wrong}}));
+    return figures.ok() ? figures->at(0).words[0] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(
+      words(.9, .5, .1),
+      StartsWith(
+          "The label alone gives 0.5 (the same each time, so that there is no interval) of what"));
+  EXPECT_THAT(words(.9, .1, .1), StartsWith("The label alone gives 0 (the same each time"));
+  EXPECT_THAT(words(.1, .1, .1), StartsWith("What the label alone gives of recall@4 cannot be"));
+}
+
+TEST(Notes, CountWhatWasNotAnsweredByCondition) {
+  const Experiment experiment = MakeAblationExperiment(SmallStage());
+  std::vector<JobResult> results = PlantedResults(experiment, {});
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (experiment.jobs[i].key.rfind("wrong label", 0) == 0) results[i]["unanswered"] = {20};
+    if (experiment.jobs[i].key.rfind("random feature at 1, seed 1", 0) == 0) {
+      results[i]["unanswered"] = {3};
+    }
+    if (experiment.jobs[i].key.rfind("kernel over s^2", 0) == 0) {
+      results[i]["unanswered"] = {20};
+      results[i]["not_built"] = {1};
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> figures, experiment.draw(results));
+  const std::string words = Joined(figures[0].words);
+  // With and without noise, 2 splits of 20 targets.
+  EXPECT_THAT(words, HasSubstr("finding nothing: 3 of 80 of \"random feature\", 80 of 80 of "
+                               "\"wrong label\"."));
+  EXPECT_THAT(words, HasSubstr("out of 4 settings and splits each, these are 4 of \"kernel over "
+                               "s^2\"."));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Figure> all_answered,
+                       experiment.draw(PlantedResults(experiment, {})));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("finding nothing")));
+  EXPECT_THAT(Joined(all_answered[0].words), Not(HasSubstr("refuses")));
+}
+
+using testing::ElementsAre;
+
+TEST(Convergence, DrawsScoresAndObjective) {
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(SmallStage()), SmallStudy());
+  ASSERT_EQ(figures.size(), 2u);
+  ExpectSound(figures[0]);
+  EXPECT_THAT(NamesOf(figures[0].panels[0]), ElementsAre("epsilon 1", "without noise", "chance"));
+  ExpectSound(figures[1]);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  EXPECT_EQ(objective.size(), 15u);
+  EXPECT_THAT(figures[1].words[3], HasSubstr(Short(objective[4].y) + " after iteration 5"));
+  EXPECT_THAT(figures[1].words[4], HasSubstr("from the least to the greatest of 2 runs"));
+}
+
+// Two runs of 15 iterations: one falls by 2 in each, the other by 1 but for `rises`, by 1. Their
+// mean falls in every iteration.
+TEST(Convergence, SaysOfAnyRunWhetherItRose) {
+  const Experiment experiment = MakeConvergenceExperiment(SmallStage());
+  const auto sentence = [&](int rises) {
+    std::vector<JobResult> results = PlantedResults(experiment, {});
+    std::vector<double> falling = {100};
+    std::vector<double> rising = {100};
+    for (int i = 1; i < 15; ++i) {
+      falling.push_back(falling.back() - 2);
+      rising.push_back(rising.back() + (i <= rises ? 1 : -1));
+    }
+    results[results.size() - 2] = {{"as_defined", falling}, {"scaled", falling}};
+    results[results.size() - 1] = {{"as_defined", falling}, {"scaled", rising}};
+    const auto figures = experiment.draw(results);
+    return figures.ok() ? figures->at(1).words[1] : std::string(figures.status().message());
+  };
+  EXPECT_THAT(sentence(0), HasSubstr("never rose in 28 iterations of 2 runs"));
+  EXPECT_THAT(sentence(1), HasSubstr("is not monotone: it rose in 1 of 28 iterations of 2 runs"));
+}
+
+// The distance graph weighs with the labels' span: an iterate grows by a factor of about 1e14.
+Study OverflowingStudy() {
+  Study study = SmallStudy();
+  study.settings.alpha = 1e9;
+  study.settings.start_stddev = 1e10;
+  for (int32_t& label : study.data.labels) label *= 100000;
+  return study;
+}
+
+TEST(Convergence, EndsTheObjectiveWhereItIsNoNumber) {
+  const Study study = OverflowingStudy();
+  const std::vector<Figure> figures =
+      FiguresOf(MakeConvergenceExperiment(std::make_shared<Stage>(study)), study);
+  ASSERT_EQ(figures.size(), 2u);
+  const std::vector<FigurePoint>& objective = figures[1].panels[0].series[0].points;
+  ASSERT_LT(objective.size(), 15u);
+  for (const FigurePoint& point : objective) EXPECT_TRUE(std::isfinite(point.y));
+  EXPECT_THAT(Joined(figures[1].words),
+              HasSubstr("After iteration " + std::to_string(objective.size()) +
+                        " the objective of a run is no finite number"));
+}
 
 TEST(Alignment, BringsTheAnchorsToTheServers) {
   const std::vector<Figure> figures =
@@ -63,14 +212,6 @@ TEST(Alignment, CountsReleasesThatCannotBeAligned) {
   ASSERT_EQ(figures[0].words.size(), 2u);
   EXPECT_THAT(figures[0].words[0],
               StartsWith("At epsilon 0.1 2 of 2 releases could not be made or aligned (alignment"));
-}
-
-TEST(Alignment, CallsClassesByTheirNames) {
-  Study study = SmallStudy();
-  for (int i = 0; i < 20; ++i) study.data.class_names.push_back(absl::StrCat("bird ", i));
-  const auto figures = FiguresOf(MakeAlignmentExperiment(std::make_shared<Stage>(study)), study);
-  EXPECT_EQ(figures.at(0).class_names.at(14), "bird 14");
-  EXPECT_EQ(figures.at(0).class_names.size(), 10u);
 }
 
 TEST(InferencePrivacy, HasEveryMechanismTwoQuantitiesAndAFamilyOfRadii) {

@@ -131,15 +131,6 @@ TEST_F(Recall, NamesWhatTheCeilingDoesNotBind) {
   }
 }
 
-TEST_F(Recall, SaysOfWhichKindBandsAre) {
-  for (const Figure& figure : *figures_) {
-    EXPECT_THAT(figure.words.back(),
-                HasSubstr("95 % Student t over the means of 2 splits of this data set"));
-    EXPECT_THAT(figure.words.back(),
-                HasSubstr("all 0 or all 1, what it would be had one target come out otherwise"));
-  }
-}
-
 TEST_F(Recall, WordsHaveTheNumbersOfThePlots) {
   for (const Figure& figure : *figures_) {
     const FigurePoint& point = SeriesNamed(figure.panels[0], "PrivateMail, gaussian").points[0];

@@ -39,15 +39,6 @@ Experiment Counting(int count, std::atomic<int>* runs, absl::Status (*fails)(int
   return experiment;
 }
 
-TEST(Runner, HandsResultsOverInTheOrderOfJobs) {
-  const TemporaryFolder folder;
-  std::atomic<int> runs = 0;
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<Figure> figures,
-      RunExperiments({Counting(3, &runs)}, {.folder = folder / "out", .study = "s"}));
-  EXPECT_THAT(figures[0].words, testing::ElementsAre("0.100000", "1.100000", "2.100000"));
-}
-
 TEST(Runner, GoesOnWhereItWasInterrupted) {
   const TemporaryFolder folder;
   const RunOptions options{.folder = folder.path(), .study = "s"};

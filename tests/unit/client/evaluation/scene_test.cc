@@ -1,18 +1,123 @@
 #include "client/evaluation/scene.h"
 
+#include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <random>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "client/evaluation/asking.h"
-#include "common/base/status_macros.h"
+#include "client/evaluation/split.h"
+#include "client/seeded_bits/seeded_bits.h"
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
 #include "server/engine/embed.h"
+#include "tests/testing/matchers.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 
 namespace privatemail::client {
 namespace {
+
+// Row i is the number i, so that rows can be told apart.
+LabelledRows Numbered(int classes, int each) {
+  LabelledRows data;
+  data.features.resize(classes * each, 1);
+  for (int i = 0; i < classes * each; ++i) {
+    data.features(i, 0) = i;
+    data.labels.push_back(i % classes);
+  }
+  return data;
+}
+
+std::map<int32_t, int> Count(const LabelledRows& rows) {
+  std::map<int32_t, int> count;
+  for (const int32_t label : rows.labels) ++count[label];
+  return count;
+}
+
+TEST(Split, PutsNoRowIntoTwoParts) {
+  const LabelledRows data = Numbered(5, 12);
+  ASSERT_OK_AND_ASSIGN(const DataSplit split,
+                       MakeSplit(data, {.anchors_per_class = 3, .targets = 8}, 1));
+  std::set<double> rows;
+  size_t count = 0;
+  for (const LabelledRows* part : {&split.anchors, &split.gallery, &split.targets}) {
+    count += part->labels.size();
+    for (Eigen::Index i = 0; i < part->features.rows(); ++i) {
+      const auto row = static_cast<size_t>(part->features(i, 0));
+      rows.insert(part->features(i, 0));
+      EXPECT_EQ(part->labels[static_cast<size_t>(i)], data.labels[row]);
+    }
+  }
+  EXPECT_EQ(count, 60u);
+  EXPECT_EQ(rows.size(), 60u);
+}
+
+TEST(Split, IsStratified) {
+  ASSERT_OK_AND_ASSIGN(
+      const DataSplit split,
+      MakeSplit(Numbered(5, 12), {.anchors_per_class = 3, .targets = 8, .gallery_per_class = 4},
+                1));
+  for (const auto& [label, count] : Count(split.anchors)) EXPECT_EQ(count, 3) << label;
+  for (const auto& [label, count] : Count(split.gallery)) EXPECT_EQ(count, 4) << label;
+  EXPECT_EQ(Count(split.gallery).size(), 5u);
+  for (const auto& [label, count] : Count(split.targets)) {
+    EXPECT_TRUE(count == 1 || count == 2) << label << " has " << count;
+  }
+}
+
+TEST(Split, DependsOnTheSeedAlone) {
+  const LabelledRows data = Numbered(5, 12);
+  const SplitSizes sizes{.anchors_per_class = 3, .targets = 8};
+  EXPECT_EQ(MakeSplit(data, sizes, 1)->targets.features,
+            MakeSplit(data, sizes, 1)->targets.features);
+  EXPECT_NE(MakeSplit(data, sizes, 1)->targets.features,
+            MakeSplit(data, sizes, 2)->targets.features);
+}
+
+TEST(Split, RefusesWhatItCannotShareOut) {
+  const auto refuses = [](const LabelledRows& data, const SplitSizes& sizes, const char* why) {
+    EXPECT_THAT(MakeSplit(data, sizes, 1), FailsWith(absl::StatusCode::kInvalidArgument, why));
+  };
+  refuses(Numbered(1, 12), {.anchors_per_class = 1, .targets = 1}, "at least 2 classes");
+  refuses(Numbered(3, 4), {.anchors_per_class = 4, .targets = 1}, "class 0 has 4 rows");
+  refuses(Numbered(3, 4), {.anchors_per_class = 0, .targets = 1}, "anchors_per_class");
+  // Of each class 4 - 2 are left, and the gallery keeps one.
+  refuses(Numbered(3, 4), {.anchors_per_class = 2, .targets = 4}, "targets must be at most 3");
+}
+
+TEST(Split, HalvesOfTheClassesAreByLabel) {
+  const LabelledRows data = Numbered(5, 2);
+  EXPECT_EQ(Count(ClassesOf(data, ClassHalf::kFirst)), (std::map<int32_t, int>{{0, 2}, {1, 2}}));
+  EXPECT_EQ(Count(ClassesOf(data, ClassHalf::kSecond)),
+            (std::map<int32_t, int>{{2, 2}, {3, 2}, {4, 2}}));
+  EXPECT_EQ(ClassesOf(data, ClassHalf::kAll).labels.size(), 10u);
+}
+
+TEST(SeededBits, AreTheWordsOfTheStandardsGenerator) {
+  SeededBits bits(7);
+  std::array<uint8_t, 12> bytes = {};
+  ASSERT_THAT(bits.Fill(absl::MakeSpan(bytes)), IsOk());
+  std::mt19937_64 generator(7);
+  const uint64_t first = generator();
+  const uint64_t second = generator();
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(bytes[i], (first >> (8 * i)) & 0xff);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(bytes[8 + i], (second >> (8 * i)) & 0xff);
+}
+
+TEST(SeedOf, DiffersWithThePartTheSeedAndTheNumber) {
+  std::set<uint64_t> seeds;
+  for (const char* part : {"", "a", "b", "ab", "ba"}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      for (uint64_t number = 0; number < 20; ++number) seeds.insert(SeedOf(part, seed, number));
+    }
+  }
+  EXPECT_EQ(seeds.size(), 5u * 20 * 20);
+  EXPECT_EQ(SeedOf("a", 1, 2), SeedOf("a", 1, 2));
+}
 
 EmbeddingSettings With(double alpha, double bandwidth) {
   EmbeddingSettings settings = SmallStudy().settings;
@@ -31,9 +136,10 @@ server::Embedding ServersEmbedding(const Scene& scene) {
   gallery.labels = split.gallery.labels;
   gallery.payloads.resize(gallery.ids.size());
   gallery.features = split.gallery.features.cast<float>();
-  return *server::Embed(scene.joint.parameters,
-                {.features = split.anchors.features.cast<float>(), .labels = split.anchors.labels},
-                gallery, nullptr);
+  return *server::Embed(
+      scene.joint.parameters,
+      {.features = split.anchors.features.cast<float>(), .labels = split.anchors.labels}, gallery,
+      nullptr);
 }
 
 TEST(Scene, OverKeptAffinitiesIsBitForBitTheServers) {
@@ -64,14 +170,6 @@ TEST(Scene, IsMadeOnceForItsSettingsAndSplit) {
   EXPECT_NE(other_bandwidth->joint.anchors, scene->joint.anchors);
 }
 
-TEST(Scene, OfATrialWithoutAStageIsTheSame) {
-  Stage stage(SmallStudy());
-  ASSERT_OK_AND_ASSIGN(const auto kept, stage.SceneOf(1));
-  ASSERT_OK_AND_ASSIGN(const auto trial, MakeTrial(SmallStudy(), 1));
-  ASSERT_OK_AND_ASSIGN(const auto scene, MakeScene(trial, SmallStudy().settings));
-  EXPECT_EQ(scene->embedded->items.points(), kept->embedded->items.points());
-}
-
 TEST(MadeOnce, MakesAgainWhatItHadToLetGo) {
   MadeOnce<int, int> made(2);
   int makes = 0;
@@ -85,14 +183,6 @@ TEST(MadeOnce, MakesAgainWhatItHadToLetGo) {
   EXPECT_EQ(makes, 3);  // 2 went for 3, since 1 had been asked for since
   EXPECT_EQ(get(2), 20);
   EXPECT_EQ(makes, 4);
-}
-
-TEST(Describe, NamesTheProgramByItsFile) {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::string program((std::istreambuf_iterator<char>(file)),
-                            std::istreambuf_iterator<char>());
-  ASSERT_GT(program.size(), 1000u);
-  EXPECT_THAT(Describe(SmallStudy()), testing::HasSubstr(ToHex(Sha256::Of(program))));
 }
 
 TEST(Describe, TellsAllSettingsApart) {
