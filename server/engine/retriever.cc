@@ -98,7 +98,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
     PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
-                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled,
+                        payloads_.MatchingRows(*query.filter, query.hidden.get(), query.cancelled,
                                               query.filter_memory));
     part.emplace(index_.exact(), std::move(rows));
   }

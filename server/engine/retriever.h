@@ -15,13 +15,13 @@
 #include "common/base/matrix.h"
 #include "common/embedding/alignment.h"
 #include "common/embedding/label_graph.h"
+#include "common/embedding/public_parameters.h"
+#include "common/index/search_index.h"
 #include "common/numerics/neighbors.h"
 #include "common/wire/codec.h"
 #include "common/wire/payload_filter.h"
-#include "common/embedding/public_parameters.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/payload_columns.h"
-#include "common/index/search_index.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {

@@ -13,6 +13,7 @@
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
 #include "server/services/cell_bytes.h"
+#include "server/services/collection_state.h"
 #include "server/services/request.h"
 
 namespace privatemail::server {
@@ -96,9 +97,9 @@ absl::Status AnswerForCells(const Catalog& catalog, const v1::RetrieveCellsReque
                             Call& call, MessageWriter<v1::RetrieveCellsResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindMatching(catalog, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(view.CheckHasCells());
+  PM_RETURN_IF_ERROR(CheckHasCells(view));
   PM_RETURN_IF_ERROR(Check(request, view.published->parameters));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
   if (view.published->parameters.SendsCoordinates()) {
     PM_RETURN_IF_ERROR(CheckVersion(*index, request));
   }

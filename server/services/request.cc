@@ -4,6 +4,7 @@
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
 #include "common/wire/parameters_proto.h"
+#include "server/services/collection_state.h"
 
 namespace privatemail::server {
 
@@ -50,8 +51,8 @@ void ToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
   }
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());
-  proto->set_cells(view.DescribeCells());
-  proto->set_cells_ready(view.Cells().ok());
+  proto->set_cells(DescribeCells(view));
+  proto->set_cells_ready(RequireCells(view).ok());
 }
 
 }  // namespace privatemail::server

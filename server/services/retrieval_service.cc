@@ -18,6 +18,7 @@
 #include "common/rpc/status.h"
 #include "server/services/answer_bytes.h"
 #include "server/services/answer_cells.h"
+#include "server/services/collection_state.h"
 #include "server/services/request.h"
 #include "server/services/wire.h"
 
@@ -166,7 +167,7 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
                       FindMatching(*catalog_, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
   PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
   RetrievalQuery query;
   query.release = release.cast<double>();

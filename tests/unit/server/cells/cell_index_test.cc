@@ -9,7 +9,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
-#include "server/cells/partition_anchors.h"
+#include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -70,7 +70,7 @@ struct Scene {
     gallery.version = 9;
     parameters = *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
                                        *PartitionAnchors(UnitRows(anchors.features), {3, 5}), code);
-    index = CellIndex::Make(parameters, anchors, gallery, /*stopped=*/{false});
+    index = CellIndex::Create(parameters, anchors, gallery, /*stopped=*/{false});
   }
 
   std::vector<int32_t> Rows(size_t partition, const std::vector<uint32_t>& cells, double epsilon,
@@ -186,7 +186,7 @@ TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
                                     .items = FloatMatrix::Random(kItems, 2),
                                     .anchors = FloatMatrix::Random(12, 2)};
   scene.index =
-      CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
+      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
   EXPECT_EQ(scene.index->embedding_version(), 6u);
   EXPECT_EQ(scene.index->anchor_coordinates(), coordinates.anchors);
   for (const int64_t row : {0, 7, kItems - 1}) {
@@ -203,23 +203,23 @@ TEST(CellIndex, ItemsOfAnyScaleLieWhereTheirDirectionPoints) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
   scene.gallery.features *= 1e-30F;  // whose squares no float holds
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
 TEST(CellIndex, AnEmptyGalleryAndOneItemAnswerToo) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_THAT(scene.Lists(0, 1, 1)[2], ElementsAre(0));
   scene.gallery = GalleryOf({});
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
 TEST(CellIndex, StopsWhenItIsToldTo) {
   const Scene scene;
-  EXPECT_EQ(CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
+  EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
               FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
 }
@@ -245,7 +245,7 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
   }
   const PublicParameters parameters = *MakePublicParameters(
       "uuid", SmallSettings(), anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-  const auto index = CellIndex::Make(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
+  const auto index = CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
   const int64_t before = AllocatedBytes();
   int64_t most = 0;
   int asked = 0;
@@ -268,7 +268,7 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
   EXPECT_EQ(index->MemoryOfRows(2, 10), 4 * 20 + kMany / 8 + 12 * kMany + 8 * 64);
 }
 
-CellBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
+EncodedBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
 
 TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
   const Scene scene;
@@ -316,8 +316,8 @@ TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
   Scene scene;
   // 10 bytes of id, 8 of code and about 12 beside them.
   const auto rows_for = [&](bool with_payloads) {
-    scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
-    return scene.index->RowsOfBlock(with_payloads);
+    scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+    return scene.index->RowsPerBlock(with_payloads);
   };
   EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);
   scene.gallery.payloads.assign(kItems, std::string(2000, 'x'));
@@ -337,14 +337,14 @@ TEST(CellIndex, StatesWhatMakingTakes) {
   const int64_t of_item = 24 + 4 + 8 + 2 * 16;
   const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
-  EXPECT_EQ(CellIndex::MemoryToMake(scene.parameters, kItems), kItems * (of_item + of_query));
+  EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;
   coordinates.cell_code = CellCode::kNone;
   // Two floats and their copies in place of 8 bytes of code, and the anchors'.
-  EXPECT_EQ(CellIndex::MemoryToMake(coordinates, kItems),
+  EXPECT_EQ(CellIndex::MemoryToCreate(coordinates, kItems),
             kItems * (of_item + 8 + of_query) + 12 * 8);
-  EXPECT_GT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * of_item);
-  EXPECT_LT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
+  EXPECT_GT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * of_item);
+  EXPECT_LT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
       << "a sample of them are queries";
 }
 

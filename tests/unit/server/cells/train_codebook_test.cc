@@ -1,4 +1,4 @@
-#include "server/cells/train_codebook.h"
+#include "server/cells/anchor_training.h"
 
 #include <faiss/impl/ProductQuantizer.h>
 

@@ -10,7 +10,7 @@ using ::testing::Not;
 
 class CatalogDeletions : public CatalogTest {};
 
-TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
+TEST_F(CatalogDeletions, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   DeleteItems({"item-001", "none", "item-001"});
@@ -31,7 +31,7 @@ TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
+TEST_F(CatalogDeletions, ItemDeletedDuringBuildIsHidden) {
   CreateBirds(6);
   for (const bool first_build : {true, false}) {
     const std::string id = first_build ? "item-001" : "item-002";
@@ -48,7 +48,7 @@ TEST_F(CatalogDeletions, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsResult) {
+TEST_F(CatalogDeletions, ItemDeletedAfterDeletedSinceIsHidden) {
   StoreHooks hooks;
   ReopenWith(&hooks);
   CreateBirds(5);
@@ -62,7 +62,7 @@ TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsRes
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003", "item-004"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatWasDeletedBeforeABuildAndCameBackIsInItsResult) {
+TEST_F(CatalogDeletions, ItemReinsertedBeforeGalleryIsReadIsFound) {
   const CollectionView view = CreateBirds(3);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   // Deleted and back within the build, but before it reads the gallery.

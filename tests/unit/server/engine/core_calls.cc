@@ -42,9 +42,9 @@ CoreCalls::CoreCalls()
       keys_(*KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key")),
       audit_(*AuditLog::Open(folder_ / "audit.jsonl", 0)),
       admission_(std::make_unique<Admission>(FewPlaces())),
-      builds_(std::make_unique<AutomaticBuilds>(
-          catalog_.get(), AutomaticBuildOptions{.01, absl::Milliseconds(50)},
-          AutomaticBuilds::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
+      builds_(std::make_unique<RebuildScheduler>(
+          catalog_.get(), RebuildOptions{.01, absl::Milliseconds(50)},
+          RebuildScheduler::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
                                  [](const std::string& /*name*/, double /*done*/) {},
                                  ExpectBuiltOrOvertaken})) {}
 
@@ -63,7 +63,7 @@ absl::Status CoreCalls::Call(const std::string& key_text,
   PM_ASSIGN_OR_RETURN(Admission::Ticket ticket,
                       admission_->Enter({key->id, key->Has(kAdminScope)}));
   std::promise<absl::Status> done;
-  workers_.Run([&] {
+  thread_pool_.Run([&] {
     absl::Status status = Work(&ticket, work);
     AuditEntry entry;
     entry.time = absl::Now();

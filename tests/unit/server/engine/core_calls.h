@@ -9,12 +9,12 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/base/workers.h"
+#include "common/base/thread_pool.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/access/rate_limits.h"
-#include "server/engine/automatic_builds.h"
+#include "server/engine/rebuild_scheduler.h"
 #include "server/engine/catalog.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -52,8 +52,8 @@ class CoreCalls {
   std::atomic<int64_t> calls_ = 0;
   std::atomic<int64_t> reloads_ = 0;
   std::unique_ptr<Admission> admission_;
-  std::unique_ptr<AutomaticBuilds> builds_;
-  Workers workers_;  // last: what they do uses the others
+  std::unique_ptr<RebuildScheduler> builds_;
+  ThreadPool thread_pool_;  // last: what they do uses the others
 };
 
 // Whether a call was refused because others are worked on or wait.
