@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
 #define PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,11 +44,33 @@ class CancellableMutex {
   };
 
   // Waits in order of arrival. Empty if `cancelled`, polled first and every 50 ms, returned true.
-  std::optional<Lock> Acquire(absl::FunctionRef<bool()> cancelled);
+  std::optional<Lock> Acquire(absl::FunctionRef<bool()> cancelled) {
+    constexpr std::chrono::milliseconds kPollInterval{50};
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto place = waiting_.emplace(waiting_.end());
+    const absl::Cleanup leave = [&] {
+      waiting_.erase(place);
+      WakeFirst();
+    };
+    while (true) {
+      if (cancelled()) return std::nullopt;
+      if (!locked_ && place == waiting_.begin()) break;
+      place->wait_for(lock, kPollInterval);
+    }
+    locked_ = true;
+    return Lock(this);
+  }
 
  private:
-  void Unlock();
-  void WakeFirst();  // requires mutex_
+  void Unlock() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    locked_ = false;
+    WakeFirst();
+  }
+
+  void WakeFirst() {  // requires mutex_
+    if (!locked_ && !waiting_.empty()) waiting_.front().notify_one();
+  }
 
   std::mutex mutex_;
   std::list<std::condition_variable> waiting_;  // in order of arrival

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "server/cells/anchor_training.h"
-#include "server/store/uuid.h"
+#include "server/store/types.h"
 
 namespace privatemail::server {
 namespace {

@@ -11,10 +11,10 @@
 #include "common/base/matrix.h"
 #include "common/embedding/deterministic_start.h"
 #include "common/embedding/plan_affinity.h"
-#include "common/embedding/public_parameters.h"
-#include "common/embedding/smlq.h"
 #include "common/numerics/point_source.h"
 #include "common/numerics/row_share.h"
+#include "common/embedding/smlq.h"
+#include "common/embedding/public_parameters.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {

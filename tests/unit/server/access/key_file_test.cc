@@ -22,7 +22,7 @@ std::vector<AccessKey> SomeKeys() {
     grant.scopes = static_cast<Scopes>(1 + i);
     if (i > 0) grant.collections = {"birds", "fish \"quoted\""};
     grant.requests_per_second = i / 3.0;
-    keys.push_back(MakeAccessKey(grant, 1000 + i)->key);
+    keys.push_back(CreateAccessKey(grant, 1000 + i)->key);
     keys.back().revoked_at = i == 2 ? 2000 : 0;
     keys.back().grant.expires_at = i == 3 ? 3000 : 0;
   }
@@ -36,7 +36,7 @@ std::string Content(const std::string& path) {
   return text.str();
 }
 
-TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
+TEST(KeyFile, LoadsWhatWasSavedWithMode0600) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   EXPECT_FALSE(file.Exists());
@@ -63,19 +63,19 @@ TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(KeyFile, HoldsNoSecret) {
+TEST(KeyFile, ContainsNoSecret) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   KeyGrant grant;
   grant.name = "n";
   grant.scopes = kSearchScope;
-  const auto made = MakeAccessKey(grant, 1);
+  const auto made = CreateAccessKey(grant, 1);
   ASSERT_THAT(file.Save({made->key}), IsOk());
   EXPECT_THAT(Content(file.path()),
               ::testing::Not(::testing::HasSubstr(std::string(ParseKeyText(made->text).secret))));
 }
 
-TEST(KeyFile, NoticesEveryFlippedBitAndTruncationAndNamesTheFile) {
+TEST(KeyFile, FlippedBitOrTruncationReturnsDataLoss) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   ASSERT_THAT(file.Save(SomeKeys()), IsOk());
@@ -114,7 +114,7 @@ std::string FirstVersion() {
       "\",\"scopes\":[\"search\"]}\n");
 }
 
-TEST(KeyFile, OfTheFirstVersionIsReadAndWrittenAsItWasUntilAKeyExpires) {
+TEST(KeyFile, Version1IsWrittenUnlessKeyExpires) {
   const TemporaryFolder folder;
   const KeyFile file(folder.Write("keys", FirstVersion()));
   auto keys = file.Load();
@@ -131,14 +131,14 @@ TEST(KeyFile, OfTheFirstVersionIsReadAndWrittenAsItWasUntilAKeyExpires) {
   EXPECT_EQ(file.Load()->at(0).grant.expires_at, 2'000'000'000);
 }
 
-TEST(KeyFile, OfAVersionToComeIsRefused) {
+TEST(KeyFile, NewerVersionIsRefused) {
   const TemporaryFolder folder;
   const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 3\n")));
   EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kFailedPrecondition,
                                      "is of a version that this program does not know"));
 }
 
-TEST(KeyFile, NamesAFileThatIsNotThere) {
+TEST(KeyFile, MissingFileIsNamed) {
   EXPECT_THAT(KeyFile("/nowhere/keys").Load(),
               FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
   EXPECT_THAT(KeyFile("/nowhere/keys").Save({}),

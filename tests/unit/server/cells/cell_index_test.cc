@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "common/cells/cell_lists.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 #include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -28,7 +28,7 @@ FloatMatrix UnitRows(const FloatMatrix& rows) {
   return units;
 }
 
-TEST(PartitionAnchors, PutsEachAnchorWithItsNearestCentroidAndAlwaysAlike) {
+TEST(PartitionAnchors, AssignsNearestCentroidDeterministically) {
   const FloatMatrix anchors = UnitRows(SmallAnchors().features);
   ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors, {3, 5}));
   ASSERT_EQ(partitions.size(), 2u);
@@ -46,7 +46,7 @@ TEST(PartitionAnchors, PutsEachAnchorWithItsNearestCentroidAndAlwaysAlike) {
   EXPECT_EQ(again[1].cell_of_anchor, partitions[1].cell_of_anchor);
 }
 
-TEST(PartitionAnchors, SaysWhichCountsCannotBe) {
+TEST(PartitionAnchors, InvalidCountsReturnInvalidArgument) {
   const FloatMatrix anchors = UnitRows(SmallAnchors().features);
   EXPECT_THAT(PartitionAnchors(anchors, {1}),
               FailsWith(kInvalid, "cells must be between 2 and 12, but is 1"));
@@ -127,7 +127,7 @@ int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int
   return differences;
 }
 
-TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
+TEST(CellIndex, EqualsCellListForAnyHistory) {
   const Scene scene;
   ASSERT_NE(scene.index, nullptr);
   EXPECT_EQ(scene.index->items(), kItems);
@@ -145,7 +145,7 @@ TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
       << "epsilon decides what is worth sending";
 }
 
-TEST(CellIndex, OfSeveralCellsEachRowComesOnceInTheOrderOfTheCells) {
+TEST(CellIndex, RowsOfSeveralCellsAreDistinctAndInCellOrder) {
   const Scene scene;
   for (const int64_t length : {5, 60, kItems}) {
     const auto lists = scene.Lists(1, 2, length);
@@ -161,7 +161,7 @@ TEST(CellIndex, OfSeveralCellsEachRowComesOnceInTheOrderOfTheCells) {
   }
 }
 
-TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
+TEST(CellIndex, EncodesItemsScaledToLengthOne) {
   for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
     const Scene scene(code);
     const CellIndex& index = *scene.index;
@@ -178,7 +178,7 @@ TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
   }
 }
 
-TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
+TEST(CellIndex, CoordinatesReplaceCodes) {
   Scene scene;
   const auto lists = scene.Lists(0, 4, 20);
   scene.parameters.cell_code = CellCode::kNone;
@@ -199,7 +199,7 @@ TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
   EXPECT_EQ(Scene().index->anchor_coordinates().size(), 0);
 }
 
-TEST(CellIndex, ItemsOfAnyScaleLieWhereTheirDirectionPoints) {
+TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
   scene.gallery.features *= 1e-30F;  // whose squares no float holds
@@ -207,7 +207,7 @@ TEST(CellIndex, ItemsOfAnyScaleLieWhereTheirDirectionPoints) {
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
-TEST(CellIndex, AnEmptyGalleryAndOneItemAnswerToo) {
+TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
   scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
@@ -217,7 +217,7 @@ TEST(CellIndex, AnEmptyGalleryAndOneItemAnswerToo) {
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
-TEST(CellIndex, StopsWhenItIsToldTo) {
+TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
   EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
@@ -231,7 +231,7 @@ int64_t AllocatedBytes() {
 
 // A thousand lists of a quarter of the items are 8 MB. (Under a sanitizer, which allocates by
 // itself, nothing is measured.)
-TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
+TEST(CellIndex, ManyCellsTakeBoundedMemory) {
   constexpr int kMany = 8000, kManyCells = 1000;
   Anchors anchors = SmallAnchors();
   anchors.features = FloatMatrix::Random(kManyCells, kDim);
@@ -245,7 +245,8 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
   }
   const PublicParameters parameters = *MakePublicParameters(
       "uuid", SmallSettings(), anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-  const auto index = CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
+  const auto index =
+      CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
   const int64_t before = AllocatedBytes();
   int64_t most = 0;
   int asked = 0;
@@ -270,7 +271,7 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
 
 EncodedBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
 
-TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
+TEST(CellIndex, CachesBlocksPerHiddenRows) {
   const Scene scene;
   int made = 0;
   const auto ask = [&](const CellIndex::BlockKey& key, const std::shared_ptr<const void>& hidden) {
@@ -312,7 +313,7 @@ TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
   EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
 }
 
-TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
+TEST(CellIndex, BlockSizeIsBounded) {
   Scene scene;
   // 10 bytes of id, 8 of code and about 12 beside them.
   const auto rows_for = [&](bool with_payloads) {
@@ -332,7 +333,7 @@ TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
 
 // What making takes is stated beside the gallery, by its parts: 200 items of 4 dimensions are all
 // queries, and there are two partitions.
-TEST(CellIndex, StatesWhatMakingTakes) {
+TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
   const int64_t of_item = 24 + 4 + 8 + 2 * 16;
   const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;

@@ -1,10 +1,9 @@
-#include "server/cells/anchor_training.h"
-
 #include <faiss/impl/ProductQuantizer.h>
 
 #include <random>
 #include <string>
 
+#include "server/cells/anchor_training.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::server {
@@ -51,7 +50,7 @@ double LossByHand(const ProductCodebook& codebook, const FloatMatrix& rows) {
 }
 
 // Of others of their kind hardly more is lost than is stated.
-TEST(TrainCodebook, LosesAsLittleAsFaissAndSaysHowMuch) {
+TEST(TrainCodebook, LossEqualsFaissAndIsStated) {
   const FloatMatrix all = UnitRows(2624, 1);
   const FloatMatrix rows = all.topRows(624);
   const FloatMatrix others = all.bottomRows(2000);
@@ -66,7 +65,7 @@ TEST(TrainCodebook, LosesAsLittleAsFaissAndSaysHowMuch) {
   EXPECT_NEAR(stated, LossOf(quantizer, rows), .03 * stated);
 }
 
-TEST(TrainCodebook, HasMoreCentroidsInFewerPartsWhereThereAreAnchorsForThem) {
+TEST(TrainCodebook, ManyAnchorsGiveMoreCentroids) {
   const FloatMatrix rows = UnitRows(9984, 1, 16);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook fine, TrainCodebook(rows, CellCode::kPq8));
   EXPECT_THAT(Validate(fine, CellCode::kPq8, 16), IsOk());
@@ -81,7 +80,7 @@ TEST(TrainCodebook, HasMoreCentroidsInFewerPartsWhereThereAreAnchorsForThem) {
   EXPECT_LT(fine.relative_squared_error, coarse.relative_squared_error);
 }
 
-TEST(TrainCodebook, MakesTheSameOfTheSameAnchors) {
+TEST(TrainCodebook, IsDeterministic) {
   const FloatMatrix rows = UnitRows(700, 3);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook one, TrainCodebook(rows, CellCode::kPq16));
   ASSERT_OK_AND_ASSIGN(const ProductCodebook other, TrainCodebook(rows, CellCode::kPq16));
@@ -89,7 +88,7 @@ TEST(TrainCodebook, MakesTheSameOfTheSameAnchors) {
   EXPECT_EQ(one.relative_squared_error, other.relative_squared_error);
 }
 
-TEST(TrainCodebook, SaysWhatIsTooFew) {
+TEST(TrainCodebook, TooFewAnchorsOrDimensionsReturnInvalidArgument) {
   EXPECT_THAT(TrainCodebook(UnitRows(623, 1), CellCode::kPq8),
               FailsWith(kInvalid,
                         "cell_code pq8 must have at least 624 anchors to be trained on, but there "
@@ -104,7 +103,7 @@ TEST(TrainCodebook, SaysWhatIsTooFew) {
   EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq16), IsOk());
 }
 
-TEST(TrainCodebook, OfAnchorsThatAreAllTheSameLosesNothing) {
+TEST(TrainCodebook, EqualAnchorsHaveNoLoss) {
   const FloatMatrix same = UnitRows(1, 5).replicate(700, 1);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook codebook, TrainCodebook(same, CellCode::kPq8));
   EXPECT_TRUE(codebook.centroids.allFinite());

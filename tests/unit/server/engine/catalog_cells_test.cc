@@ -240,7 +240,8 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   for (const int64_t memory : {int64_t{1000}, beside}) {
     catalog_->SetOptions({.index = {}, .cells_memory = memory});
     Build();
-    const std::string limit = absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
+    const std::string limit =
+        absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
     const auto reported = [&] {
       const absl::Status problem = catalog_->Find("birds")->cells_problem;
       return absl::StrContains(problem.message(), "memory of making it in bytes is at least ") &&
@@ -347,8 +348,7 @@ TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
                                                 "vectors", {halves}, CellCode::kFloat16);
   Gallery gallery = GalleryOf(MakeItems(6, 1));
   gallery.version = 6;
-  const auto cells =
-      CellIndex::Create(collection.parameters, collection.anchors, gallery, {false});
+  const auto cells = CellIndex::Create(collection.parameters, collection.anchors, gallery, {false});
   for (const auto& [items_version, missing] : {std::pair{6U, 0}, {5U, 0}, {7U, 2}}) {
     CollectionRegistry registry;
     const auto entry = registry.Add(collection);

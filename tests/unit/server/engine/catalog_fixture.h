@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "server/engine/catalog.h"
-#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/engine/store_with_hooks.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 

@@ -18,7 +18,7 @@ class CatalogIndexTest : public CatalogTest {
   }
 };
 
-TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) {
+TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
   NewCollection birds = Birds();
   birds.settings.embedding_dim = 5;
   const auto view = catalog_->Create(birds);
@@ -38,7 +38,7 @@ TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) 
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
 }
 
-TEST_F(CatalogIndexTest, IsMadeAlthoughTheCollectionBeforeItIsDeletedMeanwhile) {
+TEST_F(CatalogIndexTest, DeletedCollectionDoesNotBlockQueue) {
   catalog_->SetOptions({.index = {true, .9}});
   for (const char* name : {"fish", "birds"}) {
     NewCollection collection = Birds();

@@ -51,7 +51,7 @@ class CatalogSnapshot : public CatalogTest {
   }
 };
 
-TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAlike) {
+TEST_F(CatalogSnapshot, RestoredCollectionAnswersAsOriginal) {
   const CollectionView birds = CreateBirds(20);
   Build("birds");
   const auto before = Answer("birds");
@@ -69,7 +69,7 @@ TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAli
   EXPECT_EQ(Answer("eagles"), before);
 }
 
-TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
+TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {
   const CollectionView birds = CreateBirds(20);
   Build("birds");
   const std::string bytes = Snapshot("birds");
@@ -89,7 +89,7 @@ TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
 }
 
 // It would be saved under the UUID, and searches would find what the deleted one had.
-TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) {
+TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
   const CollectionView birds = CreateBirds(20);
   const std::string bytes = Snapshot("birds");
   absl::StatusOr<CollectionView> restored = absl::UnknownError("not yet");
@@ -111,7 +111,7 @@ TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) 
 
 // Each batch replaces every item, so a snapshot of one moment has features of one batch alone, and
 // the version is its batch's.
-TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
+TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
   constexpr int kItems = 200;
   const CollectionView view = CreateBirds(kItems);
   std::atomic<bool> stop = false;
@@ -148,7 +148,7 @@ TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
   EXPECT_GE(batches, 2);
 }
 
-TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
+TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
   CreateBirds(5);
   auto contents = *Parse(Snapshot("birds"));
   ASSERT_THAT(catalog_->Delete("birds"), IsOk());
@@ -170,7 +170,7 @@ TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
 }
 
 // Well-formed blocks around what no collection can hold.
-TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
+TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
   CreateBirds(3);
   SnapshotContents contents = *Parse(Snapshot("birds"));
   const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
@@ -193,7 +193,7 @@ TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
   }
 }
 
-TEST_F(CatalogSnapshot, NothingIsAllocatedForWhatIsOnlyPromised) {
+TEST_F(CatalogSnapshot, AnnouncedSizesAreNotAllocated) {
   const CollectionView view = CreateBirds(3);
   v1::SnapshotCollection head;
   head.set_name("birds");

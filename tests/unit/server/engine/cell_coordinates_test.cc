@@ -35,7 +35,7 @@ Gallery Later(const std::vector<Item>& items) {
   return gallery;
 }
 
-TEST(EmbeddedPart, IsWhatBothHaveAsItWasEmbedded) {
+TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
   const Scene scene;
   const Retriever retriever = scene.MakeRetriever();
   std::vector<Item> items = MakeItems(7, 1);  // of which two are new
@@ -62,7 +62,7 @@ TEST(EmbeddedPart, IsWhatBothHaveAsItWasEmbedded) {
 }
 
 // It came back under its id, and is another.
-TEST(EmbeddedPart, IsNothingThatWasDeletedSince) {
+TEST(RestrictToEmbedding, DropsHiddenItems) {
   const Scene scene;
   const Retriever retriever = scene.MakeRetriever();
   const HiddenRows hidden{{true, false, false, true, false}, 2};
@@ -73,12 +73,13 @@ TEST(EmbeddedPart, IsNothingThatWasDeletedSince) {
   EXPECT_EQ(coordinates.items.rows(), 3);
 
   gallery = Later({MakeItem("other", 3, 1)});
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates none, RestrictToEmbedding(retriever, nullptr, &gallery));
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates none,
+                       RestrictToEmbedding(retriever, nullptr, &gallery));
   EXPECT_THAT(gallery.ids, IsEmpty());
   EXPECT_EQ(none.items.rows(), 0);
 }
 
-TEST(EmbeddedPart, SaysWhatNoFloatHolds) {
+TEST(RestrictToEmbedding, OverflowInFloatReturnsFailedPrecondition) {
   Scene scene;
   scene.embedding.coordinates(3, 1) = 1e300;
   Gallery gallery = Later(MakeItems(5, 1));

@@ -45,8 +45,8 @@ CoreCalls::CoreCalls()
       builds_(std::make_unique<RebuildScheduler>(
           catalog_.get(), RebuildOptions{.01, absl::Milliseconds(50)},
           RebuildScheduler::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
-                                 [](const std::string& /*name*/, double /*done*/) {},
-                                 ExpectBuiltOrOvertaken})) {}
+                                  [](const std::string& /*name*/, double /*done*/) {},
+                                  ExpectBuiltOrOvertaken})) {}
 
 NewAccessKey CoreCalls::MakeKey(Scopes scopes, double requests_per_second) {
   KeyGrant grant;
@@ -59,7 +59,7 @@ NewAccessKey CoreCalls::MakeKey(Scopes scopes, double requests_per_second) {
 absl::Status CoreCalls::Call(const std::string& key_text,
                              const std::function<absl::Status()>& work) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AccessKey> key, keys_->Authenticate(key_text));
-  PM_RETURN_IF_ERROR(rates_.Take(*key, RateLimits::Clock::now()));
+  PM_RETURN_IF_ERROR(rates_.Take(*key, RateLimiter::Clock::now()));
   PM_ASSIGN_OR_RETURN(Admission::Ticket ticket,
                       admission_->Enter({key->id, key->Has(kAdminScope)}));
   std::promise<absl::Status> done;
@@ -79,7 +79,7 @@ absl::Status CoreCalls::Call(const std::string& key_text,
 }
 
 absl::Status CoreCalls::Work(Admission::Ticket* ticket, const std::function<absl::Status()>& work) {
-  PM_RETURN_IF_ERROR(ticket->AwaitPlace([] { return false; }));
+  PM_RETURN_IF_ERROR(ticket->Await([] { return false; }));
   return work();
 }
 

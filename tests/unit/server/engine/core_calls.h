@@ -13,9 +13,9 @@
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
-#include "server/access/rate_limits.h"
-#include "server/engine/rebuild_scheduler.h"
+#include "server/access/limits.h"
 #include "server/engine/catalog.h"
+#include "server/engine/rebuild_scheduler.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
@@ -48,7 +48,7 @@ class CoreCalls {
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<KeyRing> keys_;
   std::unique_ptr<AuditLog> audit_;
-  RateLimits rates_;
+  RateLimiter rates_;
   std::atomic<int64_t> calls_ = 0;
   std::atomic<int64_t> reloads_ = 0;
   std::unique_ptr<Admission> admission_;

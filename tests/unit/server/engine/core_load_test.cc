@@ -264,7 +264,7 @@ void CoreLoad::Reload() {
   }
 }
 
-TEST_F(CoreLoad, IsAnsweredOrRefusedAsDocumented) {
+TEST_F(CoreLoad, CallsReturnDocumentedStatuses) {
   end_ = steady_clock::now() + Duration();
   std::vector<std::thread> threads;
   for (int i = 0; i < kSearchers; ++i) threads.emplace_back([this, i] { Search(i); });

@@ -63,7 +63,8 @@ TEST(PayloadColumns, SkipsHiddenRows) {
   HiddenRows hidden;
   hidden.hidden = {true, false, false, true, false, false};
   hidden.count = 2;
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, nullptr, kPlenty), ElementsAre(1, 2, 4));
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, nullptr, kPlenty),
+              ElementsAre(1, 2, 4));
 }
 
 TEST(PayloadColumns, MorePathsThanCachedColumns) {

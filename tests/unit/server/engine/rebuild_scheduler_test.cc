@@ -17,11 +17,11 @@ class RebuildSchedulerTest : public CatalogTest {
     return std::make_unique<RebuildScheduler>(
         catalog_.get(), RebuildOptions{share, quiet},
         RebuildScheduler::Hooks{[this](const CollectionView&) { return check_; },
-                               [](const std::string&, double) {},
-                               [this](const std::string& name, const absl::Status& status) {
-                                 EXPECT_EQ(name, "birds");
-                                 status.ok() ? ++succeeded_ : ++failed_;
-                               }});
+                                [](const std::string&, double) {},
+                                [this](const std::string& name, const absl::Status& status) {
+                                  EXPECT_EQ(name, "birds");
+                                  status.ok() ? ++succeeded_ : ++failed_;
+                                }});
   }
 
   void CreateBuilt(int items) {

@@ -59,7 +59,7 @@ class SharedCatalog : public ::testing::Test {
   std::unique_ptr<Catalog> other_ = OpenCatalog();
 };
 
-TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
+TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   const CollectionView view = CreateBirds(5);
   EXPECT_TRUE(Eventually([&] { return Other().items == 5; }));
   EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
@@ -84,7 +84,7 @@ TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
   EXPECT_EQ(one_->Find("birds")->items, 7u);
 }
 
-TEST_F(SharedCatalog, TheOtherHidesWhatWasDeleted) {
+TEST_F(SharedCatalog, AdoptsDeletions) {
   const CollectionView view = CreateBirds(5);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
   ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
@@ -100,7 +100,7 @@ TEST_F(SharedCatalog, TheOtherHidesWhatWasDeleted) {
   EXPECT_EQ(OpenCatalog()->Find("birds")->embedded_items(), 3u) << "nor one that starts later";
 }
 
-TEST_F(SharedCatalog, TheOtherForgetsADeletedCollectionAndKnowsTheNewOneOfItsName) {
+TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   CreateBirds(3);
   ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
   const CollectionView former = Other();
@@ -115,7 +115,7 @@ TEST_F(SharedCatalog, TheOtherForgetsADeletedCollectionAndKnowsTheNewOneOfItsNam
   EXPECT_THAT(other_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
-TEST_F(SharedCatalog, ABuildThatTheOtherOvertookIsAbortedAndTheOthersResultAnswers) {
+TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
   const CollectionView view = CreateBirds(3);
   ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
   EXPECT_THAT(one_->Build("birds",
@@ -133,7 +133,7 @@ TEST_F(SharedCatalog, ABuildThatTheOtherOvertookIsAbortedAndTheOthersResultAnswe
   }));
 }
 
-TEST_F(SharedCatalog, AnItemThatTheOtherDeletesDuringABuildIsNotInItsResult) {
+TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
   const CollectionView view = CreateBirds(5);
   ASSERT_TRUE(Eventually([&] { return Other().items == 5; }));
   const std::vector<std::string> ids = {"item-003"};
@@ -149,7 +149,7 @@ TEST_F(SharedCatalog, AnItemThatTheOtherDeletesDuringABuildIsNotInItsResult) {
   EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 4; }));
 }
 
-TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
+TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   const CollectionView view = CreateBirds(40);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
   ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
@@ -185,7 +185,7 @@ TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
   }
 }
 
-TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfterwards) {
+TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
   std::atomic<int> failures = 0;
@@ -217,7 +217,7 @@ TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfte
 
 // Deleted and restored while the other could not look: it has the UUID again, and its embedding the
 // version, but nothing else of it is as it was.
-TEST_F(SharedCatalog, ACollectionThatCameBackUnderItsUuidIsNotTakenForTheOneThatIsGone) {
+TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   const CollectionView birds = CreateBirds(5);
   const SnapshotContents contents = *Parse(SnapshotOf(*one_, birds));
   ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());

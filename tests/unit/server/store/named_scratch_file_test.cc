@@ -44,7 +44,7 @@ int MadeIn(int watch) {
   return made;
 }
 
-TEST(NamedScratchFile, HasItsNameForAMomentOnly) {
+TEST(NamedScratchFile, NameIsRemovedAtOnce) {
   for (const int error : {EOPNOTSUPP, EISDIR}) {
     refusal = error;
     const TemporaryFolder folder;
@@ -63,7 +63,7 @@ TEST(NamedScratchFile, HasItsNameForAMomentOnly) {
   }
 }
 
-TEST(NamedScratchFile, IsNotTriedForOtherErrors) {
+TEST(NamedScratchFile, OtherErrorsAreNotRetried) {
   refusal = ENOSPC;
   const TemporaryFolder folder;
   EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"),

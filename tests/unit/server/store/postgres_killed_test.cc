@@ -48,7 +48,7 @@ std::vector<std::string> WriteUntilDone(Told* told, Store& store, int writer,
   return acknowledged;
 }
 
-TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByItself) {
+TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
   constexpr int kWriters = 4;
   constexpr int kRounds = 3;
   PostgresServer server;
@@ -85,7 +85,7 @@ TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByI
   EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());
 }
 
-TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
+TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   PostgresServer server;
   const auto store = OpenStore(server.NewDatabase());
   const StoredCollection birds = SmallCollection("birds");
@@ -102,7 +102,7 @@ TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
   EXPECT_THAT(store->Upsert(birds.parameters, MakeItems(3, 1)), IsOk());
 }
 
-TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
+TEST(PostgresServerKilled, WatchResumesAfterRestart) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
   const auto store = OpenStore(conninfo);

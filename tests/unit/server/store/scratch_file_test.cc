@@ -25,7 +25,7 @@ class NoMoreFiles {
   rlimit before_ = {};
 };
 
-TEST(ScratchFile, HoldsWhatIsAppendedForItsOwnerAlone) {
+TEST(ScratchFile, ReadsBackAppendedBytes) {
   const TemporaryFolder folder;
   const auto file = ScratchFile::Create(folder.path(), "a test");
   ASSERT_THAT(file, IsOk());
@@ -42,7 +42,7 @@ TEST(ScratchFile, HoldsWhatIsAppendedForItsOwnerAlone) {
 
 // A process that is killed while it makes one would leave it behind. In a file system in memory,
 // which always has such files.
-TEST(ScratchFile, NeverHasAName) {
+TEST(ScratchFile, HasNoName) {
   std::string folder = "/dev/shm/privatemail-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const int watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -54,7 +54,7 @@ TEST(ScratchFile, NeverHasAName) {
   ::rmdir(folder.c_str());
 }
 
-TEST(ScratchFile, ThatCannotBeMadeSaysWhyAndWhetherThereIsNoRoom) {
+TEST(ScratchFile, CreationErrorsNameReason) {
   const TemporaryFolder folder;
   EXPECT_THAT(ScratchFile::Create(folder / "none", "a test"),
               FailsWith(absl::StatusCode::kFailedPrecondition,

@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
-#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
@@ -64,7 +64,7 @@ class SqliteDelete : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
+TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   std::atomic<bool> ended = false;
   std::thread deleter([&] {
     const auto deleted = store_->Delete(birds_.parameters.collection_uuid);
@@ -94,7 +94,7 @@ TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
 }
 
 // Whose rows are not there before it either.
-TEST_F(SqliteDelete, LeavesPlaceForACollectionOfTheSameNameAndUuid) {
+TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
   ASSERT_THAT(store_->Delete(birds_.parameters.collection_uuid), IsOk());
   ASSERT_THAT(Import(store_.get(), birds_, GalleryOf(MakeItems(5, 1))), IsOk());
   EXPECT_EQ(store_->LoadGallery(birds_.parameters)->ids.size(), 5u);
@@ -126,7 +126,7 @@ void KillWhileDeleting(const std::string& directory, const std::string& uuid, in
   ::close(ends[1]);
 }
 
-TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
+TEST_F(SqliteDelete, KilledDeleteIsCompletedOrAbsent) {
   store_.reset();
   int interrupted = 0;
   for (const int milliseconds : {0, 5, 10, 20, 30, 50, 80, 130, 210}) {
@@ -157,7 +157,7 @@ TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
 }
 
 // Each table by itself: a deletion may end after any of them.
-TEST_F(SqliteDelete, ThatWasBrokenOffAnywhereIsDoneByTheNextStart) {
+TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
   for (const char* kept : {"items", "deletions", "embedded_items", "embeddings"}) {
     SCOPED_TRACE(kept);
     const TemporaryFolder folder;

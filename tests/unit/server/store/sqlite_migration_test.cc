@@ -98,7 +98,7 @@ class SqliteMigration : public ::testing::Test {
   const StoredCollection birds_ = SmallCollection("birds");
 };
 
-TEST_F(SqliteMigration, AFileOfVersion1KeepsEverythingAndGetsVersions) {
+TEST_F(SqliteMigration, Version1FileKeepsDataAndGetsVersions) {
   Run(absl::StrCat(kVersion1, Insert(4, birds_, 4), InsertItem(4, "new", 3, ""),
                    InsertItem(4, "same", 5, ""), InsertItem(4, "relabelled", 9, ""),
                    InsertItem(4, "described", 3, "[1]"), InsertEmbedding(4),
@@ -126,7 +126,7 @@ TEST_F(SqliteMigration, AFileOfVersion1KeepsEverythingAndGetsVersions) {
   EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 2, 0}));
 }
 
-TEST_F(SqliteMigration, TheMigratedFileGoesOnCounting) {
+TEST_F(SqliteMigration, MigratedFileContinuesVersions) {
   const StoredCollection fish = SmallCollection("fish");
   Run(absl::StrCat(kVersion1, Insert(1, birds_, 2), Insert(2, fish, 1), InsertItem(1, "a", 3, ""),
                    InsertItem(2, "f", 3, ""), InsertItem(1, "b", 5, ""), InsertEmbedding(1),
@@ -145,7 +145,7 @@ TEST_F(SqliteMigration, TheMigratedFileGoesOnCounting) {
   EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
 }
 
-TEST_F(SqliteMigration, AMigrationThatFailsLeavesTheFileAsItWas) {
+TEST_F(SqliteMigration, FailedMigrationLeavesFileUnchanged) {
   // A table of the next version that is in the way.
   Run(absl::StrCat(kVersion1, Insert(1, birds_, 0), "CREATE TABLE deletions (x INTEGER);"));
   EXPECT_FALSE(SqliteStore::Open(directory_.path()).ok());

@@ -53,7 +53,7 @@ int KillAfter(int acknowledged, const std::string& directory, const PublicParame
   return seen;
 }
 
-TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
+TEST(StoreCrash, SigkillKeepsAcknowledgedBatchesWhole) {
   for (const int wanted : {1, 3, 8, 20}) {
     const TemporaryFolder directory;
     const StoredCollection collection = SmallCollection("birds");
@@ -89,7 +89,7 @@ TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
   ::_exit(1);
 }
 
-TEST(StoreCrash, AnImportThatIsKilledIsThereAsAWholeOrNotAtAll) {
+TEST(StoreCrash, KilledImportIsCompleteOrAbsent) {
   constexpr int kItems = 5000;
   Gallery gallery;
   gallery.features = FloatMatrix::Ones(kItems, kDim);

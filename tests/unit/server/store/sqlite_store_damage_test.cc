@@ -98,7 +98,7 @@ class StoreDamage : public ::testing::Test {
   }
 };
 
-TEST_F(StoreDamage, OfAFlippedBit) {
+TEST_F(StoreDamage, FlippedBitReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -110,7 +110,7 @@ TEST_F(StoreDamage, OfAFlippedBit) {
   EXPECT_GT(noticed, 900);  // the rest lies in pages that nothing of this is read from
 }
 
-TEST_F(StoreDamage, OfATruncation) {
+TEST_F(StoreDamage, TruncationReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
   for (int round = 0; round < 200; ++round) {
@@ -120,7 +120,7 @@ TEST_F(StoreDamage, OfATruncation) {
   EXPECT_TRUE(Notices(""));
 }
 
-TEST_F(StoreDamage, OfAnotherFileInItsPlace) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
+TEST_F(StoreDamage, ForeignFileReturnsError) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
 
 }  // namespace
 }  // namespace privatemail::testing

@@ -19,8 +19,8 @@
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/testing/simulated_disk.h"
-#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
@@ -240,20 +240,20 @@ Tally CutEverywhere(PowerCut cut) {
   }
 }
 
-TEST(StorePowerLoss, AProcessThatEndsAtAnyInstantLosesNothing) {
+TEST(StorePowerLoss, KillAtAnyInstantLosesNothing) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
   tally.Print("kept");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
   EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
 }
 
-TEST(StorePowerLoss, LosingAllThatWasNotSyncedLosesNothingThatWasAcknowledged) {
+TEST(StorePowerLoss, LosingUnsyncedWritesLosesNothingAcknowledged) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
   tally.Print("lost");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
 }
 
-TEST(StorePowerLoss, LosingAnyHalfOfWhatWasNotSyncedLosesNothingThatWasAcknowledged) {
+TEST(StorePowerLoss, LosingHalfOfUnsyncedWritesLosesNothingAcknowledged) {
   Tally all;
   for (uint64_t seed = 0; seed < 2; ++seed) {
     const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
@@ -267,7 +267,7 @@ TEST(StorePowerLoss, LosingAnyHalfOfWhatWasNotSyncedLosesNothingThatWasAcknowled
 
 // A life that begins with what a cut left, and is cut itself: recovery and the making of the file
 // among what is cut.
-TEST(StorePowerLoss, CutsInARowLoseNothingThatWasAcknowledged) {
+TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
   const Story story;
   std::mt19937_64 bits(5);
   Tally tally;
@@ -296,7 +296,7 @@ TEST(StorePowerLoss, CutsInARowLoseNothingThatWasAcknowledged) {
 }
 
 // The test of the test: a disk that forgets what it was told to keep does lose changes.
-TEST(StorePowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+TEST(StorePowerLoss, DiskThatIgnoresSyncsIsDetected) {
   EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
 }
 
