@@ -28,7 +28,7 @@ bool Never() { return false; }
 
 const Admission::Caller kAnyone;
 
-// As a call does: a ticket, then its place.
+// Enters and waits.
 absl::StatusOr<Admission::Ticket> Enter(Admission* admission, const std::function<bool()>& gone,
                                         const Admission::Caller& caller = kAnyone) {
   absl::StatusOr<Admission::Ticket> ticket = admission->Enter(caller);
@@ -149,7 +149,7 @@ TEST(Admission, KeyCannotTakeAllPlaces) {
               FailsWith(kExhausted,
                         "key greedy has 2 calls that are worked on and 2 that wait "
                         "(max_concurrent_per_key 2)"));
-  // Who comes later is not held up by those who wait for their own key.
+  // Calls that wait for their own key do not block later callers.
   EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());
 }
 

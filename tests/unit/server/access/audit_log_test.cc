@@ -159,7 +159,7 @@ TEST_F(AuditLogOfLimitedSize, RestartOverLargerFileRotates) {
   EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
 }
 
-// Two rotations at once would throw the larger part of what was logged away.
+// Two concurrent rotations would lose most lines.
 TEST_F(AuditLogOfLimitedSize, LogsOnOneFileShareLimit) {
   const auto calls = AuditLog::Open(folder_ / "a", 2000);
   const auto events = AuditLog::Open(folder_ / "a", 2000);

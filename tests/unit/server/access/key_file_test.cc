@@ -104,7 +104,7 @@ std::string WithChecksum(const std::string& body) {
   return body + "sha256 " + absl::BytesToHexString(digest) + "\n";
 }
 
-// As the first version of this program wrote it.
+// A file of version 1.
 std::string FirstVersion() {
   const std::string digits(32, '5');
   return WithChecksum(
@@ -126,7 +126,7 @@ TEST(KeyFile, Version1IsWrittenUnlessKeyExpires) {
 
   keys->at(0).grant.expires_at = 2'000'000'000;
   ASSERT_THAT(file.Save(*keys), IsOk());
-  // Which the first version refuses: it would let the key in for ever.
+  // Version 2, which programs that do not know expiry refuse.
   EXPECT_THAT(Content(file.path()), ::testing::StartsWith("privatemail keys 2\n"));
   EXPECT_EQ(file.Load()->at(0).grant.expires_at, 2'000'000'000);
 }

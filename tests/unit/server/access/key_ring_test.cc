@@ -109,7 +109,7 @@ TEST_F(KeyRingTest, RevokedKeyStaysRevokedAndListed) {
   ASSERT_EQ(ring_->List().size(), 2u);
   EXPECT_THAT(ring_->Revoke("0123456789ab"),
               FailsWith(absl::StatusCode::kNotFound, "key 0123456789ab does not exist"));
-  // The text of a key, given by mistake, comes back in no message.
+  // A key's text, given by mistake, is not repeated.
   const absl::Status text = ring_->Revoke(made->text).status();
   EXPECT_THAT(text, FailsWith(absl::StatusCode::kInvalidArgument, "not a key's text"));
   EXPECT_THAT(std::string(text.message()), ::testing::Not(::testing::HasSubstr("pm_")));
@@ -139,7 +139,7 @@ TEST_F(KeyRingTest, ExpiredKeyReturnsTimeOfExpiry) {
                 FailsWith(kUnauthenticated,
                           "the key expired on " +
                               absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", end, absl::UTCTimeZone())));
-    // Whoever holds only the id learns nothing of it.
+    // The id alone does not reveal the expiry.
     EXPECT_THAT(ring_->Authenticate(wrong, end), FailsWith(kUnauthenticated, "unknown, wrong or"));
     Open();
   }
@@ -223,7 +223,7 @@ TEST_F(KeyRingTest, InvalidGrantsAreRefused) {
 
 TEST_F(KeyRingTest, UnsavedChangeDoesNotTakeEffect) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
-  // A folder in the place of the draft.
+  // A folder at the path of the temporary file.
   std::filesystem::create_directories(folder_ / "keys.new/full");
   EXPECT_FALSE(ring_->Create(Grant("n", kSearchScope)).ok());
   EXPECT_EQ(ring_->List().size(), 2u);

@@ -1,4 +1,3 @@
-// What answers for cells, on small data.
 #include "server/cells/cell_index.h"
 
 #include <malloc.h>
@@ -17,7 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kItems = 200;
 
 FloatMatrix UnitRows(const FloatMatrix& rows) {
@@ -26,38 +24,6 @@ FloatMatrix UnitRows(const FloatMatrix& rows) {
     units.row(i) = (rows.row(i).cast<double>() / rows.row(i).cast<double>().norm()).cast<float>();
   }
   return units;
-}
-
-TEST(PartitionAnchors, AssignsNearestCentroidDeterministically) {
-  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
-  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors, {3, 5}));
-  ASSERT_EQ(partitions.size(), 2u);
-  EXPECT_THAT(Validate(partitions, 12), IsOk());
-  for (const CellPartition& partition : partitions) {
-    // k-means has settled: whoever is nearer to another cell's mean would have moved.
-    const Matrix centroids = CellCentroids(partition, anchors.cast<double>());
-    for (Eigen::Index i = 0; i < 12; ++i) {
-      Eigen::Index nearest = 0;
-      (centroids.rowwise() - anchors.row(i).cast<double>()).rowwise().norm().minCoeff(&nearest);
-      EXPECT_EQ(partition.cell_of_anchor[static_cast<size_t>(i)], nearest);
-    }
-  }
-  ASSERT_OK_AND_ASSIGN(const auto again, PartitionAnchors(anchors, {3, 5}));
-  EXPECT_EQ(again[1].cell_of_anchor, partitions[1].cell_of_anchor);
-}
-
-TEST(PartitionAnchors, InvalidCountsReturnInvalidArgument) {
-  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
-  EXPECT_THAT(PartitionAnchors(anchors, {1}),
-              FailsWith(kInvalid, "cells must be between 2 and 12, but is 1"));
-  EXPECT_THAT(PartitionAnchors(anchors, {13}),
-              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
-  EXPECT_THAT(PartitionAnchors(anchors, std::vector<int64_t>(9, 2)),
-              FailsWith(kInvalid, "number of cell partitions must be between 0 and 8, but is 9"));
-  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {3}),
-              FailsWith(kInvalid, "cells must be fewer than 3"));
-  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {2}),
-              FailsWith(kInvalid, "cells cannot be made of anchors that all have one direction"));
 }
 
 struct Scene {
@@ -78,7 +44,7 @@ struct Scene {
     return index->RowsFor(partition, cells, epsilon, length, [] { return false; }).value();
   }
 
-  // Of each cell by itself.
+  // For each cell alone.
   std::vector<std::vector<int64_t>> Lists(size_t partition, double epsilon, int64_t length) const {
     std::vector<std::vector<int64_t>> lists;
     for (int64_t cell = 0; cell < parameters.cell_partitions[partition].cells; ++cell) {
@@ -91,7 +57,7 @@ struct Scene {
   }
 };
 
-// The lists of the evaluation's parts, from neighbours that are scanned for in double.
+// Lists of CellList over exact neighbours in double.
 std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
                                               int64_t length) {
   const FloatMatrix items = UnitRows(scene.gallery.features);
@@ -113,7 +79,7 @@ std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partiti
   return CellLists(Demand(known, of.cells, items.rows()), lie, epsilon, length);
 }
 
-// Which item is wanted how much is a sum of floats, so that neighbours in a list may change places.
+// Demand is a sum of floats, so adjacent rows may be swapped.
 int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int64_t>> b) {
   int differences = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -229,8 +195,8 @@ int64_t AllocatedBytes() {
   return static_cast<int64_t>(all.uordblks + all.hblkhd);
 }
 
-// A thousand lists of a quarter of the items are 8 MB. (Under a sanitizer, which allocates by
-// itself, nothing is measured.)
+// A thousand lists of a quarter of the items take 8 MB. (Sanitizers replace the allocator, so
+// nothing is measured.)
 TEST(CellIndex, ManyCellsTakeBoundedMemory) {
   constexpr int kMany = 8000, kManyCells = 1000;
   Anchors anchors = SmallAnchors();
@@ -307,7 +273,7 @@ TEST(CellIndex, CachesBlocksPerHiddenRows) {
   EXPECT_EQ(made, 1);
   hidden.reset();
   EXPECT_FALSE(watched.expired()) << "its address could be another's";
-  // One that began before the deletion gets what it would have had, and nothing of it stays behind.
+  // A call with the view before the deletion gets the block of that view.
   EXPECT_EQ(ask(key, nullptr), "all");
   EXPECT_TRUE(watched.expired()) << "let go with the block";
   EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
@@ -315,7 +281,7 @@ TEST(CellIndex, CachesBlocksPerHiddenRows) {
 
 TEST(CellIndex, BlockSizeIsBounded) {
   Scene scene;
-  // 10 bytes of id, 8 of code and about 12 beside them.
+  // 10 bytes of id, 8 of code and about 12 of overhead.
   const auto rows_for = [&](bool with_payloads) {
     scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
     return scene.index->RowsPerBlock(with_payloads);
@@ -331,8 +297,7 @@ TEST(CellIndex, BlockSizeIsBounded) {
   EXPECT_EQ(rows_for(true), 1);
 }
 
-// What making takes is stated beside the gallery, by its parts: 200 items of 4 dimensions are all
-// queries, and there are two partitions.
+// All 200 items of 4 dimensions are queries; there are two partitions.
 TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
   const int64_t of_item = 24 + 4 + 8 + 2 * 16;
@@ -341,7 +306,7 @@ TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;
   coordinates.cell_code = CellCode::kNone;
-  // Two floats and their copies in place of 8 bytes of code, and the anchors'.
+  // Two floats and their copies replace 8 bytes of code; plus those of the anchors.
   EXPECT_EQ(CellIndex::MemoryToCreate(coordinates, kItems),
             kItems * (of_item + 8 + of_query) + 12 * 8);
   EXPECT_GT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * of_item);

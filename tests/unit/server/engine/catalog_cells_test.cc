@@ -66,7 +66,7 @@ class CatalogCells : public CatalogTest {
 
   void Build() { EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()); }
 
-  // Waits until the cells answer from items of this version or a later one.
+  // Waits for a cell index of at least this items version.
   CollectionView Ready(uint64_t version) const {
     for (int i = 0; i < 2000; ++i) {
       const auto view = catalog_->Find("birds");
@@ -77,7 +77,7 @@ class CatalogCells : public CatalogTest {
     return *catalog_->Find("birds");
   }
 
-  // Waits until coordinates of the embedding that searches use answer.
+  // Waits for coordinates of the current embedding.
   CollectionView CoordinatesReady() const {
     for (int i = 0; i < 2000; ++i) {
       const auto view = catalog_->Find("birds");
@@ -91,7 +91,7 @@ class CatalogCells : public CatalogTest {
     return *catalog_->Find("birds");
   }
 
-  // Every item that answers lies where searches find it, and so do the anchors.
+  // Coordinates, labels and payloads equal those of the retriever.
   static void ExpectCoordinatesOfTheEmbedding(const CollectionView& view) {
     const CellIndex& cells = *view.cells;
     EXPECT_EQ(cells.anchor_coordinates(), view.retriever->anchor_coordinates().cast<float>());
@@ -106,7 +106,7 @@ class CatalogCells : public CatalogTest {
     }
   }
 
-  // What an answer that takes the whole gallery holds.
+  // Visible ids of the cell index.
   static std::vector<std::string> Answering(const CollectionView& view) {
     std::vector<std::string> ids;
     for (int64_t row = 0; row < view.cells->items(); ++row) {
@@ -171,6 +171,8 @@ TEST_F(CatalogCells, InvalidCellsOfNewCollectionAreRefused) {
   uncoded.cell_code.reset();
   EXPECT_THAT(catalog_->Create(uncoded),
               FailsWith(kInvalid, "cell_code must be given where there are cells"));
+  EXPECT_THAT(catalog_->Create(WithCells({3, 4}, CellCode::kPq8)),
+              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
@@ -185,22 +187,10 @@ TEST_F(CatalogCells, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
 }
 
-TEST_F(CatalogCells, ItemDeletedDuringPreparationIsHidden) {
-  Create(6);
-  for (int i = 0; i < 6; ++i) {
-    Build();  // the cells are being made from here on
-    DeleteItems({"item-00" + std::to_string(i)});
-    EXPECT_THAT(Answering(Ready(static_cast<uint64_t>(6 + i))),
-                Not(Contains("item-00" + std::to_string(i))));
-    const auto view = catalog_->Find("birds");
-    ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("other-" + std::to_string(i), 3, 1)}}), IsOk());
-  }
-}
-
 TEST_F(CatalogCells, ItemDeletedAfterGalleryWasReadIsHidden) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
-  // The first is the build's, the second the cells'.
+  // The first gallery is read by the build, the second for the cells.
   hooks.read_gallery = [&] {
     if (++galleries == 2) DeleteItems({"item-001"});
   };
@@ -235,7 +225,7 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
 
 TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   const CollectionView created = Create(5);
-  // The gallery itself counts, too.
+  // The gallery counts too.
   const int64_t beside = CellIndex::MemoryToCreate(created.published->parameters, 5);
   for (const int64_t memory : {int64_t{1000}, beside}) {
     catalog_->SetOptions({.index = {}, .cells_memory = memory});
@@ -269,7 +259,7 @@ TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
   EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
 }
 
-// What has changed since the embedding is found as it was, as searches find it, or not at all.
+// Changed items keep the label and payload of the embedding; new and deleted ones are missing.
 TEST_F(CatalogCells, CoordinatesAreOfEmbeddedItems) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
@@ -328,18 +318,6 @@ TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
   ExpectCoordinatesOfTheEmbedding(view);
 }
 
-TEST_F(CatalogCells, SnapshotKeepsCollectionWithCoordinates) {
-  const CollectionView birds = Create(8, CellCode::kNone);
-  const std::string bytes = SnapshotOf(*catalog_, birds);
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
-  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(bytes));
-  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
-  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
-  EXPECT_EQ(back.published->parameters.cell_code, CellCode::kNone);
-  Build();
-  EXPECT_THAT(Answering(CoordinatesReady()), SizeIs(8));
-}
-
 // Another daemon's deletion may be known only from its later embedding.
 TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
   StoredCollection collection{.name = "birds", .parameters = {}, .anchors = SmallAnchors()};
@@ -389,21 +367,14 @@ TEST_F(CatalogCells, SnapshotKeepsPartitions) {
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
 }
 
-// Codes that were received before are read by it.
-TEST_F(CatalogCells, RestartAndSnapshotKeepCodebook) {
-  ASSERT_OK_AND_ASSIGN(CollectionView wide, catalog_->Create(WithProductCode()));
+// Clients decode stored codes with it.
+TEST_F(CatalogCells, SnapshotKeepsCodebook) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView wide, catalog_->Create(WithProductCode()));
   const PublicParameters& parameters = wide.published->parameters;
   ASSERT_TRUE(parameters.cell_codebook.has_value());
   EXPECT_EQ(parameters.cell_codebook->centroids_per_part(), 16);
   EXPECT_GT(parameters.cell_codebook->relative_squared_error, 0);
-  Reopen();
-  ASSERT_OK_AND_ASSIGN(const CollectionView reopened, catalog_->Find("wide"));
-  EXPECT_EQ(reopened.published->fingerprint, wide.published->fingerprint);
-  ASSERT_TRUE(reopened.published->parameters.cell_codebook.has_value());
-  EXPECT_EQ(reopened.published->parameters.cell_codebook->centroids,
-            parameters.cell_codebook->centroids);
-
-  const std::string bytes = SnapshotOf(*catalog_, reopened);
+  const std::string bytes = SnapshotOf(*catalog_, wide);
   ASSERT_THAT(catalog_->Delete("wide"), IsOk());
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
   ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
@@ -415,14 +386,6 @@ TEST_F(CatalogCells, RestartAndSnapshotKeepCodebook) {
   contents.collection.parameters.cell_codebook.reset();
   EXPECT_THAT(Restore(catalog_.get(), contents),
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_codebook must be given"));
-}
-
-TEST_F(CatalogCells, ProductCodeOfFewAnchorsIsRefused) {
-  NewCollection few = WithCells();
-  few.cell_code = CellCode::kPq8;
-  EXPECT_THAT(catalog_->Create(few),
-              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
-  EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
 }  // namespace

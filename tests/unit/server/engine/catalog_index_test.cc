@@ -1,4 +1,3 @@
-// Which index answers for a collection.
 #include "absl/time/clock.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 
@@ -11,7 +10,7 @@ class CatalogIndexTest : public CatalogTest {
  protected:
   std::string Index() const { return catalog_->Find("birds")->retriever->index_description(); }
 
-  // Once nothing is being made any more.
+  // Waits until no index is being built.
   std::string FinalIndex() const {
     while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
     return Index();

@@ -1,4 +1,3 @@
-// A collection into a snapshot and back.
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -30,7 +29,7 @@ class CatalogSnapshot : public CatalogTest {
     return Restore(catalog_.get(), *contents);
   }
 
-  // Ids and distances of the nearest few, for every slot.
+  // Ids and distances of the nearest items of each slot.
   std::vector<std::pair<std::string, double>> Answer(const std::string& name) const {
     std::srand(5);
     const RetrievalQuery query = SomeQuery();
@@ -88,7 +87,7 @@ TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {
   EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
 }
 
-// It would be saved under the UUID, and searches would find what the deleted one had.
+// Otherwise it would be saved under the shared UUID.
 TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
   const CollectionView birds = CreateBirds(20);
   const std::string bytes = Snapshot("birds");
@@ -109,8 +108,7 @@ TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
   EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
 }
 
-// Each batch replaces every item, so a snapshot of one moment has features of one batch alone, and
-// the version is its batch's.
+// Each batch replaces all items, so a consistent snapshot has features and version of one batch.
 TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
   constexpr int kItems = 200;
   const CollectionView view = CreateBirds(kItems);
@@ -169,7 +167,7 @@ TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
   EXPECT_THAT(restore([](auto*) {}), IsOk());
 }
 
-// Well-formed blocks around what no collection can hold.
+// Well-formed blocks with inconsistent content.
 TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
   CreateBirds(3);
   SnapshotContents contents = *Parse(Snapshot("birds"));

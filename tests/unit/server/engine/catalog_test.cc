@@ -74,7 +74,7 @@ TEST_F(CatalogTest, RestartGivesSameAnswers) {
   }
 }
 
-// An embedding can be made again; what is stored beside it cannot.
+// A build can replace an embedding, but not stored items.
 TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
   const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
   NewCollection fish = Birds();
@@ -104,7 +104,7 @@ TEST_F(CatalogTest, SavedEmbeddingAnswersIfStoreFailsAfterwards) {
   ReopenWith(&hooks);
   CreateBirds(6);
   int asked = 0;
-  hooks.told_of_deletions = [&] {
+  hooks.deleted_since = [&] {
     return asked++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
   };
   EXPECT_THAT(catalog_->Build("birds", nullptr),
@@ -254,13 +254,12 @@ TEST_F(CatalogTest, BuildMemoryIncludesLabelGraphs) {
   many.class_names.clear();
   const auto view = catalog_->Create(std::move(many));
   ASSERT_THAT(view, IsOk());
-  // A label graph before the build and one after it, of doubles.
+  // Two label graphs of doubles, before and after the build.
   EXPECT_GE(view->build_memory(CollectionView::Features::kInFile),
             int64_t{2} * kClasses * kClasses * 8);
 }
 
-// A collection "wide" whose features take more memory than all else, and more rows than one part of
-// a gallery has.
+// A collection "wide" with large features and more rows than a gallery part.
 class WideCatalogTest : public CatalogTest {
  protected:
   static constexpr int kWide = 64;
@@ -299,7 +298,7 @@ TEST_F(WideCatalogTest, BuildFromFileGivesSameEmbedding) {
             in_memory->Retrieve(query)->slots[0][0].row);
 }
 
-// Only a file needs the folder: one that is not there shows which way a build went.
+// Only a scratch file needs the folder, so a missing folder shows whether there was one.
 TEST_F(WideCatalogTest, OnlyBuildAboveMemoryLimitUsesFile) {
   catalog_.reset();
   catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");

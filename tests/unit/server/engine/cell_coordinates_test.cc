@@ -61,7 +61,7 @@ TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
   EXPECT_EQ(coordinates.anchors, scene.embedding.anchor_coordinates.cast<float>());
 }
 
-// It came back under its id, and is another.
+// Inserted again under the id of a deleted item.
 TEST(RestrictToEmbedding, DropsHiddenItems) {
   const Scene scene;
   const Retriever retriever = scene.MakeRetriever();

@@ -14,7 +14,7 @@
 namespace privatemail::testing {
 namespace {
 
-// More callers than this come at once.
+// Fewer places than callers.
 Limits FewPlaces() {
   Limits limits;
   limits.max_concurrent = 8;
@@ -23,7 +23,7 @@ Limits FewPlaces() {
   return limits;
 }
 
-// What may become of a build that nobody asked for: others build and delete meanwhile.
+// Concurrent builds and deletions may overtake a scheduled build.
 void ExpectBuiltOrOvertaken(const std::string& name, const absl::Status& outcome) {
   EXPECT_TRUE(outcome.ok() || absl::IsAborted(outcome) || absl::IsNotFound(outcome) ||
               absl::IsCancelled(outcome))
@@ -71,8 +71,8 @@ absl::Status CoreCalls::Call(const std::string& key_text,
     entry.code = absl::StatusCodeToString(status.code());
     EXPECT_THAT(audit_->Write(entry), IsOk());
     ++calls_;
-    // Handed over, not shared: copies of a status count who holds it within absl's library, which
-    // is not compiled for the thread sanitizer, so that the last holder's delete looks like a race.
+    // Moved, not copied: the reference count is in absl's library, which is not instrumented, so
+    // that deleting the last copy would be reported as a race.
     done.set_value(std::move(status));
   });
   return done.get_future().get();

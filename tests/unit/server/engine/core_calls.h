@@ -1,4 +1,4 @@
-// Calls of a daemon without gRPC.
+// A daemon without gRPC, which the thread sanitizer does not understand.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CORE_CALLS_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CORE_CALLS_H_
 
@@ -20,20 +20,20 @@
 
 namespace privatemail::testing {
 
-// All that the daemon is made of but gRPC, which no thread sanitizer understands. A call takes the
-// way that services/gate.cc leads it: key, rate, place, worker, audit log. Thread-safe.
+// Calls take the steps of services/gate.cc: key, rate limit, admission, thread pool, audit log.
+// Thread-safe.
 class CoreCalls {
  public:
   CoreCalls();
 
-  // Waits for its end. UNAUTHENTICATED, RESOURCE_EXHAUSTED (IsBusy or of the key's rate), or what
-  // `work` returns.
+  // Blocks. UNAUTHENTICATED, RESOURCE_EXHAUSTED (IsBusy or the key's rate), or the status of
+  // `work`.
   absl::Status Call(const std::string& key_text, const std::function<absl::Status()>& work);
 
-  // What SIGHUP makes the daemon do, with other limits every time.
+  // The reload of SIGHUP, with other limits each time.
   void Reload();
 
-  // Text of a new key for all collections; requests_per_second 0: as many as it likes.
+  // A new key for all collections; requests_per_second 0: no limit.
   NewAccessKey MakeKey(Scopes scopes, double requests_per_second = 0);
 
   KeyRing& keys() { return *keys_; }
@@ -56,7 +56,7 @@ class CoreCalls {
   ThreadPool thread_pool_;  // last: what they do uses the others
 };
 
-// Whether a call was refused because others are worked on or wait.
+// True if admission control refused the call.
 bool IsBusy(const absl::Status& status);
 
 }  // namespace privatemail::testing

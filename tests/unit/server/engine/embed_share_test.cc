@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRows = 4012;  // 16 blocks, the last of 172 rows
 
-// A collection that a polynomial does for, and its rows.
+// A collection with a polynomial plan, and its rows.
 class EmbedShareTest : public ::testing::Test {
  protected:
   EmbedShareTest() {

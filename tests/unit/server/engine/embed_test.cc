@@ -106,7 +106,7 @@ TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
-// With a weak label graph so many steps average all differences away.
+// With a weak label graph this many steps make all rows equal.
 TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
   StoredCollection collection = SmallCollection("birds");
   collection.parameters.settings.steps = 3000;
@@ -114,8 +114,8 @@ TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
 }
 
-// Large enough for the factored operator. The oracle is the iteration over the exact one, which the
-// tests of numerics hold against its definition.
+// Large enough for the factored operator. The oracle iterates with the exact one, which is tested
+// against its definition.
 TEST(Embed, ApproximationStaysWithinTolerance) {
   StoredCollection collection = SmallCollection("birds");
   EmbeddingSettings& settings = collection.parameters.settings;
@@ -185,7 +185,7 @@ TEST(PointFile, ReadFailureIsReturned) {
 TEST(DeterministicStart, IsNormalWithGivenDeviation) {
   const Matrix start = DeterministicStart("some fingerprint", 100001, 3, 2.5);
   const double n = static_cast<double>(start.size());
-  // Seeded, so it passes always or never; five standard errors would pass any normal sample.
+  // Seeded, so deterministic; the bound is five standard errors.
   EXPECT_LT(std::abs(start.mean()), 5 * 2.5 / std::sqrt(n));
   EXPECT_NEAR(start.squaredNorm() / n, 6.25, 5 * 6.25 * std::sqrt(2 / n));
   for (const double quantile : {-2.0, -1.0, 0.0, 0.5, 1.5}) {

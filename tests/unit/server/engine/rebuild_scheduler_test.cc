@@ -61,7 +61,7 @@ TEST_F(RebuildSchedulerTest, BuildsWhenChangesReachShare) {
   EXPECT_EQ(succeeded_, 1) << "there is nothing more to do";
 }
 
-// On a machine that stands still for as long, the upload has paused: then it is tried again.
+// Retried if the machine was stalled for the quiet period, which counts as a pause of the upload.
 TEST_F(RebuildSchedulerTest, WaitsForQuietPeriod) {
   constexpr absl::Duration kPause = absl::Seconds(1);
   CreateBuilt(40);

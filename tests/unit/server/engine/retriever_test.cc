@@ -29,7 +29,7 @@ class RetrieverTest : public ::testing::Test {
     return Retriever(collection_.parameters, collection_.anchors.labels, embedding_);
   }
 
-  // The release whose slots lie at `slots` in server coordinates, seen through the inverse of
+  // The release with `slots` in server coordinates, mapped by the inverse of
   // y = 2 x R + t with R a rotation by 30 degrees.
   Matrix ReleaseOf(const Matrix& slots) const {
     Matrix target(slots.rows() + 12, 2);
@@ -67,7 +67,7 @@ TEST_F(RetrieverTest, FindsNearestItemsUnderSimilarity) {
   EXPECT_FALSE(answer->truncated);
 }
 
-// More than are searched at once.
+// More slots than are searched per pass.
 TEST_F(RetrieverTest, FindsNearestItemsOfManySlots) {
   PublicParameters parameters = collection_.parameters;
   parameters.slot_labels.assign(37, 0);
@@ -222,7 +222,7 @@ TEST_F(RetrieverTest, ZeroReleaseReturnsFailedPrecondition) {
 TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {
   RetrievalQuery query = QueryOf(slots_);
   query.post_processing_steps = 3;
-  // Asked before, after each of three steps of post-processing, and before the three slots.
+  // Polled before, after each of three steps of post-processing, and before the slots.
   for (int patience = 0; patience < 5; ++patience) {
     int asked = 0;
     query.cancelled = [&] { return asked++ == patience; };

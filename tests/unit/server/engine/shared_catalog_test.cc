@@ -1,4 +1,4 @@
-// Two catalogs on one PostgreSQL database, as two daemons have them.
+// Two catalogs on one PostgreSQL database.
 #include <atomic>
 #include <thread>
 
@@ -46,7 +46,7 @@ class SharedCatalog : public ::testing::Test {
     return *view;
   }
 
-  // What the other catalog knows, or an empty view.
+  // The other catalog's view; empty: unknown.
   CollectionView Other() const { return other_->Find("birds").value_or(CollectionView{}); }
   uint64_t OtherVersion() const {
     const CollectionView view = Other();
@@ -76,7 +76,6 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
     EXPECT_EQ(own->slots[slot][0].row, others->slots[slot][0].row);
     EXPECT_EQ(own->slots[slot][0].squared_distance, others->slots[slot][0].squared_distance);
   }
-  // And the other way round.
   ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
   ASSERT_THAT(other_->Build("birds", nullptr), IsOk());
   EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->retriever->version() == 2; }));
@@ -90,7 +89,7 @@ TEST_F(SharedCatalog, AdoptsDeletions) {
   ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
   const std::vector<std::string> first = {"item-002"};
   ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
-  // A change of its own must not make it believe that it has seen everything before.
+  // Its own change must not hide earlier changes of the other.
   const std::vector<std::string> second = {"item-004"};
   ASSERT_THAT(other_->DeleteItems(Other(), second), IsOk());
   EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 3; }));
@@ -166,7 +165,7 @@ TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   };
   std::thread first([&] { change(one_.get(), view, 0); });
   std::thread builder([&] {
-    // May be overtaken, which is a result, too.
+    // May be overtaken.
     for (int i = 0; i < 3; ++i) one_->Build("birds", nullptr).status().IgnoreError();
   });
   change(other_.get(), others, 1);
@@ -215,8 +214,8 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   EXPECT_TRUE(Eventually([&] { return recoveries > 0; }));
 }
 
-// Deleted and restored while the other could not look: it has the UUID again, and its embedding the
-// version, but nothing else of it is as it was.
+// Deleted and restored during an outage of the other: UUID and embedding version are equal, but the
+// content differs.
 TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   const CollectionView birds = CreateBirds(5);
   const SnapshotContents contents = *Parse(SnapshotOf(*one_, birds));

@@ -1,4 +1,3 @@
-// Below the PostgreSQL store: sessions, their pool, migrations, and what is said of failures.
 #include <thread>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// A PostgreSQL server that dies under its daemons.
+// A PostgreSQL server that is killed.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What writers were told, all of them together.
+// The results of all writers.
 struct Told {
   std::atomic<bool> done = false;
   std::atomic<int> stored = 0;
@@ -79,7 +79,7 @@ TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
       EXPECT_TRUE(std::binary_search(gallery->ids.begin(), gallery->ids.end(), id)) << id;
     }
   }
-  // Beyond that only what was under way when the server died, one a writer and round.
+  // Plus at most one unacknowledged write per writer and round.
   const auto acknowledged = static_cast<size_t>(told.stored);
   EXPECT_LE(gallery->ids.size(), acknowledged + kRounds * kWriters);
   EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());

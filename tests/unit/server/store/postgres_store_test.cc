@@ -1,4 +1,4 @@
-// What is PostgreSQL's own: several daemons on one database.
+// Several daemons on one PostgreSQL database.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -83,7 +83,7 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
   EXPECT_EQ(one_->ListStates()->front().items, 121u);
 }
 
-// Parts of some rows each: GalleryPartRows(4) is 5000.
+// GalleryPartRows(4) is 5000.
 TEST_F(TwoDaemons, RangesEqualGalleryParts) {
   constexpr int kItems = 5003;
   const auto store = OpenStore(conninfo_);
@@ -199,7 +199,7 @@ TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
   const size_t name_at = conninfo_.find("dbname=") + 7;
   const std::string database = conninfo_.substr(name_at);
   const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
-  // Nobody can come back before the change is committed, so nobody is told of it.
+  // The watch cannot reconnect before the commit, so it gets no notification.
   PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
   PostgresServer::Ask(elsewhere,
                       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "

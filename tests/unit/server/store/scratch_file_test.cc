@@ -11,7 +11,7 @@
 namespace privatemail::testing {
 namespace {
 
-// No descriptor beyond those that are open now.
+// Forbids further descriptors.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -40,8 +40,7 @@ TEST(ScratchFile, ReadsBackAppendedBytes) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// A process that is killed while it makes one would leave it behind. In a file system in memory,
-// which always has such files.
+// A killed process would leave a named file behind. On tmpfs, which has O_TMPFILE.
 TEST(ScratchFile, HasNoName) {
   std::string folder = "/dev/shm/privatemail-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

@@ -1,4 +1,3 @@
-// Files that an earlier version of the program has written.
 #include <sqlite3.h>
 
 #include "absl/strings/escaping.h"
@@ -13,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The schema of version 1, letter for letter.
+// The schema of version 1, verbatim.
 constexpr char kVersion1[] = R"sql(
   CREATE TABLE collections (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -64,7 +63,7 @@ class SqliteMigration : public ::testing::Test {
     sqlite3_close(file);
   }
 
-  // INSERTs of a collection under a key, with so many items.
+  // INSERTs of a collection with this many items.
   static std::string Insert(int key, const StoredCollection& collection, int items) {
     v1::PublicParameters parameters;
     ToProto(collection.parameters, &parameters);
@@ -146,7 +145,7 @@ TEST_F(SqliteMigration, MigratedFileContinuesVersions) {
 }
 
 TEST_F(SqliteMigration, FailedMigrationLeavesFileUnchanged) {
-  // A table of the next version that is in the way.
+  // A table of the next version exists already.
   Run(absl::StrCat(kVersion1, Insert(1, birds_, 0), "CREATE TABLE deletions (x INTEGER);"));
   EXPECT_FALSE(SqliteStore::Open(directory_.path()).ok());
   Run("DROP TABLE deletions; SELECT items FROM collections;");

@@ -1,4 +1,4 @@
-// What is left after a process was killed.
+// Killed processes.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kBatch = 50;
 
-// Upserts batches without end and writes one byte to `acknowledge` after each.
+// Upserts batches forever and writes a byte to `acknowledge` after each.
 [[noreturn]] void IngestUntilKilled(const std::string& directory,
                                     const PublicParameters& parameters, int acknowledge) {
   auto store = SqliteStore::Open(directory);

@@ -1,4 +1,4 @@
-// A damaged database file: it is noticed, by its name, or makes no difference.
+// Damaged database files: the damage is reported with the file, or has no effect.
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -27,7 +27,7 @@ void Append(const Values& values, std::string* all) {
   absl::StrAppend(all, BytesOf(values.data(), values.size()));
 }
 
-// All that a daemon serves out of a store.
+// Reads everything that a daemon serves.
 absl::StatusOr<std::string> ReadAll(const std::string& directory) {
   PM_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(directory));
   PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> collections, store->LoadCollections());
@@ -72,7 +72,7 @@ class StoreDamage : public ::testing::Test {
     EXPECT_THAT((*store)->DeleteItems(collection.parameters, {"item-003"}), IsOk());
   }
 
-  // Returns whether the damage was noticed.
+  // True if the damage was reported.
   bool Notices(const std::string& bytes) {
     std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
     const absl::StatusOr<std::string> read = ReadAll(directory_.path());

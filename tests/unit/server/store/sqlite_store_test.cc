@@ -1,4 +1,4 @@
-// What is SQLite's own; store_conformance_test.cc has what every store promises.
+// SQLite only; store_conformance_test.cc tests the contract of Store.
 #include "server/store/sqlite/sqlite_store.h"
 
 #include <sqlite3.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
-// SQLite itself, beside the store: sees what is in the file and can put other things there.
+// A direct connection to the file.
 std::string AskFile(const std::string& directory, const std::string& sql) {
   sqlite3* file = nullptr;
   EXPECT_EQ(sqlite3_open_v2((directory + "/privatemail.sqlite").c_str(), &file,

@@ -1,4 +1,4 @@
-// What both stores promise: collections, galleries and embeddings.
+// The contract of Store: collections, galleries and embeddings.
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -183,7 +183,7 @@ TEST_P(StoreConformance, ReopeningKeepsEverythingBitForBit) {
   EXPECT_EQ((*restored)->anchor_coordinates, embedding.anchor_coordinates);
 }
 
-// From before texts had limits.
+// Written before texts had limits.
 TEST_P(StoreConformance, LongTextsOfOldCollectionsLoad) {
   StoredCollection fish = SmallCollection("fish");
   fish.parameters.extractor = std::string(100'000, 'x');

@@ -1,4 +1,4 @@
-// What both stores promise of collections that come with all their items.
+// The contract of Store: imports.
 #include <atomic>
 #include <limits>
 #include <thread>
@@ -56,7 +56,7 @@ TEST_P(StoreImport, ImportedCollectionIsWritable) {
   EXPECT_EQ(backend_->Rows("items"), 0);
 }
 
-// Searches would find what the deleted one had.
+// Otherwise searches would find items of the deleted collection.
 TEST_P(StoreImport, EmbeddingOfDeletedCollectionWithSameUuidIsRefused) {
   Upsert(MakeItems(5, 1));
   Gallery gallery = Load();
@@ -84,7 +84,7 @@ TEST_P(StoreImport, EmptyAndLargeGalleriesAreImported) {
   EXPECT_EQ(store_->LoadGallery(fish.parameters)->payloads, GalleryOf(items).payloads);
 }
 
-// In as many parts as there are items, and empty ones.
+// One part per item, and empty parts.
 TEST_P(StoreImport, PartsOfAnySizeAreImported) {
   StoredCollection fish = SmallCollection("fish");
   const Gallery whole = GalleryOf(MakeItems(9, 7));
@@ -135,7 +135,7 @@ TEST_P(StoreImport, FailedSourceLeavesNothing) {
   EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
 }
 
-// Also when the last part is a whole one.
+// Also if the last part is full.
 TEST_P(StoreImport, GalleryPartsHaveNoGap) {
   const int64_t whole = GalleryPartRows(kDim);
   for (const int64_t rows : {whole - 1, whole, whole + 1, 2 * whole, 2 * whole + 1}) {
@@ -181,7 +181,7 @@ TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
   EXPECT_EQ(backend_->Rows("collections"), 1);
 }
 
-// The bad one comes after rows that the store has written already.
+// The invalid item follows rows that are written already.
 TEST_P(StoreImport, InvalidItemLeavesNothing) {
   std::vector<Item> items = MakeItems(40, 7);
   for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
@@ -229,7 +229,7 @@ TEST(PostgresImport, DisconnectedImportLeavesNothing) {
     status = Import(store.get(), fish, gallery);
     ended = true;
   });
-  // Rows are there by then, which nobody else sees.
+  // Rows are written by then, but not visible.
   const char* cut =
       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
       "datname = current_database() AND query LIKE 'INSERT INTO items%'";

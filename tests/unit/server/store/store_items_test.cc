@@ -1,4 +1,4 @@
-// What both stores promise: single items, their versions, and what changed since an embedding.
+// The contract of Store: items, versions, and changes since an embedding.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What is left of collections that are no more.
-#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_
-#define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_
+// Orphan rows in a SQLite store.
+#ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ORPHAN_ROWS_H_
+#define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ORPHAN_ROWS_H_
 
 #include <cstdint>
 #include <string>
@@ -10,9 +10,8 @@
 
 namespace privatemail::testing {
 
-// Rows of all tables of the SQLite store in a folder that belong to no collection, read beside the
-// store; -1 when they cannot be read.
-inline int64_t RowsOfNone(const std::string& folder) {
+// The number of rows in all tables that belong to no collection, read without the store; -1: error.
+inline int64_t CountOrphanRows(const std::string& folder) {
   constexpr char kCount[] =
       "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
       "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
@@ -26,4 +25,4 @@ inline int64_t RowsOfNone(const std::string& folder) {
 
 }  // namespace privatemail::testing
 
-#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ROWS_OF_NONE_H_
+#endif  // PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_ORPHAN_ROWS_H_

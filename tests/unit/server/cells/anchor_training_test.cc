@@ -1,18 +1,20 @@
+#include "server/cells/anchor_training.h"
+
 #include <faiss/impl/ProductQuantizer.h>
 
 #include <random>
 #include <string>
 
-#include "server/cells/anchor_training.h"
 #include "tests/testing/matchers.h"
+#include "tests/unit/server/fixtures.h"
 
-namespace privatemail::server {
+namespace privatemail::testing {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-// Rows of length 1 around a few directions, as features are.
-FloatMatrix UnitRows(int64_t count, unsigned seed, int dim = 32) {
+// Clustered rows of length 1.
+FloatMatrix ClusteredRows(int64_t count, unsigned seed, int dim = 32) {
   std::mt19937_64 bits(seed);
   std::normal_distribution<float> normal;
   const FloatMatrix directions =
@@ -23,7 +25,7 @@ FloatMatrix UnitRows(int64_t count, unsigned seed, int dim = 32) {
   return rows;
 }
 
-// What a code loses, with FAISS's quantizer.
+// Mean squared error of FAISS's quantizer.
 double LossOf(const faiss::ProductQuantizer& quantizer, const FloatMatrix& rows) {
   std::string codes(static_cast<size_t>(rows.rows()) * quantizer.code_size, '\0');
   auto* bytes = reinterpret_cast<uint8_t*>(codes.data());
@@ -34,7 +36,7 @@ double LossOf(const faiss::ProductQuantizer& quantizer, const FloatMatrix& rows)
   return (decoded - rows).cast<double>().squaredNorm() / static_cast<double>(count);
 }
 
-// The same by hand: each part goes to the centroid that is nearest.
+// Mean squared error with the nearest centroid of each part.
 double LossByHand(const ProductCodebook& codebook, const FloatMatrix& rows) {
   double sum = 0;
   for (int64_t part = 0; part < codebook.parts; ++part) {
@@ -49,9 +51,41 @@ double LossByHand(const ProductCodebook& codebook, const FloatMatrix& rows) {
   return sum / static_cast<double>(rows.rows());
 }
 
-// Of others of their kind hardly more is lost than is stated.
+TEST(PartitionAnchors, AssignsNearestCentroidDeterministically) {
+  const FloatMatrix anchors = SmallAnchors().features.rowwise().normalized();
+  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors, {3, 5}));
+  ASSERT_EQ(partitions.size(), 2u);
+  EXPECT_THAT(Validate(partitions, 12), IsOk());
+  for (const CellPartition& partition : partitions) {
+    // k-means has converged, so each anchor is nearest to the mean of its cell.
+    const Matrix centroids = CellCentroids(partition, anchors.cast<double>());
+    for (Eigen::Index i = 0; i < 12; ++i) {
+      Eigen::Index nearest = 0;
+      (centroids.rowwise() - anchors.row(i).cast<double>()).rowwise().norm().minCoeff(&nearest);
+      EXPECT_EQ(partition.cell_of_anchor[static_cast<size_t>(i)], nearest);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const auto again, PartitionAnchors(anchors, {3, 5}));
+  EXPECT_EQ(again[1].cell_of_anchor, partitions[1].cell_of_anchor);
+}
+
+TEST(PartitionAnchors, InvalidCountsReturnInvalidArgument) {
+  const FloatMatrix anchors = SmallAnchors().features.rowwise().normalized();
+  EXPECT_THAT(PartitionAnchors(anchors, {1}),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 1"));
+  EXPECT_THAT(PartitionAnchors(anchors, {13}),
+              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+  EXPECT_THAT(PartitionAnchors(anchors, std::vector<int64_t>(9, 2)),
+              FailsWith(kInvalid, "number of cell partitions must be between 0 and 8, but is 9"));
+  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {3}),
+              FailsWith(kInvalid, "cells must be fewer than 3"));
+  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {2}),
+              FailsWith(kInvalid, "cells cannot be made of anchors that all have one direction"));
+}
+
+// The stated error holds for other rows of the same distribution.
 TEST(TrainCodebook, LossEqualsFaissAndIsStated) {
-  const FloatMatrix all = UnitRows(2624, 1);
+  const FloatMatrix all = ClusteredRows(2624, 1);
   const FloatMatrix rows = all.topRows(624);
   const FloatMatrix others = all.bottomRows(2000);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook codebook, TrainCodebook(rows, CellCode::kPq8));
@@ -66,7 +100,7 @@ TEST(TrainCodebook, LossEqualsFaissAndIsStated) {
 }
 
 TEST(TrainCodebook, ManyAnchorsGiveMoreCentroids) {
-  const FloatMatrix rows = UnitRows(9984, 1, 16);
+  const FloatMatrix rows = ClusteredRows(9984, 1, 16);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook fine, TrainCodebook(rows, CellCode::kPq8));
   EXPECT_THAT(Validate(fine, CellCode::kPq8, 16), IsOk());
   EXPECT_EQ(fine.parts, 8);
@@ -81,7 +115,7 @@ TEST(TrainCodebook, ManyAnchorsGiveMoreCentroids) {
 }
 
 TEST(TrainCodebook, IsDeterministic) {
-  const FloatMatrix rows = UnitRows(700, 3);
+  const FloatMatrix rows = ClusteredRows(700, 3);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook one, TrainCodebook(rows, CellCode::kPq16));
   ASSERT_OK_AND_ASSIGN(const ProductCodebook other, TrainCodebook(rows, CellCode::kPq16));
   EXPECT_EQ(one.centroids, other.centroids);
@@ -89,26 +123,26 @@ TEST(TrainCodebook, IsDeterministic) {
 }
 
 TEST(TrainCodebook, TooFewAnchorsOrDimensionsReturnInvalidArgument) {
-  EXPECT_THAT(TrainCodebook(UnitRows(623, 1), CellCode::kPq8),
+  EXPECT_THAT(TrainCodebook(ClusteredRows(623, 1), CellCode::kPq8),
               FailsWith(kInvalid,
                         "cell_code pq8 must have at least 624 anchors to be trained on, but there "
                         "are 623; float16, scalar8 and none take any number"));
-  EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq32),
+  EXPECT_THAT(TrainCodebook(ClusteredRows(624, 1), CellCode::kPq32),
               FailsWith(kInvalid,
                         "cell_code pq32 must have at least 64 dimensions with 624 anchors, but "
                         "there are 32; take a shorter code"));
-  EXPECT_THAT(TrainCodebook(UnitRows(9984, 1), CellCode::kPq64),
+  EXPECT_THAT(TrainCodebook(ClusteredRows(9984, 1), CellCode::kPq64),
               FailsWith(kInvalid, "must have at least 64 dimensions with 9984 anchors"));
-  // A part for each coordinate.
-  EXPECT_THAT(TrainCodebook(UnitRows(624, 1), CellCode::kPq16), IsOk());
+  // One part a coordinate.
+  EXPECT_THAT(TrainCodebook(ClusteredRows(624, 1), CellCode::kPq16), IsOk());
 }
 
 TEST(TrainCodebook, EqualAnchorsHaveNoLoss) {
-  const FloatMatrix same = UnitRows(1, 5).replicate(700, 1);
+  const FloatMatrix same = ClusteredRows(1, 5).replicate(700, 1);
   ASSERT_OK_AND_ASSIGN(const ProductCodebook codebook, TrainCodebook(same, CellCode::kPq8));
   EXPECT_TRUE(codebook.centroids.allFinite());
   EXPECT_LT(codebook.relative_squared_error, 1e-6);
 }
 
 }  // namespace
-}  // namespace privatemail::server
+}  // namespace privatemail::testing
