@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(KeyFile file,
   everything.name = "admin";
   everything.scopes = kAnyScope;
   PM_ASSIGN_OR_RETURN(NewAccessKey admin, CreateAccessKey(std::move(everything), Now()));
-  // The text first: a crash between the two leaves no key that nobody holds.
+  // The text first: after a crash between the two there is no key without a holder.
   PM_RETURN_IF_ERROR(WriteFileAtomically(admin_key_path, absl::StrCat(admin.text, "\n"), 0600));
   const std::lock_guard<std::mutex> change(ring->change_mutex_);
   PM_RETURN_IF_ERROR(ring->Replace({std::move(admin.key)}));

@@ -118,9 +118,9 @@ absl::Status Store::Import(const StoredCollection& collection, GallerySource sou
 
 int64_t GalleryPartRows(int64_t feature_dim) {
   constexpr int64_t kBytes = 4 << 20;
-  constexpr int64_t kMostRows = 5000;
+  constexpr int64_t kMaxRows = 5000;
   return std::clamp<int64_t>(kBytes / (feature_dim * static_cast<int64_t>(sizeof(float))), 1,
-                             kMostRows);
+                             kMaxRows);
 }
 
 }  // namespace privatemail::server

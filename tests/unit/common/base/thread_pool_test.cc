@@ -152,17 +152,17 @@ TEST(ParallelFor, ReturnsFirstErrorAndStartsNoFurtherTask) {
 
 TEST(ParallelFor, PollsObserverOnCallersThread) {
   const std::thread::id caller = std::this_thread::get_id();
-  int asked = 0;
+  int polls = 0;
   const auto wait_until_stopped = [](int, TaskGroup& group) {
     while (!group.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   const auto thrice = [&] {
     EXPECT_EQ(std::this_thread::get_id(), caller);
-    return ++asked == 3 ? absl::CancelledError("enough") : absl::OkStatus();
+    return ++polls == 3 ? absl::CancelledError("enough") : absl::OkStatus();
   };
   EXPECT_EQ(ParallelFor(10, wait_until_stopped, thrice), absl::CancelledError("enough"));
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(polls, 3);
 }
 
 TEST(ParallelFor, ObserverErrorAtStartRunsNoTask) {

@@ -134,12 +134,12 @@ class AuditLogOfLimitedSize : public ::testing::Test {
 };
 
 TEST_F(AuditLogOfLimitedSize, RotationKeepsLatestLines) {
-  constexpr uintmax_t kMost = 2000;
-  const auto log = AuditLog::Open(folder_ / "a", kMost);
+  constexpr uintmax_t kMaxBytes = 2000;
+  const auto log = AuditLog::Open(folder_ / "a", kMaxBytes);
   for (int i = 0; i < 100; ++i) {
     ASSERT_THAT((*log)->Write(Entry(std::to_string(i))), IsOk());
-    EXPECT_LE(Size("a"), kMost) << i;
-    EXPECT_LE(Size("a.1"), kMost) << i;
+    EXPECT_LE(Size("a"), kMaxBytes) << i;
+    EXPECT_LE(Size("a.1"), kMaxBytes) << i;
   }
   std::vector<std::string> lines = LinesOf(folder_ / "a.1");
   EXPECT_GT(lines.size(), 5u);

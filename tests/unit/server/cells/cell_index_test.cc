@@ -215,19 +215,19 @@ TEST(CellIndex, ManyCellsTakeBoundedMemory) {
       CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
   const int64_t before = AllocatedBytes();
   int64_t most = 0;
-  int asked = 0;
+  int polls = 0;
   const auto measure = [&] {  // before each list is made
-    ++asked;
+    ++polls;
     most = std::max(most, AllocatedBytes() - before);
     return false;
   };
   ASSERT_OK_AND_ASSIGN(const std::vector<int32_t> rows,
                        index->RowsFor(0, cells, 1. / 16, kMany / 4, measure));
-  EXPECT_EQ(asked, kManyCells - 1) << "so that each list was made";
+  EXPECT_EQ(polls, kManyCells - 1) << "each list was computed";
   EXPECT_GT(rows.size(), kMany / 4U);
-  asked = 0;
+  polls = 0;
   EXPECT_THAT(index->RowsFor(0, cells, 8, kMany, measure), IsOk());
-  EXPECT_EQ(asked, 1) << "after the first list there is no row left to be found";
+  EXPECT_EQ(polls, 1) << "the first list has all rows";
   constexpr int64_t kKept = 1 << 20;
   EXPECT_LT(most, kKept + index->MemoryOfRows(kManyCells - 1, kMany / 4));
   EXPECT_EQ(index->MemoryOfRows(kManyCells - 1, kMany / 4),
@@ -268,14 +268,14 @@ TEST(CellIndex, CachesBlocksPerHiddenRows) {
   made = 0;
   auto hidden = std::make_shared<const int>(1);
   const std::weak_ptr<const int> watched = hidden;
-  EXPECT_EQ(ask(key, hidden), "some") << "who was deleted is in no block that was kept";
+  EXPECT_EQ(ask(key, hidden), "some") << "deleted items are in no cached block";
   EXPECT_EQ(ask(key, hidden), "some");
   EXPECT_EQ(made, 1);
   hidden.reset();
-  EXPECT_FALSE(watched.expired()) << "its address could be another's";
+  EXPECT_FALSE(watched.expired()) << "its address must stay unique";
   // A call with the view before the deletion gets the block of that view.
   EXPECT_EQ(ask(key, nullptr), "all");
-  EXPECT_TRUE(watched.expired()) << "let go with the block";
+  EXPECT_TRUE(watched.expired()) << "released with the block";
   EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
 }
 

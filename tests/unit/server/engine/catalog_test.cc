@@ -103,9 +103,9 @@ TEST_F(CatalogTest, SavedEmbeddingAnswersIfStoreFailsAfterwards) {
   StoreHooks hooks;
   ReopenWith(&hooks);
   CreateBirds(6);
-  int asked = 0;
+  int polls = 0;
   hooks.deleted_since = [&] {
-    return asked++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
+    return polls++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
   };
   EXPECT_THAT(catalog_->Build("birds", nullptr),
               FailsWith(absl::StatusCode::kUnavailable, "not now"));

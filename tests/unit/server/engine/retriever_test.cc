@@ -223,15 +223,15 @@ TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {
   RetrievalQuery query = QueryOf(slots_);
   query.post_processing_steps = 3;
   // Polled before, after each of three steps of post-processing, and before the slots.
-  for (int patience = 0; patience < 5; ++patience) {
-    int asked = 0;
-    query.cancelled = [&] { return asked++ == patience; };
+  for (int polls_before = 0; polls_before < 5; ++polls_before) {
+    int polls = 0;
+    query.cancelled = [&] { return polls++ == polls_before; };
     EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kCancelled, ""));
   }
-  int asked = 0;
-  query.cancelled = [&] { return ++asked == 0; };
+  int polls = 0;
+  query.cancelled = [&] { return ++polls == 0; };
   EXPECT_THAT(MakeRetriever().Retrieve(query), IsOk());
-  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(polls, 5);
 }
 
 }  // namespace

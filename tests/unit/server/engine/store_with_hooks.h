@@ -87,7 +87,7 @@ class StoreWithHooks final : public Store {
  protected:
   absl::Status ScanItems(const PublicParameters&, absl::string_view, int64_t, bool,
                          absl::FunctionRef<bool(Item)>) override {
-    return absl::UnimplementedError("not asked for");
+    return absl::UnimplementedError("unused");
   }
 
  private:

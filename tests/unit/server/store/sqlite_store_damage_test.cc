@@ -107,7 +107,7 @@ TEST_F(StoreDamage, FlippedBitReturnsDataLoss) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     noticed += Notices(damaged) ? 1 : 0;
   }
-  EXPECT_GT(noticed, 900);  // the rest lies in pages that nothing of this is read from
+  EXPECT_GT(noticed, 900);  // the others are in pages that are not read
 }
 
 TEST_F(StoreDamage, TruncationReturnsDataLoss) {

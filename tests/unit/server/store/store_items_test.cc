@@ -142,10 +142,10 @@ TEST_P(StoreItems, RareFilterReadsLimitedPartPerPage) {
   EXPECT_THAT(page->next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
   EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
   EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
-  int asked = 0;
-  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++asked == 2; }),
+  int polls = 0;
+  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++polls == 2; }),
               FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
-  EXPECT_EQ(asked, 2) << "between the parts";
+  EXPECT_EQ(polls, 2) << "between the parts";
 }
 
 TEST_P(StoreItems, PageBytesAreBounded) {
@@ -190,7 +190,7 @@ TEST_P(StoreItems, CountsChangesSinceEmbedding) {
   EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
   Embed();
   EXPECT_EQ(Changes(), ChangesSinceEmbedding{});
-  EXPECT_EQ(backend_->Rows("deletions"), 0) << "nobody needs them any more";
+  EXPECT_EQ(backend_->Rows("deletions"), 0) << "no longer needed";
 }
 
 TEST_P(StoreItems, CountsChangesDuringBuild) {
