@@ -17,6 +17,8 @@
 
 namespace privatemail::testing {
 
+using namespace server;  // NOLINT: every test of the server
+
 inline constexpr int kDim = 4;
 
 // 12 anchors of kDim features in the classes 3, 5 and 9.

@@ -12,6 +12,9 @@
 #include "tests/testing/matchers.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;

@@ -12,6 +12,9 @@
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 std::vector<AccessKey> SomeKeys() {

@@ -13,6 +13,9 @@
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

@@ -20,6 +20,8 @@
 
 namespace privatemail::testing {
 
+using namespace server;  // NOLINT: every test of the server
+
 // Calls take the steps of services/gate.cc: key, rate limit, admission, thread pool, audit log.
 // Thread-safe.
 class CoreCalls {

@@ -13,6 +13,8 @@
 
 namespace privatemail::testing {
 
+using namespace server;  // NOLINT: every test of the server
+
 // Called after the operation of the store and before its result is returned.
 struct StoreHooks {
   std::function<absl::Status(const PublicParameters&)> read_embedding =
