@@ -1,34 +1,33 @@
 #!/usr/bin/env bash
-# Runs docker-compose.yml for real: builds the images, runs the demonstration to exit code 0, ends the daemon's and then
-# PostgreSQL's process with SIGKILL while a writer writes, takes PostgreSQL away, and compares what is stored before and
-# after. Starts a Docker engine if none answers (as root, of Debian's packages) and removes what it has made. The first
-# run compiles the programs, which takes some minutes. Exit code 0: all of it held.
+# Tests docker-compose.yml: builds the images, runs the demo to exit code 0, kills the daemon and then PostgreSQL with
+# SIGKILL during uploads, stops PostgreSQL, and compares the stored items before and after. Starts a Docker engine if
+# none answers (as root, from Debian's packages) and removes everything it made. The first run compiles the programs,
+# which takes some minutes. Exit code 0 if every check passed.
 # usage: compose-test.sh
 set -euo pipefail
 cd "$(dirname "$0")"
-work=$(mktemp -d /tmp/pm.XXXXXX) # short, because paths of sockets are
+work=$(mktemp -d /tmp/pm.XXXXXX) # short, because a socket's path has at most 107 bytes
 exec 3>&1 4>&2
 step() { printf '== %s\n' "$*"; }
 fail() { echo "compose-test: FAILED: $*" >&2; exit 1; }
 # shellcheck source=deploy/compose/engine.sh
 . compose/engine.sh
 
-# Names of this run alone, so that nothing of an engine that was there before is touched.
+# Names are unique to this run, so nothing else in a running engine is touched.
 export PRIVATEMAIL_TAG=test-$$ PRIVATEMAIL_PORT="" DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
-batches=12
-rows=10000
+rows=10000 # of one upload
+max_kills=8
 compose_tool=()
 before=""
 
 compose() {
   "${compose_tool[@]}" --project-name "privatemail-$PRIVATEMAIL_TAG" -f docker-compose.yml -f "$work/test.yml" "$@"
 }
-# The demo's container, for one command.
+# Runs one command in a demo container.
 demo() { compose run --rm --no-deps -T demo "$@" 2>>"$work/run.log"; }
 container_of() { compose ps -q "$1"; }
 property() { docker inspect -f "$2" "$(container_of "$1")"; }
 
-# Takes away all of it, whatever has happened before.
 finish() {
   local code=$?
   trap - EXIT
@@ -54,7 +53,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 override_compose_file() {
-  # An engine that has no network of its own to build in, or one without a name service, builds in the host's.
+  # Builds in the host's network, because the engine may have no network or no name service of its own.
   {
     echo "services:"
     printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild demo
@@ -67,10 +66,10 @@ build_images() {
   docker images --format '   {{.Repository}} {{.Size}}' --filter "reference=*:$PRIVATEMAIL_TAG"
 }
 
-# What docker-compose.yml overrides: the image's own command and health check; and what it does not use.
+# Tests the image's own command and health check, which docker-compose.yml overrides.
 try_image_alone() {
   local name=privatemaild-$PRIVATEMAIL_TAG health=""
-  # The check reads the certificate, too, which only its owner may.
+  # --check-config also reads the certificate, which only its owner may read.
   ./make-certificates.sh authority "$work/tls" >/dev/null
   ./make-certificates.sh server "$work/tls" tls localhost >/dev/null
   docker run --rm --read-only --network none --user 0 --tmpfs /var/lib/privatemail -v "$work/tls:/run/secrets/tls:ro" \
@@ -106,7 +105,7 @@ wait_until_healthy() {
   fail "$1 is not healthy after 120 s"
 }
 
-# Everything that is stored of the birds, items, vectors, labels and versions, in a line.
+# Count and digest of the birds: items, vectors, labels and versions.
 stored() {
   demo items list birds --limit 1000000 --features --json >"$work/items.json" || fail "items list"
   echo "$(demo items count birds) $(sha256sum <"$work/items.json" | cut -c1-16)"
@@ -120,19 +119,24 @@ nothing_is_lost() {
   step "$1: birds as before [$now]; $(tail -1 "$work/answer")"
 }
 
-# What runs in a container while another is killed: an acknowledgement a line.
+# Uploads batch after batch until $work/writer/stop exists. It reports through files in $work/writer, because output
+# of `compose run` may arrive in one lump: `uploading` names the current batch, `acknowledged` lists acknowledged ids.
 writer() { # PREFIX
   # shellcheck disable=SC2016  # for the shell in the container
-  compose run --rm --no-deps -T --entrypoint bash demo -c '
+  compose run --rm --no-deps -T -v "$work/writer:/writer" --entrypoint bash demo -c '
     set -euo pipefail
+    exec 2>/writer/log
     cd /tmp
-    for batch in $(seq "$2"); do
-      seq "$3" | sed "s/.*/$batch,&,1,0/" >vectors.csv
-      seq "$3" | sed "s/.*/0/" >labels.csv
-      seq "$3" | sed "s/^/$1-$batch-/" >ids.txt
+    seq "$2" | sed "s/.*/0/" >labels.csv
+    for ((batch = 1; ; ++batch)); do
+      [ ! -e /writer/stop ] || exit 0
+      seq "$2" | sed "s/.*/$batch,&,1,0/" >vectors.csv
+      seq "$2" | sed "s/^/$1-$batch-/" >ids.txt
+      echo "$batch" >/writer/uploading
       demo.sh ingest written --vectors vectors.csv --labels labels.csv --ids ids.txt >/dev/null
-      cat ids.txt
-    done' writer "$1" "$batches" "$rows"
+      rm /writer/uploading
+      cat ids.txt >>/writer/acknowledged
+    done' writer "$1" "$rows" >>"$work/run.log" 2>&1
 }
 
 make_written() {
@@ -142,13 +146,22 @@ make_written() {
     >>"$work/run.log" 2>&1 || fail "collection create"
 }
 
-# kill -9 from the engine's side; from within, a container's first process cannot be killed.
-kill_process_of() { # SERVICE
+# Sends SIGKILL from the host's process namespace, at a random time within an upload; from within its container, the
+# first process cannot be killed.
+kill_while_uploading() { # SERVICE
   local pid restarts
   pid=$(property "$1" '{{.State.Pid}}')
   restarts=$(property "$1" '{{.RestartCount}}')
-  docker run --rm --pid host --network none --user 0 --entrypoint bash "privatemaild:$PRIVATEMAIL_TAG" \
-    -c "kill -9 $pid" || fail "kill -9 $pid"
+  # shellcheck disable=SC2016  # for the shell in the container
+  docker run --rm --pid host --network none --user 0 -v "$work/writer:/writer:ro" --entrypoint timeout \
+    "privatemaild:$PRIVATEMAIL_TAG" 120 bash -c '
+    current() { cat /writer/uploading 2>/dev/null; }
+    while true; do
+      sleep .02
+      batch=$(current) && [ -n "$batch" ] || continue
+      sleep ".$((RANDOM % 8 + 1))"
+      [ "$(current)" = "$batch" ] && kill -9 "$1" && exit 0
+    done' killer "$pid" || fail "$1: process $pid was not killed during an upload within 120 s: $(writer_log)"
   step "$1: killed process $pid with SIGKILL after $(acknowledged) acknowledged rows"
   for _ in $(seq 60); do
     [ "$(property "$1" '{{.RestartCount}}')" -eq "$restarts" ] || break
@@ -158,33 +171,38 @@ kill_process_of() { # SERVICE
   wait_until_healthy "$1"
 }
 
-acknowledged() { wc -l <"$work/acknowledged"; }
-was_cut_off() { grep -q "sending again" "$work/writer.log"; }
+writer_log() { tail "$work/writer/log" 2>/dev/null || true; }
+acknowledged() { { cat "$work/writer/acknowledged" 2>/dev/null || true; } | wc -l; }
+was_cut_off() { grep -qs "sending again" "$work/writer/log"; }
 
-# Until the writer has another answer and is, probably, in the middle of its next upload.
-let_write() { # PROCESS
+# An acknowledgement after the restart shows that the interrupted upload has ended.
+wait_for_acknowledgement() { # PROCESS
   local seen
   seen=$(acknowledged)
-  until [ "$(acknowledged)" -gt "$seen" ]; do
-    kill -0 "$1" 2>/dev/null || { tail "$work/writer.log" >&2; fail "the writer ended early"; }
-    sleep .05
+  for _ in $(seq 1200); do
+    [ "$(acknowledged)" -eq "$seen" ] || return 0
+    kill -0 "$1" 2>/dev/null || fail "the writer ended early: $(writer_log)"
+    sleep .1
   done
-  sleep ".$((RANDOM % 8 + 2))"
+  fail "no upload was acknowledged within 120 s: $(writer_log)"
 }
 
 kill_while_writing() { # SERVICE
   local service=$1 writer_pid
-  : >"$work/acknowledged"
-  writer "$service" >"$work/acknowledged" 2>"$work/writer.log" &
+  rm -rf "$work/writer"
+  mkdir "$work/writer"
+  chmod 777 "$work/writer" # the writer is another user
+  writer "$service" &
   writer_pid=$!
-  for _ in 1 2 3 4; do
-    let_write "$writer_pid"
-    kill_process_of "$service"
+  for _ in $(seq "$max_kills"); do
+    kill_while_uploading "$service"
+    wait_for_acknowledgement "$writer_pid"
     ! was_cut_off || break
   done
-  was_cut_off || fail "$service: no upload was under way at any of four kills"
-  wait "$writer_pid" || { tail "$work/writer.log" >&2; fail "the writer did not get over it"; }
-  step "$service: an upload was cut off: $(grep -m 1 'sending again' "$work/writer.log")"
+  was_cut_off || fail "$service: none of $max_kills kills cut an upload off"
+  touch "$work/writer/stop"
+  wait "$writer_pid" || fail "the writer failed: $(writer_log)"
+  step "$service: an upload was cut off: $(grep -m 1 'sending again' "$work/writer/log")"
   every_acknowledged_row_is_there "$service"
   nothing_is_lost "$service is back"
 }
@@ -192,11 +210,10 @@ kill_while_writing() { # SERVICE
 every_acknowledged_row_is_there() { # SERVICE
   demo items list written --limit 1000000 --json >"$work/items.json" || fail "items list"
   grep -o "\"id\":\"$1-[0-9-]*\"" "$work/items.json" | cut -d'"' -f4 | sort >"$work/stored"
-  sort "$work/acknowledged" >"$work/expected"
-  [ "$(wc -l <"$work/expected")" -eq $((batches * rows)) ] || fail "the writer wrote too little"
+  sort "$work/writer/acknowledged" >"$work/expected"
   cmp -s "$work/expected" "$work/stored" || fail "$1: acknowledged and stored rows differ: $(
     diff "$work/expected" "$work/stored" | head -3)"
-  step "$1: all $((batches * rows)) acknowledged rows are stored, and no other"
+  step "$1: all $(acknowledged) acknowledged rows are stored, and no other"
 }
 
 without_database() {

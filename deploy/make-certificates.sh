@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Makes an authority of your own and certificates for servers and clients, with openssl. Never overwrites a file.
+# Creates an authority, and certificates for servers and clients, with openssl. Never overwrites a file.
 # usage: make-certificates.sh authority DIR
-#        make-certificates.sh server DIR NAME SAN...    SAN: a DNS name or an IP address by which clients call it
+#        make-certificates.sh server DIR NAME SAN...    SAN: a DNS name or IP address of the server
 #        make-certificates.sh client DIR NAME
 #
-# DIR holds ca.crt, which everyone may have, and ca.key, which stays on a machine that serves nobody; beside them
-# NAME.crt, NAME.key for each server and client. Keys are EC P-256, mode 0600; certificates 0644. DAYS, from the
-# environment, is how long they are valid: 3650 for an authority, 825 for the others. A collision of names, a
-# failure of openssl or a missing argument leaves no file behind.
+# DIR/ca.crt      the authority; public
+# DIR/ca.key      its key; store it on a machine that serves nobody
+# DIR/NAME.crt    certificate, mode 0644
+# DIR/NAME.key    EC P-256 key, mode 0600
+# DAYS in the environment is the validity: by default 3650 for an authority, 825 for the others. A failure leaves no
+# file behind.
 set -euo pipefail
 umask 077
 
 fail() { echo "make-certificates: $*" >&2; exit "${code:-1}"; }
 usage() { code=2 fail "$1; usage: authority DIR | server DIR NAME SAN... | client DIR NAME"; }
 
-# One extension a line, as openssl reads them from a file.
 extensions_of_authority() {
   printf '%s\n' "basicConstraints = critical, CA:TRUE, pathlen:0" "keyUsage = critical, keyCertSign, cRLSign" \
     "subjectKeyIdentifier = hash"
@@ -27,7 +28,7 @@ extensions_of() { # PURPOSE [SAN...]
   [ -z "$names" ] || echo "subjectAltName = $names"
 }
 
-# What stands in a certificate in front of a name. A character that openssl would take for syntax is refused.
+# Adds the type of a name. Refuses characters that openssl would read as syntax.
 typed_name() {
   if [[ $1 =~ ^[0-9]+(\.[0-9]+){3}$ || $1 =~ ^[0-9a-fA-F:]*:[0-9a-fA-F:.]*$ ]]; then
     echo "IP:$1"
@@ -38,7 +39,7 @@ typed_name() {
   fi
 }
 
-# Into $draft/NAME.key and $draft/NAME.crt, out of $draft/extensions.
+# Writes $draft/NAME.key and $draft/NAME.crt with the extensions of $draft/extensions.
 certify() { # NAME SUBJECT VALID_DAYS OPTION_OF_X509...
   local key=$draft/$1.key
   {
@@ -50,12 +51,12 @@ certify() { # NAME SUBJECT VALID_DAYS OPTION_OF_X509...
   chmod 644 "$draft/$1.crt"
 }
 
-# A link, unlike a move, does not take a name that is there.
+# A link, unlike a move, does not replace an existing file.
 publish() { # NAME
   ln "$draft/$1.key" "$directory/$1.key" 2>/dev/null || fail "$directory/$1.key exists, and is not overwritten"
   ln "$draft/$1.crt" "$directory/$1.crt" 2>/dev/null ||
     { rm -f "$directory/$1.key"; fail "$directory/$1.crt exists, and is not overwritten"; }
-  echo "made $directory/$1.crt and $directory/$1.key"
+  echo "created $directory/$1.crt and $directory/$1.key"
 }
 
 what=${1:-}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Paints the pictures of the demonstrations into FOLDER, unless they are there: 24 species of 60 invented birds.
-# 10 of each are public anchors, 3 are held back as queries, the others are the gallery.
+# Paints the pictures of the demos into FOLDER, unless they exist: 24 species of 60 synthetic birds.
+# Per species 10 are public anchors, 3 are held-out queries, the others are the gallery.
 # usage: paint-birds.sh PRIVATEMAIL FOLDER    PRIVATEMAIL: the program
 set -euo pipefail
 program=$1
 out=$2
 [ ! -e "$out/pictures.done" ] || exit 0
-echo "demo: painting 24 species of invented birds, 60 pictures each"
+echo "demo: painting 24 species of synthetic birds, 60 pictures each"
 rm -rf "$out/pictures" "$out/anchors" "$out/gallery" "$out/held-back"
 "$program" sample-images --out "$out/pictures" --classes 24 --per-class 60 --seed 7
 for species in "$out"/pictures/*/; do

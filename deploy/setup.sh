@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what PrivateMail is built and tested with: Debian 12 packages only, no other source.
-# Works as root and for a user who may use sudo. Does nothing when everything is there already.
+# Installs the Debian 12 packages that PrivateMail is built and tested with; no other source.
+# Runs as root or with sudo. Installs nothing if all packages are there.
 # usage: setup.sh [--build-only | --with-browser]
-#   --build-only    only what the release preset needs: no tests, no fuzzers, no compiler cache
-#   --with-browser  Chromium as well, 0.4 GB, in which one test reads the report of an evaluation
+#   --build-only    only the packages of the release preset: no tests, no fuzzers, no compiler cache
+#   --with-browser  also Chromium (0.4 GB), for the one test that opens an evaluation report in a browser
 set -euo pipefail
 
 packages=(
@@ -20,7 +20,7 @@ case "$*" in
   --build-only) ;;
   "" | --with-browser)
     packages+=(
-      ccache git
+      ccache mold git
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
@@ -30,7 +30,7 @@ case "$*" in
     if [ "$*" = --with-browser ]; then packages+=(chromium); fi
     ;;
   *)
-    echo "setup: the only options are --build-only and --with-browser, one of them, but these were given: $*" >&2
+    echo "setup: expected at most one of --build-only and --with-browser, got: $*" >&2
     exit 2
     ;;
 esac
@@ -54,8 +54,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${#missing[@]} of ${#packages[@]} packages"
 "${as_root[@]}" apt-get update -q
-# Tests start PostgreSQL servers of their own. The package would make one more, "main", and keep it running
-# on port 5432: not when it is installed here for the first time.
+# Tests start their own PostgreSQL servers. Without this file the package would also create a cluster "main"
+# and run it on port 5432.
 if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
   "${as_root[@]}" mkdir -p /etc/postgresql-common
   echo "create_main_cluster = false" | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null

@@ -1,13 +1,58 @@
 #!/usr/bin/env bash
-# Installs the packages, builds everything, lets the fuzzers look for 20 s each and runs every test; where a Docker engine
-# answers, the containers' as well. Ends with CTest's summary.
+# Installs the packages, builds everything and runs every test. Ends with CTest's summary.
+# usage: test.sh [--full]
+#   --full  also the fuzzers (20 s each), the containers if a Docker engine answers, the tests with a browser,
+#           and the tests under the address, undefined-behaviour and thread sanitizers
+# Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-deploy/setup.sh --with-browser
-cmake --preset fuzz
-cmake --build --preset fuzz
-ctest --preset fuzz
-if docker version >/dev/null 2>&1; then deploy/compose-test.sh; fi
-cmake --preset dev
-cmake --build --preset dev
-ctest --preset dev
+
+case "$*" in
+  "") full="" parts=3 ;;
+  --full) full=1 parts=7 ;;
+  *)
+    echo "test: the only option is --full, but these were given: $*; usage: deploy/test.sh [--full]" >&2
+    exit 2
+    ;;
+esac
+
+part=0
+begin() { # WHAT
+  part=$((part + 1))
+  printf '== %d/%d %s (%d min so far)\n' "$part" "$parts" "$1" "$((SECONDS / 60))"
+}
+build() { # PRESET
+  cmake --preset "$1"
+  cmake --build --preset "$1"
+}
+
+if [ -z "$full" ]; then
+  begin "packages, about 3 min"
+  deploy/setup.sh
+else
+  begin "packages with a browser, about 4 min"
+  deploy/setup.sh --with-browser
+  begin "fuzzers, about 10 min"
+  build fuzz
+  ctest --preset fuzz
+  if docker version >/dev/null 2>&1; then
+    begin "containers, about 20 min"
+    deploy/compose-test.sh
+  else
+    begin "containers: skipped, no Docker engine answers"
+  fi
+  begin "address and undefined-behaviour sanitizers, about 60 min"
+  build asan
+  ctest --preset asan
+  begin "thread sanitizer, about 20 min"
+  build tsan
+  ctest --preset tsan
+fi
+begin "build, about 20 min"
+build dev
+if [ -z "$full" ]; then
+  begin "tests, about 10 min"
+  exec ctest --preset dev -LE '^browser$'
+fi
+begin "tests with a browser, about 10 min"
+exec ctest --preset dev

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/audit/joint_attack.h"
-#include "client/audit/joint_transcript.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::audit {
@@ -20,8 +19,8 @@ using Protects = MechanismTraits::Protects;
 
 constexpr int kDim = 2;
 constexpr int kCommon = 40;
-constexpr int kRare = 4;  // of either of two classes
-constexpr int64_t kMostReleases = 200'000;
+constexpr int kRare = 4;  // per class, of two
+constexpr int64_t kMaxReleases = 200'000;
 constexpr double kBallDecides = 2;  // radii
 constexpr double kSpeedDecides = .1;
 
@@ -31,7 +30,7 @@ RowVector AtAngle(double angle) {
   return row;
 }
 
-// One column, over which L1 and L2 agree.
+// One column, in which L1 and L2 agree.
 EmbeddingSettings OneColumn() {
   EmbeddingSettings settings;
   settings.embedding_dim = 1;
@@ -39,10 +38,10 @@ EmbeddingSettings OneColumn() {
   return settings;
 }
 
-// Most anchors, those of class 0, at the pole at the angle 0, so that it decides how far a row is
-// from them all; a few of classes 1 and 2 around the equator, so that their slots' balls lie around
-// what an item there would tell. One dummy a class: that of class 1 at the other pole.
-absl::StatusOr<AnchoredSetting> BetweenPoles() {
+// Most anchors, of class 0, at the pole at angle 0, which dominates all distances; a few of classes
+// 1 and 2 around the equator, where their slots' balls then are. One dummy per class: that of class
+// 1 at the other pole.
+absl::StatusOr<AnchoredSetting> MakePolesSetting() {
   Anchors anchors{FloatMatrix(kCommon + 2 * kRare, kDim), {}};
   for (int i = 0; i < anchors.features.rows(); ++i) {
     const bool common = i < kCommon;
@@ -61,9 +60,9 @@ absl::StatusOr<AnchoredSetting> BetweenPoles() {
   return MakeAnchoredSetting(std::move(joint));
 }
 
-// A pair, and how it is released.
+// A distinguishing game: a pair and its release.
 struct Game {
-  std::string what;
+  std::string description;
   AnchoredSetting setting;
   AnchoredNoise noise;
   PlacedTarget one;
@@ -83,8 +82,8 @@ struct Game {
     return LogLikelihoodRatio(step, law);
   }
 
-  // By how much of the sensitivity the pair moves. Each class has one dummy, so it is always so.
-  absl::StatusOr<double> Share() const {
+  // The part of the sensitivity that the pair moves by; constant, as each class has one dummy.
+  absl::StatusOr<double> MovedShare() const {
     SecureBits bits;
     PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
     const Matrix move = ScaledSlotRows(setting, noise, dummies, one) -
@@ -92,8 +91,7 @@ struct Game {
     return (law == Law::kLaplace ? move.cwiseAbs().sum() : move.norm()) / noise.sensitivity;
   }
 
-  // As the joint attack's pilot: the nearer side where the claim has a mu, else what one in ten of
-  // releases that are not counted exceeds.
+  // As in joint_attack.h: 0 with a claimed mu, else the top decile of a pilot's scores.
   absl::StatusOr<double> Threshold() const {
     if (noise.guarantee.gaussian_mu.has_value()) return 0;
     constexpr int kReleases = 1000;
@@ -104,24 +102,24 @@ struct Game {
     }
     const auto tenth = scores.begin() + kReleases / 10;
     std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
-    return *tenth - 1e-6;  // Laplace scores pile up at the greatest, but for a rounding to float
+    return *tenth - 1e-6;  // Laplace scores have an atom at the maximum, up to rounding to float
   }
 };
 
-absl::StatusOr<Game> GameOf(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
+absl::StatusOr<Game> MakeGame(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  PM_ASSIGN_OR_RETURN(AnchoredSetting setting, BetweenPoles());
-  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
-  std::string what = "of two classes, both slots' rows cross their balls";
+  PM_ASSIGN_OR_RETURN(AnchoredSetting setting, MakePolesSetting());
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost));
+  std::string description = "of two classes, both slots' rows cross their balls";
   PlacedTarget one{.slot = 1, .row = AtAngle(0)};
   PlacedTarget other{.slot = 2, .row = AtAngle(std::numbers::pi)};
   if (traits.protects != Protects::kValue) {
-    what = absl::StrCat("of one class, ", cost.radius, " apart");
+    description = absl::StrCat("of one class, ", cost.radius, " apart");
     const double half = std::asin(cost.radius / 2);
     one.row = AtAngle(std::numbers::pi / 2 - half);
     other = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 + half)};
   }
-  return Game{.what = std::move(what),
+  return Game{.description = std::move(description),
               .setting = std::move(setting),
               .noise = std::move(noise),
               .one = std::move(one),
@@ -141,19 +139,19 @@ absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
 
 absl::StatusOr<Subject> AttackAnchoredRelease(const PrivacyCost& cost,
                                               const AnchoredReleaseFn& release) {
-  PM_ASSIGN_OR_RETURN(Game made, GameOf(cost, release));
+  PM_ASSIGN_OR_RETURN(Game made, MakeGame(cost, release));
   const auto game = std::make_shared<const Game>(std::move(made));
-  PM_ASSIGN_OR_RETURN(const double share, game->Share());
+  PM_ASSIGN_OR_RETURN(const double share, game->MovedShare());
   PM_ASSIGN_OR_RETURN(const double threshold, game->Threshold());
   Subject subject{.mechanism = absl::StrCat("anchored release, ", TraitsOf(cost.mechanism).name),
                   .claim = game->noise.guarantee,
                   .attacks = {}};
-  subject.attacks.push_back(OnScores(
+  subject.attacks.push_back(ThresholdAttack(
       absl::StrFormat("likelier by more than %.3g in logarithm: targets %s; moves by %.2g of the "
                       "sensitivity",
-                      threshold, game->what, share),
+                      threshold, game->description, share),
       [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
-      threshold, kMostReleases));
+      threshold, kMaxReleases));
   return subject;
 }
 

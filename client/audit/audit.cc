@@ -1,11 +1,13 @@
 #include "client/audit/audit.h"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
 #include <mutex>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "client/audit/lower_bound.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
@@ -14,7 +16,7 @@
 namespace privatemail::client::audit {
 namespace {
 
-constexpr int kParts = 16;  // of an attack's releases, to be shared out over the cores
+constexpr int kParts = 16;  // of an attack's releases, one task each
 
 absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int64_t releases) {
   std::mutex mutex;
@@ -22,7 +24,7 @@ absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int
   ParallelFor(kParts, [&](int part) {
     const int64_t share = releases / kParts + (part < releases % kParts ? 1 : 0);
     if (share == 0) return;
-    const absl::StatusOr<int64_t> hits = attack.hits(neighbour, share);
+    const absl::StatusOr<int64_t> hits = attack.count_hits(neighbour, share);
     const std::lock_guard lock(mutex);
     if (!hits.ok()) {
       sum = hits.status();
@@ -33,9 +35,9 @@ absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int
   return sum;
 }
 
-// A Gaussian's claim says at what mu: then the rates are held against the whole curve, which sees
-// more than one epsilon.
-double CertainEpsilon(const Rates& rates, const Guarantee& claim) {
+// With a claimed mu the rates are tested against the whole trade-off curve, which is stronger than
+// one epsilon.
+double LowerBoundOnEpsilon(const Rates& rates, const Guarantee& claim) {
   const double epsilon = EpsilonLowerBound(rates, claim.delta);
   if (!claim.gaussian_mu.has_value()) return epsilon;
   const absl::StatusOr<double> by_mu = GaussianEpsilon(MuLowerBound(rates), claim.delta);
@@ -44,23 +46,38 @@ double CertainEpsilon(const Rates& rates, const Guarantee& claim) {
 
 }  // namespace
 
+Attack MakeEventAttack(std::string description, EventFn event, int64_t max_releases) {
+  return {.description = std::move(description),
+          .count_hits = [event = std::move(event)](Neighbour neighbour,
+                                                   int64_t releases) -> absl::StatusOr<int64_t> {
+            SecureBits bits;
+            int64_t hits = 0;
+            for (int64_t i = 0; i < releases; ++i) {
+              PM_ASSIGN_OR_RETURN(const bool hit, event(neighbour, bits));
+              hits += hit ? 1 : 0;
+            }
+            return hits;
+          },
+          .max_releases = max_releases};
+}
+
 absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("releases", options.releases, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("confidence", options.confidence));
   Result result{.mechanism = subject.mechanism,
                 .claim = subject.claim,
                 .confidence = options.confidence,
-                .attacked = ""};
+                .best_attack = ""};
   const double risk = (1 - options.confidence) / static_cast<double>(subject.attacks.size());
   for (const Attack& attack : subject.attacks) {
-    const int64_t releases = std::min(options.releases, attack.most_releases);
+    const int64_t releases = std::min(options.releases, attack.max_releases);
     PM_ASSIGN_OR_RETURN(const int64_t one, CountHits(attack, Neighbour::kOne, releases));
     PM_ASSIGN_OR_RETURN(const int64_t other, CountHits(attack, Neighbour::kOther, releases));
-    const Rates rates = CertainRates({releases, one, other}, 1 - risk);
-    const double epsilon = CertainEpsilon(rates, subject.claim);
-    if (result.attacked.empty() || epsilon > result.epsilon_lower) {
+    const Rates rates = ClopperPearsonRates({releases, one, other}, 1 - risk);
+    const double epsilon = LowerBoundOnEpsilon(rates, subject.claim);
+    if (result.best_attack.empty() || epsilon > result.epsilon_lower) {
       result.epsilon_lower = epsilon;
-      result.attacked = attack.what;
+      result.best_attack = attack.description;
       result.releases = releases;
     }
   }
@@ -71,6 +88,28 @@ int ExitCode(const std::vector<Result>& results) {
   return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.Exceeded(); })
              ? 1
              : 0;
+}
+
+Rates ClopperPearsonRates(const Hits& hits, double confidence) {
+  using boost::math::binomial_distribution;
+  const auto releases = static_cast<double>(hits.releases);
+  const double risk = (1 - confidence) / 2;
+  return {
+      binomial_distribution<>::find_lower_bound_on_p(releases, static_cast<double>(hits.one), risk),
+      binomial_distribution<>::find_upper_bound_on_p(releases, static_cast<double>(hits.other),
+                                                     risk)};
+}
+
+double EpsilonLowerBound(const Rates& rates, double delta) {
+  if (!(rates.one_lower > delta)) return 0;
+  return std::max(0.0, std::log((rates.one_lower - delta) / rates.other_upper));
+}
+
+double MuLowerBound(const Rates& rates) {
+  if (!(rates.one_lower > 0) || !(rates.other_upper < 1)) return 0;
+  const boost::math::normal normal;
+  return std::max(0.0, boost::math::quantile(normal, rates.one_lower) -
+                           boost::math::quantile(normal, rates.other_upper));
 }
 
 }  // namespace privatemail::client::audit

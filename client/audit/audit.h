@@ -1,7 +1,7 @@
-// Attacks on our own releases: what they certainly cost, beside what was claimed.
+// Empirical lower bounds on epsilon: attacks on the production release path, beside its claims.
 //
-// An attack fixes two neighbours and an event in advance, lets the production code release either
-// of them many times, and counts. It can show that a claim is false, never that it is true.
+// An attack fixes two neighbours and an event in advance, releases either neighbour many times and
+// counts the event. It can refute a claim, never prove one.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_AUDIT_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_AUDIT_H_
 
@@ -11,40 +11,49 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
 
 namespace privatemail::client::audit {
 
 enum class Neighbour { kOne, kOther };
 
+inline constexpr int64_t kUnlimitedReleases = int64_t{1} << 40;
+
 // One event on releases of two neighbours.
 struct Attack {
-  std::string what;  // the pair and the event, for people
-  // How many of `releases` fresh releases of a neighbour show the event. Called from several
-  // threads at once.
-  std::function<absl::StatusOr<int64_t>(Neighbour neighbour, int64_t releases)> hits;
-  int64_t most_releases = int64_t{1} << 40;  // where each takes long: no more than these
+  std::string description;  // of the pair and the event
+  // The number of `releases` fresh releases of a neighbour that show the event. Thread-safe.
+  std::function<absl::StatusOr<int64_t>(Neighbour neighbour, int64_t releases)> count_hits;
+  int64_t max_releases = kUnlimitedReleases;  // for slow releases
 };
 
-// What is attacked.
+// Whether a fresh release of the neighbour shows the event. Thread-safe.
+using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
+
+// An attack that draws one release at a time with secure bits.
+Attack MakeEventAttack(std::string description, EventFn event,
+                       int64_t max_releases = kUnlimitedReleases);
+
+// A mechanism under attack.
 struct Subject {
   std::string mechanism;
-  Guarantee claim;  // gaussian_mu: also hold the attack's rates against mu
+  Guarantee claim;  // with gaussian_mu the rates are also tested against mu
   std::vector<Attack> attacks;
 };
 
 struct Options {
-  int64_t releases = 1'000'000;  // of either neighbour, for each attack
-  double confidence = .999999;   // of the whole result: attacks share the risk
+  int64_t releases = 1'000'000;  // per neighbour and attack
+  double confidence = .999999;   // of the whole result; attacks share the risk
 };
 
 struct Result {
   std::string mechanism;
   Guarantee claim;
-  double epsilon_lower = 0;  // of the attack that got furthest; infinity above every claim
+  double epsilon_lower = 0;  // of the best attack; infinite if above every claim
   double confidence = 0;
-  std::string attacked;  // by what
-  int64_t releases = 0;  // of either neighbour, for that attack: most_releases at the most
+  std::string best_attack;  // its description
+  int64_t releases = 0;     // of the best attack, per neighbour
 
   bool Exceeded() const { return !(epsilon_lower <= claim.epsilon); }
 };
@@ -52,8 +61,31 @@ struct Result {
 // INVALID_ARGUMENT: releases below 1 or confidence outside (0, 1). Otherwise a release's error.
 absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options);
 
-// 1 when any result exceeds its claim, else 0.
+// 1 if any result exceeds its claim, else 0.
 int ExitCode(const std::vector<Result>& results);
+
+// Counts of one event.
+struct Hits {
+  int64_t releases = 0;  // per neighbour, at least 1
+  int64_t one = 0;       // of the neighbour that the event indicates
+  int64_t other = 0;
+};
+
+// Bounds on the event's probabilities.
+struct Rates {
+  double one_lower = 0;
+  double other_upper = 1;
+};
+
+// Clopper-Pearson bounds that hold together with `confidence`, half of the risk each.
+Rates ClopperPearsonRates(const Hits& hits, double confidence);
+
+// The smallest epsilon of any (epsilon, delta)-DP mechanism with such rates:
+// max(0, ln((one - delta) / other)).
+double EpsilonLowerBound(const Rates& rates, double delta);
+
+// The smallest mu of any mu-Gaussian-DP mechanism with such rates: max(0, ninv(one) - ninv(other)).
+double MuLowerBound(const Rates& rates);
 
 }  // namespace privatemail::client::audit
 

@@ -16,29 +16,10 @@ namespace {
 
 using baselines::Cost;
 
-// Of a step that calibrates its noise anew each time, and of the others.
-constexpr int64_t kFewReleases = 50'000;
+constexpr int64_t kFewReleases = 50'000;  // of steps that calibrate their noise each time
 constexpr int64_t kManyReleases = 200'000;
 
-// Whether a fresh release of the neighbour shows the event.
-using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
-
-Attack OnEvent(std::string what, int64_t most_releases, EventFn event) {
-  return {.what = std::move(what),
-          .hits = [event = std::move(event)](Neighbour neighbour,
-                                             int64_t releases) -> absl::StatusOr<int64_t> {
-            SecureBits bits;
-            int64_t hits = 0;
-            for (int64_t i = 0; i < releases; ++i) {
-              PM_ASSIGN_OR_RETURN(const bool hit, event(neighbour, bits));
-              hits += hit ? 1 : 0;
-            }
-            return hits;
-          },
-          .most_releases = most_releases};
-}
-
-// So many rows along the first axis of the plane, and then along the second.
+// `first` rows along the first axis of the plane, then `second` along the second.
 Matrix RowsAlongAxes(int64_t first, int64_t second) {
   Matrix rows = Matrix::Zero(first + second, 2);
   rows.col(0).head(first).setOnes();
@@ -57,10 +38,10 @@ absl::StatusOr<Subject> AttackAnalyseGauss(const Cost& cost) {
         baselines::ReleaseSecondMoments(RowsAlongAxes(one ? 1 : 0, one ? 0 : 1), cost, bits));
     return noisy.moments(0, 0) > noisy.moments(1, 1);
   };
-  return Subject{
-      .mechanism = "analyse-gauss",
-      .claim = any.guarantee,
-      .attacks = {OnEvent("one row along either axis, the nearer moments", kFewReleases, event)}};
+  return Subject{.mechanism = "analyse-gauss",
+                 .claim = any.guarantee,
+                 .attacks = {MakeEventAttack("one row along either axis, the nearer moments", event,
+                                             kFewReleases)}};
 }
 
 absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
@@ -78,10 +59,11 @@ absl::StatusOr<Subject> AttackRandomProjection(const Cost& cost) {
                         release(neighbour == Neighbour::kOne ? 1 : -1, bits));
     return sketch.rows(0, 1) > 0;
   };
-  return Subject{.mechanism = "random-projection",
-                 .claim = any.guarantee,
-                 .attacks = {OnEvent("targets along the singular vector and opposite, the nearer",
-                                     kFewReleases, event)}};
+  return Subject{
+      .mechanism = "random-projection",
+      .claim = any.guarantee,
+      .attacks = {MakeEventAttack("targets along the singular vector and opposite, the nearer",
+                                  event, kFewReleases)}};
 }
 
 absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
@@ -100,13 +82,14 @@ absl::StatusOr<Subject> AttackDpDsne(const Cost& cost) {
     }
     return 3 * sum(0, 0) + 4 * sum(0, 1) > 0;
   };
-  return Subject{.mechanism = "dp-dsne",
-                 .claim = noise.guarantee(),
-                 .attacks = {OnEvent("opposite clipped gradients in each of four steps, the nearer",
-                                     kManyReleases, event)}};
+  return Subject{
+      .mechanism = "dp-dsne",
+      .claim = noise.guarantee(),
+      .attacks = {MakeEventAttack("opposite clipped gradients in each of four steps, the nearer",
+                                  event, kManyReleases)}};
 }
 
-// The neighbour on which the second axis is likelier has one of four rows there.
+// Neighbour::kOne has one of four rows along the second axis, which is then likelier.
 Matrix FourRows(Neighbour neighbour) {
   return neighbour == Neighbour::kOne ? RowsAlongAxes(3, 1) : RowsAlongAxes(4, 0);
 }
@@ -118,8 +101,8 @@ absl::StatusOr<Subject> AttackPublishedPpca(const Cost& cost) {
     constexpr double kDegrees = M_PI / 180;
     return std::abs(axis(1, 0)) > std::cos(15 * kDegrees);
   };
-  // Two columns of three take the Gibbs sampler. What they leave out is an axis: at one of two
-  // empty ones it stands as often as at the other, at one with a row less often.
+  // Two columns of three use the Gibbs sampler. The axis that they leave out is equally likely near
+  // either of two empty axes, and less likely near one with a row.
   const EventFn of_two = [cost](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
     Matrix rows = Matrix::Zero(4, 3);
     rows.leftCols(2) = FourRows(neighbour == Neighbour::kOne ? Neighbour::kOther : Neighbour::kOne);
@@ -131,11 +114,12 @@ absl::StatusOr<Subject> AttackPublishedPpca(const Cost& cost) {
   return Subject{
       .mechanism = "published-ppca",
       .claim = baselines::PublishedPpcaGuarantee(cost),
-      .attacks = {OnEvent("one row of four along the other axis, that axis within 15 degrees",
-                          kManyReleases, event),
-                  OnEvent("two columns of three by the Gibbs sampler, the axis that they leave out "
+      .attacks = {
+          MakeEventAttack("one row of four along the other axis, that axis within 15 degrees",
+                          event, kManyReleases),
+          MakeEventAttack("two columns of three by the Gibbs sampler, the axis that they leave out "
                           "within 15 degrees",
-                          kFewReleases, of_two)}};
+                          of_two, kFewReleases)}};
 }
 
 absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {
@@ -147,8 +131,8 @@ absl::StatusOr<Subject> AttackCandidatePpca(const Cost& cost) {
   };
   return Subject{.mechanism = "candidate-ppca",
                  .claim = baselines::CandidatePpcaGuarantee(cost),
-                 .attacks = {OnEvent("one row of four along the other axis, that axis",
-                                     kManyReleases, event)}};
+                 .attacks = {MakeEventAttack("one row of four along the other axis, that axis",
+                                             event, kManyReleases)}};
 }
 
 constexpr BaselineStep kSteps[] = {

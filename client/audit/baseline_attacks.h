@@ -1,4 +1,4 @@
-// Attacks on the noise steps of the evaluation's baselines.
+// Attacks on the noise steps of the baseline mechanisms.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_BASELINE_ATTACKS_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_BASELINE_ATTACKS_H_
 
@@ -12,25 +12,26 @@
 
 namespace privatemail::client::audit {
 
-// A noise step of a baseline, and the pair on which it is attacked.
+// A noise step of a baseline and its attack.
 struct BaselineStep {
-  const char* name;  // the baseline's in all_baselines.h
+  const char* name;  // of the baseline in all_baselines.h
   bool takes_delta;
-  // By the function that the baseline itself calls, with secure bits. INVALID_ARGUMENT: the cost is
+  // On the function that the baseline itself calls, with secure bits. INVALID_ARGUMENT: the cost is
   // out of the calibration's range.
   absl::StatusOr<Subject> (*attack)(const baselines::Cost& cost);
 };
 
-// analyse-gauss: a gallery of one row along either of two axes, which moves the second moments by
-// all of the sensitivity. random-projection: a target along the singular vector, or its opposite.
-// dp-dsne: a gradient that is clipped, or its opposite, in each of four iterations, of which the
-// sum tells most. Each: the nearer side.
-// published-ppca and candidate-ppca: four rows along one axis, or one of them along the other; the
-// subspace that the second makes likelier. Normalisers of the two laws differ then, too, and the
-// loss comes near all of epsilon.
+//   baseline                       | neighbours                                       | event
+//   analyse-gauss                  | a gallery of one row along either of two axes    | nearer side
+//   random-projection              | a target along the singular vector, or opposite  | nearer side
+//   dp-dsne                        | a clipped gradient or its opposite, 4 iterations | sum's side
+//   published-ppca, candidate-ppca | four rows along one axis, or one of them along   | the
+//   likelier
+//                                  | the other: the normalisers differ too, and the   | subspace
+//                                  | loss is nearly epsilon                           |
 absl::Span<const BaselineStep> BaselineSteps();
 
-// Null for another name.
+// Null if there is none of that name.
 const BaselineStep* BaselineStepFromName(absl::string_view name);
 
 }  // namespace privatemail::client::audit

@@ -1,4 +1,4 @@
-// Attacks on the choice of cells and on the request that it makes (PRIVACY.md section 5).
+// Attacks on the cells scheme: the choice of cells and the request (PRIVACY.md section 5).
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_CELL_ATTACK_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_CELL_ATTACK_H_
 
@@ -8,41 +8,40 @@
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
-#include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "privatemail/bit_source.h"
 #include "privatemail/cell_scheme.h"
 
 namespace privatemail::client::audit {
 
-// CellMechanism::Choose, or a fault in its place.
+// CellMechanism::Choose or a planted fault.
 using ChooseFn = std::function<absl::StatusOr<std::vector<int64_t>>(
     const CellMechanism& mechanism, const std::vector<int64_t>& best, BitSource& bits)>;
 
-// The production choice, with secure bits, for two queries whose best cells have none in common:
-// one cell of two, and several of several, each the event that is e^epsilon times as likely for the
-// one query. INVALID_ARGUMENT: epsilon.
+// The production choice for two queries with disjoint best cells, of one cell of two and of several
+// of several; each event is e^epsilon times as likely for the one query. INVALID_ARGUMENT: epsilon.
 absl::StatusOr<Subject> AttackCells(double epsilon);
 absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose);
 
-// A collection with a cell of anchors for each class, and a target of a class, nearest to its cell.
-absl::StatusOr<CellScheme> SchemeWithACellAClass(int32_t classes);
-Eigen::RowVectorXf TargetOfClass(int32_t label, int32_t classes);
+// A collection with one cell per class, and a target nearest to its class's cell.
+absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes);
+Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes);
 
-// The cells of a request, or a fault in their place.
-using AskFn = std::function<absl::StatusOr<std::vector<int64_t>>(
+// The cells of a request (ChooseRequestCells) or a planted fault.
+using RequestCellsFn = std::function<absl::StatusOr<std::vector<int64_t>>(
     const CellScheme& scheme, const Eigen::RowVectorXf& features, const CellCost& cost,
     BitSource& bits)>;
 
-// As CellScheme::Release does it, from the features on, but for the ledger: a durable charge takes
-// tens of milliseconds.
-absl::StatusOr<std::vector<int64_t>> AskForCells(const CellScheme& scheme,
-                                                 const Eigen::RowVectorXf& features,
-                                                 const CellCost& cost, BitSource& bits);
+// As CellScheme::Release without its ledger: a durable charge takes tens of milliseconds.
+absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme,
+                                                        const Eigen::RowVectorXf& features,
+                                                        const CellCost& cost, BitSource& bits);
 
-// What class inference can tell from all that leaves in a request for one cell: targets of two
-// classes out of 2 and out of 8, each with a cell of its own, and the event that the cell of the
-// one is asked for, e^epsilon times as likely for its target. INVALID_ARGUMENT: epsilon.
-absl::StatusOr<Subject> AttackCellRequest(double epsilon, const AskFn& ask = &AskForCells);
+// Class inference from a request for one cell: targets of two classes out of 2 and out of 8, one
+// cell per class. The event, a request for the cell of the one, is e^epsilon times as likely for
+// its target. INVALID_ARGUMENT: epsilon.
+absl::StatusOr<Subject> AttackCellRequest(
+    double epsilon, const RequestCellsFn& request_cells = &ChooseRequestCells);
 
 }  // namespace privatemail::client::audit
 

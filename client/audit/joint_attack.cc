@@ -19,7 +19,7 @@ using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 using Transcript = std::vector<TranscriptStep>;
 
-// A pair, and how it is released.
+// A distinguishing game: a pair and its release.
 struct Game {
   JointPair pair;
   PrivacyCost cost;
@@ -36,19 +36,19 @@ struct Game {
     return LogLikelihoodRatio(transcript, traits().law);
   }
 
-  // What the noise of a step has to hide.
+  // The difference that the noise of a step hides.
   Matrix Move(const TranscriptStep& step) const {
     return traits().protects == Protects::kInput ? Matrix(pair.one.row - pair.other.row)
                                                  : Matrix(step.one - step.other);
   }
 };
 
-// What releases that are not counted say of the attack.
+// Estimates from releases that are not counted.
 struct Pilot {
   double threshold = 0;  // of the score
-  double share = 0;      // of the sensitivity by which a step moves, in its norm
+  double share = 0;      // of the sensitivity that a step moves by, in its norm
   double loss = 0;       // Laplace: the largest logarithm of a ratio of likelihoods
-  double mu = 0;         // what is moved in widths of the noise, all steps together
+  double mu = 0;         // move in noise_stddev, all steps together
 };
 
 void AddStep(const Game& game, const TranscriptStep& step, Pilot* sums) {
@@ -61,9 +61,9 @@ void AddStep(const Game& game, const TranscriptStep& step, Pilot* sums) {
   sums->mu += move.squaredNorm() / (width * width);
 }
 
-// Rates that are held against a whole curve, that of a mu, see most from the side that is nearer.
-// So do those of noise on the input, where the score is no likelihood but a side.
-bool NearerSideWins(const Game& game, const Guarantee& claim) {
+// A trade-off curve (a claimed mu) is tested best at threshold 0. With noise on the input the score
+// is no likelihood but a side.
+bool UsesZeroThreshold(const Game& game, const Guarantee& claim) {
   return claim.gaussian_mu.has_value() || game.traits().protects == Protects::kInput;
 }
 
@@ -80,15 +80,14 @@ absl::StatusOr<Pilot> RunPilot(const Game& game, const Guarantee& claim) {
   const auto tenth = scores.begin() + kReleases / 10;
   std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{.threshold = NearerSideWins(game, claim) ? 0 : *tenth,
+  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : *tenth,
                .share = sums.share / steps,
                .loss = sums.loss / kReleases,
                .mu = std::sqrt(sums.mu / kReleases)};
 }
 
-// What limits the attack: how far the pair is apart, and what noise for all of the sensitivity
-// leaves.
-std::string LimitOf(const Pilot& pilot, Law law, const Guarantee& claim) {
+// The pair's share of the sensitivity and the epsilon that can be found on it at most.
+std::string DescribeLimit(const Pilot& pilot, Law law, const Guarantee& claim) {
   std::string share = absl::StrFormat("moves by %.2g of the sensitivity", pilot.share);
   if (claim.delta > 0) {
     return absl::StrFormat("%s, so about %.2f is to be found", share,
@@ -98,27 +97,29 @@ std::string LimitOf(const Pilot& pilot, Law law, const Guarantee& claim) {
   return absl::StrFormat("%s, so at most %.2f is to be found", share, pilot.loss);
 }
 
-absl::StatusOr<Attack> On(Game made, const Guarantee& claim) {
+absl::StatusOr<Attack> MakeAttack(Game made, const Guarantee& claim) {
   const auto game = std::make_shared<const Game>(std::move(made));
   PM_ASSIGN_OR_RETURN(const Pilot pilot, RunPilot(*game, claim));
   const std::string event =
-      NearerSideWins(*game, claim)
+      UsesZeroThreshold(*game, claim)
           ? "the nearer noise-free iterate"
           : absl::StrFormat("likelier by more than %.3g in logarithm", pilot.threshold);
-  return OnScores(
-      absl::StrCat(event, ": ", game->pair.what, "; ", LimitOf(pilot, game->traits().law, claim)),
+  return ThresholdAttack(
+      absl::StrCat(event, ": ", game->pair.description, "; ",
+                   DescribeLimit(pilot, game->traits().law, claim)),
       [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
-      pilot.threshold, game->pair.most_releases);
+      pilot.threshold, game->pair.max_releases);
 }
 
-// The same for every collection.
-absl::StatusOr<Guarantee> ClaimOf(const JointPair& pair, const PrivacyCost& cost) {
+// Does not depend on the collection.
+absl::StatusOr<Guarantee> MakeClaim(const JointPair& pair, const PrivacyCost& cost) {
   SecureBits bits;
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(pair.setting, cost, bits));
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part,
+                      DrawTargetIndependentPart(pair.setting, cost, bits));
   return std::move(part.guarantee);
 }
 
-std::string NameOf(const PrivacyCost& cost) {
+std::string MechanismName(const PrivacyCost& cost) {
   return absl::StrCat("joint release, ", TraitsOf(cost.mechanism).name,
                       cost.private_iterations > 1
                           ? absl::StrCat(", ", cost.private_iterations, " iterations")
@@ -127,31 +128,79 @@ std::string NameOf(const PrivacyCost& cost) {
 
 }  // namespace
 
-Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_releases) {
-  const auto hits = [score = std::move(score), threshold](
-                        Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
-    SecureBits bits;
-    int64_t hits = 0;
-    for (int64_t i = 0; i < releases; ++i) {
-      PM_ASSIGN_OR_RETURN(const double of_this, score(neighbour, bits));
-      hits += of_this > threshold ? 1 : 0;
-    }
-    return hits;
+double LogLikelihoodRatio(const TranscriptStep& step, Law law) {
+  const Matrix released = step.released.cast<double>();
+  if (law == Law::kLaplace) {
+    const double scale = step.noise_stddev / M_SQRT2;
+    return ((released - step.other).cwiseAbs() - (released - step.one).cwiseAbs()).sum() / scale;
+  }
+  // A box's normaliser depends on the neighbours alone.
+  const Matrix from_middle = released - (step.one + step.other) / 2;
+  return from_middle.cwiseProduct(step.one - step.other).sum() / std::pow(step.noise_stddev, 2);
+}
+
+double LogLikelihoodRatio(const std::vector<TranscriptStep>& transcript, Law law) {
+  double sum = 0;
+  for (const TranscriptStep& step : transcript) sum += LogLikelihoodRatio(step, law);
+  return sum;
+}
+
+absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair,
+                                                           const PrivacyCost& cost,
+                                                           Neighbour neighbour,
+                                                           const ReleaseFn& release,
+                                                           BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part,
+                      DrawTargetIndependentPart(pair.setting, cost, bits));
+  const PlacedTarget& target = neighbour == Neighbour::kOne ? pair.one : pair.other;
+  PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
+                      release(pair.setting, part, cost, target.slot, target.row, bits));
+
+  const auto graph_of = [&](const PlacedTarget& placed) {
+    return FeatureGraph(pair.setting, SlotRows(pair.setting, part, placed.slot, placed.row));
   };
-  return {.what = std::move(what), .hits = hits, .most_releases = most_releases};
+  const BorderedAffinity graph_of_one = graph_of(pair.one);
+  const BorderedAffinity graph_of_other = graph_of(pair.other);
+  std::vector<TranscriptStep> transcript;
+  Matrix start = part.start;
+  IterationNoise noise = std::move(part.noise);
+  for (FloatMatrix& rows : released) {
+    if (!transcript.empty()) {
+      start = transcript.back().released.cast<double>();
+      PM_ASSIGN_OR_RETURN(noise, MakeIterationNoise(pair.setting, start, cost));
+    }
+    transcript.push_back({.one = PrivateIteration(pair.setting, start, graph_of_one),
+                          .other = PrivateIteration(pair.setting, start, graph_of_other),
+                          .released = std::move(rows),
+                          .noise_stddev = noise.mechanism->noise_stddev(),
+                          .sensitivity = noise.sensitivity});
+  }
+  return transcript;
+}
+
+Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
+                       int64_t max_releases) {
+  return MakeEventAttack(
+      std::move(description),
+      [score = std::move(score), threshold](Neighbour neighbour,
+                                            BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(const double value, score(neighbour, bits));
+        return value > threshold;
+      },
+      max_releases);
 }
 
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 100));
-  PM_ASSIGN_OR_RETURN(JointPair labels, PairThatTheLabelsPull(cost));
-  Subject subject{.mechanism = NameOf(cost), .claim = {}, .attacks = {}};
-  PM_ASSIGN_OR_RETURN(subject.claim, ClaimOf(labels, cost));
+  PM_ASSIGN_OR_RETURN(JointPair labels, MakeLabelDominatedPair(cost));
+  Subject subject{.mechanism = MechanismName(cost), .claim = {}, .attacks = {}};
+  PM_ASSIGN_OR_RETURN(subject.claim, MakeClaim(labels, cost));
   PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
-                      On({std::move(labels), cost, release}, subject.claim));
+                      MakeAttack({std::move(labels), cost, release}, subject.claim));
   if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
-    PM_ASSIGN_OR_RETURN(JointPair papers, PairAtThePapersSettings());
+    PM_ASSIGN_OR_RETURN(JointPair papers, MakePaperSettingsPair());
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
-                        On({std::move(papers), cost, release}, subject.claim));
+                        MakeAttack({std::move(papers), cost, release}, subject.claim));
   }
   return subject;
 }

@@ -9,32 +9,60 @@
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
-#include "client/audit/joint_transcript.h"
+#include "client/audit/joint_pair.h"
+#include "common/base/matrix.h"
 #include "privatemail/bit_source.h"
+#include "privatemail/mechanism_kind.h"
 
 namespace privatemail::client::audit {
 
-// How much a fresh release of the neighbour looks like one of Neighbour::kOne.
+// The attacker's view of one private iteration. Start, dummies and parameters are public, so the
+// noise-free iterate of either target is known.
+struct TranscriptStep {
+  Matrix one;  // noise-free iterate of the one target
+  Matrix other;
+  FloatMatrix released;
+  double noise_stddev = 0;
+  double sensitivity = 0;  // that the noise is calibrated to
+};
+
+// Log-likelihood ratio of the release, `one` over `other`, up to a term that does not depend on the
+// release: the optimal score (Neyman-Pearson).
+double LogLikelihoodRatio(const TranscriptStep& step, MechanismTraits::Law law);
+double LogLikelihoodRatio(const std::vector<TranscriptStep>& transcript, MechanismTraits::Law law);
+
+// ReleaseIterations (joint_steps.h) or a planted fault.
+using ReleaseFn = std::function<absl::StatusOr<std::vector<FloatMatrix>>(
+    const JointSetting& setting, const TargetIndependentPart& part, const PrivacyCost& cost,
+    int64_t slot, const RowVector& target, BitSource& bits)>;
+
+// A fresh release of one of the pair. Errors: those of the release.
+absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair,
+                                                           const PrivacyCost& cost,
+                                                           Neighbour neighbour,
+                                                           const ReleaseFn& release,
+                                                           BitSource& bits);
+
+// The score of a fresh release of the neighbour; higher means more like Neighbour::kOne.
 using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSource& bits)>;
 
 // The event: the score is above the threshold.
-Attack OnScores(std::string what, ScoreFn score, double threshold, int64_t most_releases);
+Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
+                       int64_t max_releases);
 
-// The production path of JointScheme::Release without its ledger, at `cost`, on the pairs of
-// joint_pair.h: the analytic Gaussian on both, the others on the one where bounds are nearly
-// reached. The guarantee covers what every private iteration releases, not the last alone, so that
-// is what the attack sees. It scores by likelihood. The event: where the claim has a mu, the nearer
-// side; else a score that one in ten of a pilot's releases exceeds. (Noise on the input is scored
-// by the side on which the iterate falls.) Each attack says by how much of the sensitivity its pair
-// moves on average, and what the noise, made for all of it, leaves to be found.
-//
-// INVALID_ARGUMENT and FAILED_PRECONDITION: as JointScheme::Release of such a cost.
+// The production path of JointScheme::Release without its ledger, on the pairs of joint_pair.h:
+// MakeLabelDominatedPair, and for one Gaussian iteration MakePaperSettingsPair too. The attack sees
+// every private iteration, as the guarantee covers them all, and scores by likelihood ratio.
+//   event | claim with mu, or noise on the input | the score is positive
+//         | otherwise                            | the score exceeds the top decile of a pilot
+// Each description states which part of the sensitivity the pair moves by and what epsilon that
+// leaves to find. Errors: as JointScheme::Release of such a cost.
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost,
                                            const ReleaseFn& release = &ReleaseIterations);
 
-// What `audit --all` attacks: every mechanism in one iteration, with a radius of the distance
-// between poles where it takes one; Gaussian noise over 2, whose mus add up as a root of squares;
-// and Laplace noise over 40, for which strong composition pays at any delta from 1e-7.
+// The costs of `audit --all`: every mechanism in one iteration, with radius 2 (the poles' distance)
+// where it takes one; Gaussian noise over 2 iterations; Laplace noise over 40, where strong
+// composition is cheaper at any delta from 1e-7.
 std::vector<PrivacyCost> AuditedJointCosts(double epsilon, double delta);
 
 }  // namespace privatemail::client::audit

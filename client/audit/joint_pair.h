@@ -1,4 +1,5 @@
-// Collections and neighbours on which joint releases are attacked: targets at opposite poles.
+// Worst-case neighbour pairs for attacks on joint releases: targets at opposite poles of the
+// sphere.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_JOINT_PAIR_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_JOINT_PAIR_H_
 
@@ -12,26 +13,25 @@
 namespace privatemail::client::audit {
 
 struct JointPair {
-  std::string what;  // for people
+  std::string description;
   JointSetting setting;
   PlacedTarget one;
   PlacedTarget other;
-  int64_t most_releases = 0;  // of either: each takes long
+  int64_t max_releases = 0;  // per neighbour; releases are slow
 };
 
-// The papers' settings, dummies that are anchors, all anchors at one pole: both targets, of two
-// classes, are opposite to them. The bound has slack there.
-absl::StatusOr<JointPair> PairAtThePapersSettings();
+// The papers' settings with anchors as dummies, all anchors at one pole and both targets, of two
+// classes, at the other. The sensitivity bound has slack here.
+absl::StatusOr<JointPair> MakePaperSettingsPair();
 
-// A collection where bounds are nearly reached: all anchors at one pole, and a label graph that
-// outweighs the rest and pulls on two rare classes, far from the others and next to each other, so
-// that nearly all of the move is that of the slots whose targets change: even noise in L1, for
-// which many small moves count as much as one, then hides little else. What the mechanism of `cost`
-// hides decides how targets differ. The class, too: they are of the two rare classes, at opposite
-// poles, and the slot of the other crosses the sphere with each, so that the degrees of all rows
-// change in one sense, as in the bound's worst case. Features alone: they are of one rare class,
-// cost.radius apart, as near to either pole. Errors as MakeJointSetting.
-absl::StatusOr<JointPair> PairThatTheLabelsPull(const PrivacyCost& cost);
+// A collection where the bounds are nearly tight: all anchors at one pole, and a label graph that
+// dominates and pulls on two rare classes with adjacent labels, so that nearly all of the move is
+// that of the slots whose targets change. The targets depend on what `cost` hides:
+//   class too       of the two rare classes, at opposite poles; their dummies too, so that the
+//                   degrees of all rows change in one sense, as in the bound's worst case
+//   features alone  of one rare class, cost.radius apart, symmetric between the poles
+// Errors as MakeJointSetting.
+absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost);
 
 }  // namespace privatemail::client::audit
 

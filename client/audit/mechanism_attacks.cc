@@ -32,13 +32,13 @@ absl::StatusOr<double> ReleaseValueInDouble(const Mechanism& mechanism, double v
 
 // An event on a single release of 0 or kDistance, by ReleaseValue or ReleaseValueInDouble.
 template <typename Real>
-Attack OnOneRelease(std::string what, const std::shared_ptr<const Mechanism>& mechanism,
-                    absl::StatusOr<Real> (*release)(const Mechanism&, double, BitSource&),
-                    Neighbour points_to_distance, const MakeBits& make_bits,
-                    const std::function<bool(Real)>& event) {
-  return {.what = std::move(what),
-          .hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
-            const double value = neighbour == points_to_distance ? kDistance : 0;
+Attack MakeValueAttack(std::string description, const std::shared_ptr<const Mechanism>& mechanism,
+                       absl::StatusOr<Real> (*release)(const Mechanism&, double, BitSource&),
+                       Neighbour with_distance, const MakeBits& make_bits,
+                       const std::function<bool(Real)>& event) {
+  return {.description = std::move(description),
+          .count_hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
+            const double value = neighbour == with_distance ? kDistance : 0;
             const std::unique_ptr<BitSource> bits = make_bits();
             int64_t hits = 0;
             for (int64_t i = 0; i < releases; ++i) {
@@ -49,19 +49,18 @@ Attack OnOneRelease(std::string what, const std::shared_ptr<const Mechanism>& me
           }};
 }
 
-// Noise that is drawn as a Real takes kDistance this near to zero only if it is at least the power
-// of two below kDistance. Then both are multiples of the spacing of Reals at kDistance, and so is
-// their sum, while as little noise on zero lies in between almost always. Exact noise is on a grid
-// that is coarser than the spacing of doubles, whatever it is added to.
+// Noise drawn as a Real moves kDistance this near to zero only if it is at least the power of two
+// below kDistance: then noise and sum are multiples of the spacing of Reals at kDistance, while
+// noise on zero almost never is. Exact noise is on a grid coarser than the spacing of doubles.
 template <typename Real>
-bool LiesBetweenNumbersOfTheDistance(Real released) {
+bool IsOffDistanceGrid(Real released) {
   constexpr auto distance = static_cast<Real>(kDistance);
   static const Real spacing = std::nextafter(distance, Real{1}) - distance;
   static const Real near = distance - std::exp2(std::floor(std::log2(distance)));
   return std::abs(released) < near && std::fmod(released, spacing) != 0;
 }
 
-// What a child of a fork releases for 0, read through a pipe.
+// A forked child's release of 0, read through a pipe.
 absl::StatusOr<float> ReleaseInChild(const Mechanism& mechanism, BitSource& bits) {
   int ends[2];
   if (::pipe(ends) != 0) return absl::UnavailableError("no pipe for the audit's child");
@@ -82,13 +81,14 @@ absl::StatusOr<float> ReleaseInChild(const Mechanism& mechanism, BitSource& bits
   return released;
 }
 
-// Parent and child release the value and 0 out of one source of bits that was in use before the
-// fork. If they share a buffer, they share the noise, and the difference is the value.
-Attack AcrossAFork(const std::shared_ptr<const Mechanism>& mechanism, const MakeBits& make_bits) {
-  // One fork at a time, while the other threads wait here and hold no lock of a library's.
+// Parent and child release the value and 0 from one bit source that was used before the fork. If
+// they share its buffer, they share the noise, and the difference is the value.
+Attack MakeForkAttack(const std::shared_ptr<const Mechanism>& mechanism,
+                      const MakeBits& make_bits) {
+  // Serialises forks; the other threads wait here and hold no lock of a library.
   auto alone = std::make_shared<std::mutex>();
-  return {.what = "a release on either side of a fork: do they differ by the value itself?",
-          .hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
+  return {.description = "a release on either side of a fork: do they differ by the value itself?",
+          .count_hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
             const std::lock_guard lock(*alone);
             const double value = neighbour == Neighbour::kOne ? kDistance : 0;
             int64_t hits = 0;
@@ -101,19 +101,19 @@ Attack AcrossAFork(const std::shared_ptr<const Mechanism>& mechanism, const Make
             }
             return hits;
           },
-          .most_releases = 400};
+          .max_releases = 400};
 }
 
-// Where the two laws are told apart best, known before anything is released.
-double ThresholdOf(Law law) {
+// The threshold that distinguishes the two laws best; fixed in advance.
+double BestThreshold(Law law) {
   switch (law) {
     case Law::kGaussian:
       return kDistance / 2;  // the deviation of an estimated mu is smallest here
     case Law::kLaplace:
       return kDistance;  // beyond it the ratio is e^epsilon everywhere
     case Law::kBoundedGaussian:
-      // In a box as wide as the distance all that is spent shows at the end, and a small part of
-      // the law lies there: above .97 an attack finds the most.
+      // In a box as wide as the distance the loss is largest at its end, which has little mass:
+      // .97 is the best trade-off.
       return .97 * kDistance;
   }
   return kDistance;
@@ -140,20 +140,20 @@ Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mecha
   return {.mechanism = std::move(name),
           .claim = mechanism->guarantee(),
           .attacks = {
-              OnOneRelease<float>(
+              MakeValueAttack<float>(
                   absl::StrCat("values 0 and ", kDistance, ", released above ", threshold),
                   mechanism, ReleaseValue, Neighbour::kOne, make_bits,
                   [threshold](float released) { return released > threshold; }),
-              OnOneRelease<float>(absl::StrCat("values ", kDistance,
-                                               " and 0, released between two floats of the first"),
-                                  mechanism, ReleaseValue, Neighbour::kOther, make_bits,
-                                  LiesBetweenNumbersOfTheDistance<float>),
-              OnOneRelease<double>(
+              MakeValueAttack<float>(
+                  absl::StrCat("values ", kDistance,
+                               " and 0, released between two floats of the first"),
+                  mechanism, ReleaseValue, Neighbour::kOther, make_bits, IsOffDistanceGrid<float>),
+              MakeValueAttack<double>(
                   absl::StrCat("values ", kDistance,
                                " and 0, released in double between two doubles of the first"),
                   mechanism, ReleaseValueInDouble, Neighbour::kOther, make_bits,
-                  LiesBetweenNumbersOfTheDistance<double>),
-              AcrossAFork(mechanism, make_bits)}};
+                  IsOffDistanceGrid<double>),
+              MakeForkAttack(mechanism, make_bits)}};
 }
 
 absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double epsilon,
@@ -162,7 +162,7 @@ absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double eps
       std::shared_ptr<const Mechanism> mechanism,
       MakeMechanism(AuditParameters(kind, epsilon, delta), {.values = 1, .largest_value = 1}));
   const MechanismTraits& traits = TraitsOf(kind);
-  return AttackMechanism(traits.name, std::move(mechanism), ThresholdOf(traits.law),
+  return AttackMechanism(traits.name, std::move(mechanism), BestThreshold(traits.law),
                          [] { return std::make_unique<SecureBits>(); });
 }
 

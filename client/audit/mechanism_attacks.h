@@ -1,4 +1,4 @@
-// Attacks on a mechanism by itself: one value, the worst pair.
+// Attacks on a single mechanism: one value, the worst-case pair.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_MECHANISM_ATTACKS_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_MECHANISM_ATTACKS_H_
 
@@ -7,25 +7,27 @@
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
-#include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client::audit {
 
-// How far apart the pair's values are: small, so that a variance that is used as a deviation shows.
+// Distance of the pair's values: small, so that a variance used as a deviation is detected.
 inline constexpr double kDistance = .01;
 
-// What the audited mechanism is made of: sensitivity or radius kDistance, a box as wide as that.
-// delta: of the Gaussian laws; the others take none.
+// Parameters of the audited mechanism: sensitivity, radius and box are kDistance. delta: used by
+// the Gaussian laws only.
 MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double delta);
 
-// Values 0 and kDistance. Attacks: the value that is nearer; values that no release of the other
-// neighbour can have when noise goes through floating point, in single precision as released, in
-// double before the rounding to float hides it; and a release on either side of a fork.
+// Values 0 and kDistance. Events:
+// - the release is above the threshold;
+// - a value that floating-point noise cannot give for the other neighbour, as released in float and
+//   in double before rounding;
+// - parent and child of a fork differ by the value.
 Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mechanism,
                         double threshold, std::function<std::unique_ptr<BitSource>()> make_bits);
 
-// A mechanism as MakeMechanism makes it, with secure bits. INVALID_ARGUMENT: see MakeMechanism.
+// MakeMechanism's mechanism with secure bits. INVALID_ARGUMENT: see MakeMechanism.
 absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double epsilon, double delta);
 
 }  // namespace privatemail::client::audit

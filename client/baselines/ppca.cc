@@ -1,16 +1,16 @@
 #include "client/baselines/ppca.h"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 
 #include "absl/status/status.h"
 #include "client/baselines/bingham.h"
 #include "client/privacy/sampling/exact_sampling.h"
-#include "client/privacy/accounting/privacy_parameters.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client::baselines {
 namespace {
@@ -35,8 +35,7 @@ absl::StatusOr<Matrix> AxesOfASample(const Matrix& anchors, const CandidatePpcaO
   for (Eigen::Index i = 0; i < sample.cols(); ++i) {
     sample.col(i) = anchors.row(static_cast<Eigen::Index>(chosen[static_cast<size_t>(i)]));
   }
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(sample, Eigen::ComputeThinU);
-  return Matrix(svd.matrixU().leftCols(options.dimension));
+  return Matrix(ThinLeftSvd(sample).u.leftCols(options.dimension));
 }
 
 absl::StatusOr<std::vector<Matrix>> Candidates(const Matrix& anchors,

@@ -1,6 +1,5 @@
 #include "client/baselines/random_projection.h"
 
-#include <Eigen/SVD>
 #include <cmath>
 #include <memory>
 
@@ -10,10 +9,11 @@
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client::baselines {
 double SketchSensitivity(const Matrix& projection) {
-  const double bound = 2 * Eigen::JacobiSVD<Eigen::MatrixXd>(projection).singularValues()(0);
+  const double bound = 2 * SingularValues(projection)[0];
   const double rounding =
       4 * (static_cast<double>(projection.rows()) + 4) * kUnitRoundoff * projection.norm();
   return bound * (1 + 1e-9) + rounding;

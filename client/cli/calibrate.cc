@@ -8,7 +8,7 @@
 #include "client/cli/command.h"
 #include "client/flags/numbers.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -53,7 +53,7 @@ absl::StatusOr<double> VarianceOf(double stddev) {
   if (std::isnormal(variance)) return variance;
   return absl::InvalidArgumentError(
       absl::StrCat("the noise's variance must be a normal number, but the standard deviation ",
-                   Exactly(stddev), " makes it ", variance));
+                   FormatExact(stddev), " makes it ", variance));
 }
 
 absl::Status Calibrate(const Context& context, CalibrateOptions options) {
@@ -73,9 +73,9 @@ absl::Status Calibrate(const Context& context, CalibrateOptions options) {
           {"guarantee", ToJson(guarantee)},
           {"proven", guarantee.proven}},
          [&] {
-           std::cout << "standard deviation " << Exactly(noise.stddev) << "\nvariance "
-                     << Exactly(variance) << "\nepsilon " << Exactly(guarantee.epsilon)
-                     << ", delta " << Exactly(guarantee.delta) << ": " << guarantee.neighbours
+           std::cout << "standard deviation " << FormatExact(noise.stddev) << "\nvariance "
+                     << FormatExact(variance) << "\nepsilon " << FormatExact(guarantee.epsilon)
+                     << ", delta " << FormatExact(guarantee.delta) << ": " << guarantee.neighbours
                      << "\n"
                      << (guarantee.proven ? "proven: " : "NOT PROVEN: ") << guarantee.source
                      << "\n";

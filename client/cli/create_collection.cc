@@ -11,7 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 #include "common/cells/cell_partition.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -101,9 +101,9 @@ absl::Status Create(const Context& context, CreateOptions options) {
   request.set_name(options.name);
   PM_RETURN_IF_ERROR(FillAnchors(options, &request));
   PM_RETURN_IF_ERROR(CheckLabels(request));
-  const double span = SpanOf(request.anchor_labels());
+  const double span = LabelSpan(request.anchor_labels());
   if (!options.alpha_given) {
-    options.settings.alpha = UsualAlpha(options.settings.label_graph, span);
+    options.settings.alpha = DefaultAlpha(options.settings.label_graph, span);
   }
   ToProto(options.settings, request.mutable_settings());
   PM_RETURN_IF_ERROR(FillCells(options, &request));

@@ -36,7 +36,7 @@ absl::StatusOr<KeptItems> Parse(const std::string& path, absl::string_view bytes
   if (!ParseDelimitedFromZeroCopyStream(&proto, &stream, nullptr)) return DamagedFile(path);
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(proto));
   PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
-  KeptItems kept{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+  KeptItems kept{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   for (int64_t rows = 0; parameters.SendsCoordinates() && rows < parameters.anchor_count;) {
     v1::GetAnchorsResponse& chunk = kept.anchors.emplace_back();
     if (!ParseDelimitedFromZeroCopyStream(&chunk, &stream, nullptr)) return DamagedFile(path);
@@ -102,12 +102,12 @@ absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionR
                       " is no longer kept for `privatemail rank`"));
   }
   if (!kept.ok() || other) {
-    kept = KeptItems{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+    kept = KeptItems{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   }
   // The version alone does not tell one embedding from another: a restored collection has it again.
   if (parameters.SendsCoordinates() && !AreSame(kept->anchors, anchors)) {
     kept->anchors = anchors;
-    kept->items = ReceivedItems(parameters);
+    kept->items = CellItemCache(parameters);
   }
   absl::Status status;
   for (const v1::RetrieveCellsResponse& answer : answers) status.Update(kept->items.Add(answer));

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/received_items.h"
+#include "privatemail/cell_item_cache.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client::cli {
@@ -17,7 +17,7 @@ struct KeptItems {
   PublicParameters parameters;
   // Where the code is none: with coordinates of the embedding that the items' are of; others: none.
   std::vector<v1::GetAnchorsResponse> anchors;
-  ReceivedItems items;
+  CellItemCache items;
 };
 
 // Adds answers to what is kept of the collection in the state folder, one file a collection's name,
@@ -25,7 +25,7 @@ struct KeptItems {
 // put aside, and either is warned of. anchors: what
 // GetAnchors returned, kept where the code is none, and the answers' coordinates with them: what is
 // there of another embedding goes. Of processes that do so at once, one may undo what another
-// has added. Errors: those of ReceivedItems::Add, of messages that are left out; UNAVAILABLE: it
+// has added. Errors: those of CellItemCache::Add, of messages that are left out; UNAVAILABLE: it
 // cannot be written.
 absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
                        const std::vector<v1::GetAnchorsResponse>& anchors,

@@ -21,7 +21,7 @@
 #include "client/planning/forecast.h"
 #include "client/planning/query_plan.h"
 #include "client/schemes/published_collection.h"
-#include "privatemail/radius_meaning.h"
+#include "privatemail/joint_scheme.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -45,7 +45,7 @@ struct PlanAnswer {
   int64_t anchors = 0;
   std::string code;
   std::string collection;
-  std::optional<RadiusMeaning> radius;
+  std::optional<RadiusStats> radius;
   std::vector<std::string> warnings;
 };
 
@@ -64,7 +64,7 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
 }
 
 // What a radius means here: the anchored scheme takes one.
-absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<double>& radius,
+absl::StatusOr<std::optional<RadiusStats>> DescribeRadius(const std::optional<double>& radius,
                                                        const PublicParameters& parameters,
                                                        const Anchors& anchors) {
   constexpr double kDiameter = 2;  // of the unit ball
@@ -76,7 +76,7 @@ absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<doubl
   for (const int32_t label : anchors.labels) {
     PM_ASSIGN_OR_RETURN(slots.emplace_back(), parameters.SlotOf(label));
   }
-  return MeaningOfRadius(unit_anchors, slots, *radius);
+  return ComputeRadiusStats(unit_anchors, slots, *radius);
 }
 
 nlohmann::json ToJson(const Estimate& estimate) {
@@ -177,7 +177,7 @@ void Print(const PlanAnswer& answer, const PlanOptions& options) {
               << answer.radius->radius
               << " hides the features within the radius and not the class, and finds the class; "
                  "of the anchors "
-              << answer.radius->InWords() << ". What it would find is not foreseen\n";
+              << answer.radius->ToString() << ". What it would find is not foreseen\n";
   }
   if (options.out.empty()) return;
   if (answer.plan.fulfils) {
@@ -233,7 +233,7 @@ absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anc
                     .collection = collection.name(),
                     .radius = {},
                     .warnings = WarningsAbout(parameters)};
-  PM_ASSIGN_OR_RETURN(answer.radius, MeaningOf(options.radius, parameters, anchors));
+  PM_ASSIGN_OR_RETURN(answer.radius, DescribeRadius(options.radius, parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
                       Forecaster::Create(parameters, anchors, answer.gallery));
   PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));
@@ -300,7 +300,7 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->footer(
       "The plan of fewest bytes that is foreseen to fulfil the wish. Fidelity and recall are of "
       "the matches, which items' codes rank. On data like what it was fitted to, intervals had "
-      "the mean in nine of ten cases, on other data in seven to nine: see README. Queries and "
+      "the mean in nine of ten cases, on other data in seven to nine: see docs/results.md. Queries and "
       "items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one that "
       "finds most is shown.");
   plan->callback([&context, options] {

@@ -103,7 +103,7 @@ absl::Status CheckOfOneEmbedding(const CellsOutcome& outcome) {
   const CellTarget& target = outcome.prepared.state.target;
   if (!target.label.has_value()) return absl::OkStatus();  // codes, which need none
   for (const v1::RetrieveCellsResponse& message : outcome.response) {
-    PM_RETURN_IF_ERROR(CheckComparable(message.embedding_version(), target));
+    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(message.embedding_version(), target));
   }
   return absl::OkStatus();
 }

@@ -16,7 +16,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-absl::Status Release(const SlotClient& client, Ledger& ledger, const QueryOptions& options,
+absl::Status Release(const SlotSchemeClient& client, Ledger& ledger, const QueryOptions& options,
                      QueryOutcome* outcome) {
   SecureBits bits;
   const auto start = std::chrono::steady_clock::now();
@@ -63,12 +63,12 @@ std::vector<std::string> Facts(const QueryOutcome& outcome) {
                       outcome.result.relative_residual)};
   if (outcome.radius_meaning.has_value()) {
     facts.insert(facts.begin() + 2,
-                 absl::StrCat("of the anchors ", outcome.radius_meaning->InWords()));
+                 absl::StrCat("of the anchors ", outcome.radius_meaning->ToString()));
   }
   return facts;
 }
 
-void AddClouds(const QueryOutcome& outcome, const SlotClient& client, ReportQuery* report) {
+void AddClouds(const QueryOutcome& outcome, const SlotSchemeClient& client, ReportQuery* report) {
   const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
   if (!coordinates.ok() || !server.ok()) return;
@@ -91,7 +91,7 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
 
 double QueryOutcome::network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
 
-std::vector<QueryOutcome> SendAll(const SlotClient& client, const KeepFn& keep, const SendFn& send,
+std::vector<QueryOutcome> SendAll(const SlotSchemeClient& client, const KeepFn& keep, const SendFn& send,
                                   Ledger& ledger, const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options) {
   return SendAll<QueryOutcome>(
@@ -105,20 +105,20 @@ std::vector<QueryOutcome> SendAll(const SlotClient& client, const KeepFn& keep, 
       [&](QueryOutcome* outcome) { return Send(keep, send, outcome); });
 }
 
-void Finish(const SlotClient& client, QueryOutcome* outcome) {
+void Finish(const SlotSchemeClient& client, QueryOutcome* outcome) {
   if (!outcome->status.ok()) return;
   absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
   outcome->status = result.status();
   if (result.ok()) outcome->result = *std::move(result);
 }
 
-nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning) {
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
   if (!meaning.has_value()) return nullptr;
   return {{"radius", meaning->radius},
-          {"pairs_of_one_class", meaning->pairs_of_one_class},
-          {"closer_of_one_class", meaning->close_of_one_class},
-          {"pairs_of_two_classes", meaning->pairs_of_two_classes},
-          {"closer_of_two_classes", meaning->close_of_two_classes}};
+          {"pairs_of_one_class", meaning->same_class_pairs},
+          {"closer_of_one_class", meaning->same_class_pairs_within},
+          {"pairs_of_two_classes", meaning->cross_class_pairs},
+          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
 }
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
@@ -168,7 +168,7 @@ nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string
           {"changes_since_embedding", outcome.result.changes_since_embedding}};
 }
 
-ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
+ReportQuery Describe(const QueryOutcome& outcome, const SlotSchemeClient& client,
                      const std::optional<LocalGallery>& gallery) {
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
@@ -176,7 +176,7 @@ ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
   report.facts = Facts(outcome);
   if (gallery.has_value()) {
     report.non_private_matches = gallery->Nearest(
-        outcome.target.target.features, outcome.prepared.state.asked.k, outcome.class_name);
+        outcome.target.target.features, outcome.prepared.state.expected.k, outcome.class_name);
   }
   for (const QueryMatch& match : outcome.result.matches) {
     ReportImage image = gallery.has_value() ? gallery->Picture(match.id, outcome.class_name)
@@ -184,7 +184,7 @@ ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
     image.same_class = match.label == outcome.target.target.label;
     report.private_matches.push_back(std::move(image));
   }
-  if (outcome.prepared.state.asked.with_alignment) AddClouds(outcome, client, &report);
+  if (outcome.prepared.state.expected.with_alignment) AddClouds(outcome, client, &report);
   return report;
 }
 

@@ -25,7 +25,7 @@ struct QueryOutcome : Attempt {
   v1::RetrieveResponse response;
   QueryResult result;  // once finished
   // Where the guarantee has a radius: what that means on the collection.
-  std::optional<RadiusMeaning> radius_meaning;
+  std::optional<RadiusStats> radius_meaning;
 
   double server_ms() const { return response.server_seconds() * 1e3; }
   double network_ms() const;
@@ -35,21 +35,21 @@ struct QueryOutcome : Attempt {
 using KeepFn = std::function<absl::Status(const v1::RetrieveRequest&)>;
 
 // SendAll of attempt.h for the schemes with slots: charges, releases, keeps and sends each target.
-std::vector<QueryOutcome> SendAll(const SlotClient& client, const KeepFn& keep, const SendFn& send,
+std::vector<QueryOutcome> SendAll(const SlotSchemeClient& client, const KeepFn& keep, const SendFn& send,
                                   Ledger& ledger, const std::vector<NamedTarget>& targets,
                                   const QueryOptions& options);
 
 // Reads the answer into outcome->result, or says in outcome->status why it cannot be.
-void Finish(const SlotClient& client, QueryOutcome* outcome);
+void Finish(const SlotSchemeClient& client, QueryOutcome* outcome);
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
 // Null where there is none.
-nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning);
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
 nlohmann::json ToJson(const QueryOutcome& outcome, const std::vector<std::string>& warnings,
                       const ReportQuery& report);
 
 // The page's and the terminal's view of it. Plots need the server's anchors in the answer.
-ReportQuery Describe(const QueryOutcome& outcome, const SlotClient& client,
+ReportQuery Describe(const QueryOutcome& outcome, const SlotSchemeClient& client,
                      const std::optional<LocalGallery>& gallery);
 
 void Print(const QueryOutcome& outcome, const ReportQuery& report);

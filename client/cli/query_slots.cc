@@ -23,14 +23,14 @@ namespace privatemail::client::cli {
 namespace {
 
 template <typename Client>
-absl::StatusOr<std::unique_ptr<const SlotClient>> Make(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> Make(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
     const std::optional<Anchors>& dummies) {
   PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
   return std::make_unique<const Client>(std::move(client));
 }
 
-absl::StatusOr<std::unique_ptr<const SlotClient>> MakeClient(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> MakeClient(
     const Transport& transport, const SlotsQuery& options, v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<const SlotClient>> MakeClient(
     PM_ASSIGN_OR_RETURN(dummies->labels, ReadLabels(options.dummy_labels_file));
   }
   return options.scheme == Scheme::kAnchored ? Make<AnchoredClient>(*collection, anchors, dummies)
-                                             : Make<RetrievalClient>(*collection, anchors, dummies);
+                                             : Make<JointClient>(*collection, anchors, dummies);
 }
 
 absl::Status CheckOptions(const SlotsQuery& options) {
@@ -86,7 +86,7 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   if (TraitsOf(cost.mechanism).TakesDelta()) return given;
   if (cost.private_iterations == 1) return 0;
   PM_ASSIGN_OR_RETURN(const EpsilonShare share,
-                      EpsilonOfEachRelease(cost.epsilon, given, cost.private_iterations));
+                      EpsilonPerRelease(cost.epsilon, given, cost.private_iterations));
   return share.delta;
 }
 
@@ -110,7 +110,7 @@ std::vector<std::string> WarningsAbout(const SlotsQuery& options,
   return warnings;
 }
 
-absl::Status Tell(const Context& context, const SlotClient& client,
+absl::Status Tell(const Context& context, const SlotSchemeClient& client,
                   const std::optional<LocalGallery>& gallery,
                   const std::vector<std::string>& warnings,
                   const std::vector<QueryOutcome>& outcomes,
@@ -152,7 +152,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotClient> client,
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
                       MakeClient(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadTargets(options.targets, *client));
@@ -179,8 +179,8 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   };
   std::vector<QueryOutcome> outcomes =
       SendAll(*client, keep, send, *ledger, targets, options.query);
-  std::optional<RadiusMeaning> meaning;
-  if (!std::isnan(cost.radius)) meaning = client->MeaningOf(cost.radius);
+  std::optional<RadiusStats> meaning;
+  if (!std::isnan(cost.radius)) meaning = client->DescribeRadius(cost.radius);
   for (QueryOutcome& outcome : outcomes) {
     Finish(*client, &outcome);
     outcome.radius_meaning = meaning;

@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 // The same with what the client guesses. INVALID_ARGUMENT naming the option, FAILED_PRECONDITION
 // for another extractor than the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotClient& client);
+                                                     const SlotSchemeClient& client);
 
 }  // namespace privatemail::client::cli
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 
-#include "privatemail/cell_targets.h"
+#include "privatemail/cell_client.h"
 #include "client/cli/command.h"
 #include "client/cli/kept_items.h"
 #include "client/cli/query_cells.h"
@@ -29,12 +29,12 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, kept.parameters));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
-  PM_ASSIGN_OR_RETURN(const CellTargets places,
-                      CellTargets::Create(kept.parameters, kept.anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory places,
+                      CellTargetFactory::Create(kept.parameters, kept.anchors, own_anchors));
   for (const NamedTarget& target : targets) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
-                        places.Of(target.target.features, options.k, LabelOf(target)));
-    PM_ASSIGN_OR_RETURN(const CellQueryResult result, kept.items.Nearest(place));
+                        places.Make(target.target.features, options.k, LabelOf(target)));
+    PM_ASSIGN_OR_RETURN(const CellQueryResult result, kept.items.FindNearest(place));
     nlohmann::json answer = {{"query", target.name},
                              {"matches", ToJson(result.matches)},
                              {"candidates", result.candidates},

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/cell_targets.h"
+#include "privatemail/cell_client.h"
 #include "client/cli/command.h"
 #include "client/cli/kept_items.h"
 #include "client/cli/last_release.h"
@@ -49,8 +49,8 @@ absl::Status ResendSlots(const Context& context, const LastRelease& last,
   }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
-  const Asked asked{request.k(), request.with_payloads(), request.with_alignment()};
-  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, asked, response));
+  const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
+  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, expected, response));
   Answer(context,
          {{"collection", last.request.collection()},
           {"scheme", NameOf(last.scheme)},
@@ -83,9 +83,9 @@ absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& a
     PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
-  PM_ASSIGN_OR_RETURN(const CellTargets targets,
-                      CellTargets::Create(parameters, anchors, own_anchors));
-  return targets.Of(features, options.k.value_or(kUsualMatches), label);
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory targets,
+                      CellTargetFactory::Create(parameters, anchors, own_anchors));
+  return targets.Make(features, options.k.value_or(kUsualMatches), label);
 }
 
 // The same for cells. What is ranked by is given again: nothing that was kept names it.

@@ -7,7 +7,7 @@
 #include "client/flags/names.h"
 #include "client/cli/sensitivity_bounds.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -106,7 +106,7 @@ absl::Status Sensitivity(const Context& context, const SensitivityOptions& optio
   for (const BoundValue& value : values) json[value.key] = value.value;
   Answer(context, json, [&] {
     for (const BoundValue& value : values) {
-      std::cout << value.text << " " << Exactly(value.value) << " over " << question.labels.size()
+      std::cout << value.text << " " << FormatExact(value.value) << " over " << question.labels.size()
                 << " rows\n";
     }
     std::cout << (bound.proven ? "proven: " : "NOT PROVEN: ") << bound.source << "\n";

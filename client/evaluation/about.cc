@@ -7,7 +7,7 @@
 #include "client/flags/names.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/split.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -64,19 +64,19 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> About(const Stu
 
 std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) {
   const EmbeddingSettings& s = study.settings;
-  return {{"--bandwidth (s)", Exactly(s.kernel_bandwidth)},
-          {"--alpha", Exactly(s.alpha)},
+  return {{"--bandwidth (s)", FormatExact(s.kernel_bandwidth)},
+          {"--alpha", FormatExact(s.alpha)},
           {"--kernel", NameOf(cli::kKernelNames, s.kernel)},
           {"--label-graph", NameOf(cli::kLabelGraphNames, s.label_graph)},
           {"--dim", absl::StrCat(s.embedding_dim)},
           {"--steps (T)", absl::StrCat(s.steps)},
           {"Scaled in every step", s.normalise ? "yes" : "no"},
-          {"Standard deviation of the start", Exactly(s.start_stddev)},
+          {"Standard deviation of the start", FormatExact(s.start_stddev)},
           {"--epsilons (cells have their own)",
            absl::StrJoin(study.epsilons, ", ",
-                         [](std::string* text, double epsilon) { *text += Exactly(epsilon); })},
-          {"--epsilon", Exactly(study.epsilon)},
-          {"--delta", Exactly(study.delta)},
+                         [](std::string* text, double epsilon) { *text += FormatExact(epsilon); })},
+          {"--epsilon", FormatExact(study.epsilon)},
+          {"--delta", FormatExact(study.delta)},
           {"-k", absl::StrCat(study.k)},
           {"--seeds", absl::StrCat(study.seeds, study.seeds > 1 ? ": 1 to " : ": ", study.seeds)},
           {"--targets", absl::StrCat(study.sizes.targets)},

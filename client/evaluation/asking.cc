@@ -15,13 +15,8 @@
 namespace privatemail::client {
 namespace {
 
-// The searcher's side and the server's of a target that has no slots to hide in.
-struct Slotless {
-  JointSetting joint;
-  std::unique_ptr<const Retriever> retriever;
-};
-
-Slotless WithoutSlots(const Scene& scene, int64_t slot) {
+// The searcher's side of a target that has no slots to hide in.
+JointSetting WithoutSlots(const Scene& scene, int64_t slot) {
   const JointSetting& with = scene.joint;
   const std::vector<int32_t>& anchor_labels = scene.trial->split.anchors.labels;
   PublicParameters parameters = with.parameters;
@@ -30,14 +25,12 @@ Slotless WithoutSlots(const Scene& scene, int64_t slot) {
   labels.insert(labels.end(), anchor_labels.begin(), anchor_labels.end());
   LabelGraph graph(labels, parameters.settings.label_graph,
                    parameters.settings.KernelDenominator());
-  auto retriever = std::make_unique<const Retriever>(parameters, anchor_labels, scene.embedding);
-  return {.joint = JointSetting{.parameters = std::move(parameters),
-                                .anchors = with.anchors,
-                                .pool = std::nullopt,
-                                .of_slot = {with.of_slot[static_cast<size_t>(slot)]},
-                                .label_graph = std::move(graph),
-                                .class_means = with.class_means.row(slot)},
-          .retriever = std::move(retriever)};
+  return {.parameters = std::move(parameters),
+          .anchors = with.anchors,
+          .pool = std::nullopt,
+          .of_slot = {with.of_slot[static_cast<size_t>(slot)]},
+          .label_graph = std::move(graph),
+          .class_means = with.class_means.row(slot)};
 }
 
 int64_t WrongSlot(int64_t slot, int64_t slots, uint64_t seed) {
@@ -46,51 +39,41 @@ int64_t WrongSlot(int64_t slot, int64_t slots, uint64_t seed) {
   return (slot + 1 + static_cast<int64_t>(bits() % others)) % slots;
 }
 
-std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
-  std::vector<int64_t> rows;
-  for (const Neighbor& neighbor : neighbors) rows.push_back(neighbor.row);
-  return rows;
-}
-
-struct Found {
-  std::vector<int64_t> rows;
-  double residual = 0;
-};
-
 // Nothing where the server would refuse the release.
-absl::StatusOr<std::optional<Found>> Search(const Retriever& retriever, const FloatMatrix& release,
-                                            int steps, int64_t k, int64_t slot) {
-  const absl::StatusOr<RetrievalAnswer> answer =
-      retriever.Retrieve({.release = release.cast<double>(),
-                          .post_processing_steps = steps,
-                          .k = k,
-                          .cancelled = nullptr});
+absl::StatusOr<std::optional<SlotAnswer>> Search(const EmbeddedGallery& gallery,
+                                                 const JointSetting& joint,
+                                                 const FloatMatrix& release, bool post_process,
+                                                 int64_t k, int64_t slot) {
+  absl::StatusOr<SlotAnswer> answer =
+      SearchSlot(gallery, release.cast<double>(), joint.label_graph, joint.parameters.settings,
+                 post_process, slot, k);
   if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
   PM_RETURN_IF_ERROR(answer.status());
-  return Found{.rows = RowsOf(answer->slots[static_cast<size_t>(slot)]),
-               .residual = answer->relative_residual};
+  return *std::move(answer);
 }
 
-absl::StatusOr<std::optional<Found>> Ask(const JointSetting& joint, const Retriever& retriever,
-                                         const Asking& asking, int64_t k, int64_t slot,
-                                         const RowVector& features, BitSource& bits) {
+absl::StatusOr<std::optional<SlotAnswer>> Ask(const JointSetting& joint,
+                                              const EmbeddedGallery& gallery, const Asking& asking,
+                                              int64_t k, int64_t slot, const RowVector& features,
+                                              BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const Released release, ReleaseOf(joint, asking.cost, slot, features, bits));
-  return Search(retriever, release.rows, joint.parameters.settings.steps, k, slot);
+  return Search(gallery, joint, release.rows, /*post_process=*/true, k, slot);
 }
 
-absl::StatusOr<std::optional<Found>> AskAnchored(const Scene& scene, const PrivacyCost& cost,
-                                                 const PlacedTarget& target, BitSource& bits) {
+absl::StatusOr<std::optional<SlotAnswer>> AskAnchored(const Scene& scene, const PrivacyCost& cost,
+                                                      const PlacedTarget& target,
+                                                      BitSource& bits) {
   PM_RETURN_IF_ERROR(scene.anchored.status());
   const AnchoredSetting& setting = *scene.anchored;
   PM_ASSIGN_OR_RETURN(const ReleasedSlots released, ReleaseAnchored(setting, cost, target, bits));
   return Search(
-      *scene.retriever,
-      FinishedCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
-      /*steps=*/0, scene.trial->k, target.slot);
+      *scene.embedded, scene.joint,
+      PosteriorMeanCoordinates(setting, released.noise, TraitsOf(cost.mechanism).law, released.rows),
+      /*post_process=*/false, scene.trial->k, target.slot);
 }
 
-absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& asking,
-                                            size_t target) {
+absl::StatusOr<std::optional<SlotAnswer>> AskOne(const Scene& scene, const Asking& asking,
+                                                 size_t target) {
   const Trial& trial = *scene.trial;
   const auto row = static_cast<Eigen::Index>(target);
   const auto seed_of = [&](absl::string_view what) { return SeedOf(what, trial.seed, target); };
@@ -109,10 +92,9 @@ absl::StatusOr<std::optional<Found>> AskOne(const Scene& scene, const Asking& as
                        bits);
   }
   if (asking.slots) {
-    return Ask(scene.joint, *scene.retriever, asking, trial.k, slot, features, bits);
+    return Ask(scene.joint, *scene.embedded, asking, trial.k, slot, features, bits);
   }
-  const Slotless alone = WithoutSlots(scene, slot);
-  return Ask(alone.joint, *alone.retriever, asking, trial.k, 0, features, bits);
+  return Ask(WithoutSlots(scene, slot), *scene.embedded, asking, trial.k, 0, features, bits);
 }
 
 }  // namespace
@@ -143,7 +125,7 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
   return normal.normalized();
 }
 
-Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
+Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features) {
   return PrivateIteration(joint, part.start,
                           FeatureGraph(joint, SlotRows(joint, part, slot, unit_features)));
@@ -153,14 +135,14 @@ absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
                                    const std::optional<PrivacyCost>& cost, int64_t slot,
                                    const RowVector& unit_features, BitSource& bits) {
   if (cost) {
-    PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawTargetFreePart(joint, *cost, bits));
+    PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawTargetIndependentPart(joint, *cost, bits));
     PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                         ReleaseIterations(joint, part, *cost, slot, unit_features, bits));
     const double noise_stddev = part.noise.mechanism->noise_stddev();
     return Released{
         .rows = std::move(released.back()), .known = std::move(part), .noise_stddev = noise_stddev};
   }
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(joint, bits));
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawStartAndDummies(joint, bits));
   FloatMatrix rows = ExactRows(joint, part, slot, unit_features).cast<float>();
   return Released{.rows = std::move(rows), .known = std::move(part)};
 }
@@ -170,7 +152,7 @@ absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
                                               const PlacedTarget& target, BitSource& bits) {
   // Where the class is hidden rows are scaled alike, whatever is spent on them.
   constexpr PrivacyCost kAny{.epsilon = 1, .delta = 1e-5};
-  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, AnchoredNoiseOf(setting, cost.value_or(kAny)));
+  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost.value_or(kAny)));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
   const Matrix exact = ScaledSlotRows(setting, noise, dummies, target);
   FloatMatrix rows = exact.cast<float>();
@@ -186,13 +168,13 @@ absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking) {
   Answers answers;
   double residuals = 0;
   for (size_t target = 0; target < trial.split.targets.labels.size(); ++target) {
-    PM_ASSIGN_OR_RETURN(const std::optional<Found> found, AskOne(scene, asking, target));
+    PM_ASSIGN_OR_RETURN(const std::optional<SlotAnswer> found, AskOne(scene, asking, target));
     if (!found) {
       ++answers.unanswered;
       answers.Add({});
       continue;
     }
-    residuals += found->residual;
+    residuals += found->relative_residual;
     answers.Add(ScoreOf(found->rows, trial.split.gallery.labels, trial.split.targets.labels[target],
                         trial.nearest[target]));
   }
@@ -223,7 +205,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> FoundBy(const Scene& scene,
                                                           const Asking& asking) {
   std::vector<std::vector<int64_t>> rows;
   for (size_t target = 0; target < scene.trial->split.targets.labels.size(); ++target) {
-    PM_ASSIGN_OR_RETURN(std::optional<Found> found, AskOne(scene, asking, target));
+    PM_ASSIGN_OR_RETURN(std::optional<SlotAnswer> found, AskOne(scene, asking, target));
     rows.push_back(found ? std::move(found->rows) : std::vector<int64_t>());
   }
   return rows;

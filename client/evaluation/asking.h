@@ -70,7 +70,7 @@ struct Released {
   FloatMatrix rows;  // (slots + anchors) x embedding_dim
   // What attackers are given although it stays with the searcher, start and dummies: the guarantee
   // holds whoever knows it.
-  TargetFreePart known;
+  TargetIndependentPart known;
   double noise_stddev = 0;
 };
 absl::StatusOr<Released> ReleaseOf(const JointSetting& joint,
@@ -89,7 +89,7 @@ absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
                                               const PlacedTarget& target, BitSource& bits);
 
 // What a joint release has before its noise, the target in `slot`.
-Matrix ExactRows(const JointSetting& joint, const TargetFreePart& part, int64_t slot,
+Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features);
 
 // A uniformly drawn direction.

@@ -23,7 +23,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
 namespace {
@@ -65,19 +65,6 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--delta", study.delta, "Of mechanisms that take one")->capture_default_str();
 }
 
-void AddCells(CLI::App& app, CellsAsked* cells) {
-  app.add_option("--cells", cells->cells,
-                 "Cells of the anchors, for one design more in the experiment cell-designs");
-  app.add_option("--overlap", cells->overlap,
-                 "Of that design: every item answers for so many of the cells nearest to it; 0: "
-                 "the items that queries of a cell want most answer for it")
-      ->capture_default_str();
-  app.add_option("--ask", cells->ask, "Of that design: cells asked for in every query")
-      ->capture_default_str();
-  app.add_option("--focus", cells->focus, "Of that design: cells that the choice is drawn to")
-      ->capture_default_str();
-}
-
 void AddSettings(CLI::App& app, EvaluationOptions* options) {
   EmbeddingSettings& s = options->study.settings;
   app.add_option("--bandwidth", s.kernel_bandwidth, "s")->capture_default_str();
@@ -97,7 +84,7 @@ bool Given(const EvaluationOptions& options, const char* flag) {
 bool HaveEpsilonsOfTheirOwn(const std::string& experiments) {
   const std::vector<std::string> names = absl::StrSplit(experiments, ',');
   return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == "cells" || name == "cell-designs";
+    return name == "cells";
   });
 }
 
@@ -109,11 +96,6 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
   if (options.onnx.empty() && Given(options, "--input-size")) {
     return absl::InvalidArgumentError("--input-size is that of --onnx, which is not given");
   }
-  for (const char* flag : {"--overlap", "--ask", "--focus"}) {
-    if (!Given(options, flag) || Given(options, "--cells")) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is of a design whose --cells are not given"));
-  }
   if (Given(options, "--epsilons") && !options.attacks &&
       HaveEpsilonsOfTheirOwn(options.experiments)) {
     return absl::InvalidArgumentError(
@@ -121,7 +103,7 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
                      ": cells are drawn against epsilons of their own"));
   }
   if (!options.tune) return absl::OkStatus();
-  for (const char* flag : {"--experiments", "--attacks", "--epsilons", "--cells"}) {
+  for (const char* flag : {"--experiments", "--attacks", "--epsilons"}) {
     if (!Given(options, flag)) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, " is of no use to --tune"));
   }
@@ -135,7 +117,7 @@ absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
 absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   OnnxOptions onnx;
   onnx.path = options.onnx;
-  PM_ASSIGN_OR_RETURN(const auto size, cli::WidthAndHeight("--input-size", options.input_size));
+  PM_ASSIGN_OR_RETURN(const auto size, cli::ParseWidthAndHeight("--input-size", options.input_size));
   std::tie(onnx.input_width, onnx.input_height) = size;
   return onnx;
 }
@@ -259,14 +241,12 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options) {
                "public anchors, that spends no budget. Tries values of --dim, --bandwidth and "
                "--steps, and of --alpha around what is given");
   AddSizeOptions(app, options);
-  AddCells(app, &options->cells);
   AddSettings(app, options);
 }
 
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   PM_RETURN_IF_ERROR(CheckAllIsUsed(options));
   Study study = options.study;
-  if (Given(options, "--cells")) study.cells = options.cells;
   std::optional<Preset> preset;
   if (!options.preset.empty()) {
     PM_ASSIGN_OR_RETURN(preset, PresetNamed(options.preset));
@@ -276,7 +256,7 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   PM_ASSIGN_OR_RETURN(const Data all, ReadData(options));
   study.data = ClassesOf(all.rows, half);
   if (!preset && !Given(options, "--alpha")) {
-    study.settings.alpha = UsualAlpha(study.settings.label_graph, SpanOf(study.data.labels));
+    study.settings.alpha = DefaultAlpha(study.settings.label_graph, LabelSpan(study.data.labels));
   }
   study.about = absl::StrCat(study.data.features.rows(), " rows of ", study.data.features.cols(),
                              " values, ", CountClasses(study.data), " classes");

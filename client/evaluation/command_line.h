@@ -29,7 +29,6 @@ struct EvaluationOptions {
   bool attacks = false;
   bool tune = false;
 
-  CellsAsked cells;  // where they are given
 
   Study study;
   const CLI::App* app = nullptr;  // knows what was given: what was not, preset or data say

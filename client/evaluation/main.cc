@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
       "it gives is not valid.");
   privatemail::client::EvaluationOptions options;
   privatemail::client::AddEvaluationOptions(app, &options);
-  privatemail::cli::RefuseWhatIsNoNumber(app);
+  privatemail::cli::RequireNumericOptions(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

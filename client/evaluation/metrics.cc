@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "client/audit/lower_bound.h"
+#include "client/audit/audit.h"
 #include "client/baselines/label_ceiling.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/numerics/neighbors.h"
@@ -132,10 +132,10 @@ Band BandOfScores(const std::vector<std::vector<double>>& values_by_split, uint6
 
 Band BandOfShare(int64_t hits, int64_t answers, double certainty) {
   const audit::Rates rates =
-      audit::CertainRates({.releases = answers, .one = hits, .other = hits}, certainty);
+      audit::ClopperPearsonRates({.releases = answers, .one = hits, .other = hits}, certainty);
   return {.mean = static_cast<double>(hits) / static_cast<double>(answers),
-          .low = rates.one_at_least,
-          .high = rates.other_at_most};
+          .low = rates.one_lower,
+          .high = rates.other_upper};
 }
 
 std::optional<Band> BandOfDifference(const std::vector<double>& one,

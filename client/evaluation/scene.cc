@@ -13,15 +13,14 @@
 #include "absl/time/clock.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/metrics.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/embedding/plan_affinity.h"
+#include "common/embedding/embed_rows.h"
 #include "common/numerics/point_source.h"
 #include "common/embedding/tiled_affinity.h"
 #include "common/base/sha256.h"
-#include "server/engine/embed.h"
 
 namespace privatemail::client {
 namespace {
@@ -32,18 +31,6 @@ constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";  // of no colle
 constexpr double kLeastEpsilon = 1e-6;
 constexpr double kMostEpsilon = 1e6;
 constexpr double kLeastDelta = 1e-300;
-
-// Ids in the order of the rows.
-Gallery GalleryOf(const LabelledRows& rows) {
-  Gallery gallery;
-  for (size_t i = 0; i < rows.labels.size(); ++i) {
-    gallery.ids.push_back(absl::StrFormat("%012d", i));
-  }
-  gallery.labels = rows.labels;
-  gallery.payloads.resize(rows.labels.size());
-  gallery.features = rows.features.cast<float>();
-  return gallery;
-}
 
 // Of this program's file; of nothing that another run could have where it cannot be read.
 std::string DigestOfProgram() {
@@ -58,16 +45,11 @@ std::string DigestOfProgram() {
 }
 
 std::string Describe(const EmbeddingSettings& s) {
-  return absl::StrCat("kernel_bandwidth ", Exactly(s.kernel_bandwidth), "\nalpha ",
-                      Exactly(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
+  return absl::StrCat("kernel_bandwidth ", FormatExact(s.kernel_bandwidth), "\nalpha ",
+                      FormatExact(s.alpha), "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ",
                       static_cast<int>(s.label_graph), "\nembedding_dim ", s.embedding_dim,
                       "\nsteps ", s.steps, "\nnormalise ", s.normalise, "\nstart_stddev ",
-                      Exactly(s.start_stddev));
-}
-
-std::string Describe(const CellsAsked& asked) {
-  return absl::StrCat("\ncells ", asked.cells, "\noverlap ", asked.overlap, "\nask ", asked.ask,
-                      "\nfocus ", asked.focus);
+                      FormatExact(s.start_stddev));
 }
 
 Anchors AnchorsOf(const Trial& trial) {
@@ -103,25 +85,25 @@ absl::StatusOr<std::shared_ptr<const Scene>> MakeNewScene(std::shared_ptr<const 
   absl::StatusOr<AnchoredSetting> anchored = MakeAnchoredSetting(joint);
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph,
                       ServersGraph(*trial, parameters));
-  Gallery gallery = GalleryOf(trial->split.gallery);
+  const LabelledRows& gallery = trial->split.gallery;
   PM_ASSIGN_OR_RETURN(UnitPoints points,
-                      UnitPoints::Create(std::move(gallery.features), anchors.features));
-  PM_ASSIGN_OR_RETURN(Embedding embedding,
-                      Embed(parameters, anchors, std::move(gallery),
-                            std::make_shared<UnitPoints>(std::move(points)), nullptr, graph.get()));
-  auto retriever = std::make_shared<const Retriever>(parameters, anchors.labels, embedding);
+                      UnitPoints::Create(gallery.features.cast<float>(), anchors.features));
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  PM_ASSIGN_OR_RETURN(const EmbeddedRows rows,
+                      EmbedRows(parameters, std::make_shared<UnitPoints>(std::move(points)), labels,
+                                nullptr, graph.get()));
+  const auto items = static_cast<Eigen::Index>(gallery.labels.size());
+  Matrix anchor_rows = rows.coordinates.bottomRows(rows.coordinates.rows() - items);
+  PM_RETURN_IF_ERROR(CheckAnchorCoordinates(anchor_rows));
+  std::shared_ptr<const EmbeddedGallery> embedded(
+      new EmbeddedGallery{.items = ExactIndex(rows.coordinates.topRows(items)),
+                          .anchors = std::move(anchor_rows),
+                          .objective = rows.objective});
   return std::make_shared<const Scene>(Scene{.trial = std::move(trial),
                                              .joint = std::move(joint),
                                              .anchored = std::move(anchored),
-                                             .embedding = std::move(embedding),
-                                             .retriever = std::move(retriever)});
-}
-
-absl::Status Validate(const CellsAsked& asked, int64_t anchors) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", asked.cells, 2, anchors));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("--overlap", asked.overlap, 0, asked.cells));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("--ask", asked.ask, 1, asked.cells - 1));
-  return CheckIntegerBetween("--focus", asked.focus, 1, asked.cells - 1);
+                                             .embedded = std::move(embedded)});
 }
 
 }  // namespace
@@ -142,9 +124,6 @@ absl::Status Validate(const Study& study) {
   }
   PM_RETURN_IF_ERROR(Validate(study.settings));
   PM_ASSIGN_OR_RETURN(const DataSplit split, MakeSplit(study.data, study.sizes, 1));
-  if (study.cells) {
-    PM_RETURN_IF_ERROR(Validate(*study.cells, std::ssize(split.anchors.labels)));
-  }
   return CheckIntegerBetween("k", study.k, 1, static_cast<int64_t>(split.gallery.labels.size()));
 }
 
@@ -153,8 +132,8 @@ std::string Describe(const Study& study) {
                       "\ndata ", DigestOf(study.data), "\nanchors_per_class ",
                       study.sizes.anchors_per_class, "\ntargets ", study.sizes.targets,
                       "\ngallery_per_class ", study.sizes.gallery_per_class, "\nk ", study.k,
-                      "\nepsilon ", Exactly(study.epsilon), "\ndelta ", Exactly(study.delta), "\n",
-                      Describe(study.settings), study.cells ? Describe(*study.cells) : "");
+                      "\nepsilon ", FormatExact(study.epsilon), "\ndelta ", FormatExact(study.delta), "\n",
+                      Describe(study.settings));
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,

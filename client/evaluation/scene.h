@@ -16,25 +16,16 @@
 
 #include "absl/status/statusor.h"
 #include "client/evaluation/dataset.h"
+#include "client/evaluation/embedded_gallery.h"
 #include "client/evaluation/made_once.h"
 #include "client/evaluation/split.h"
 #include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
-#include "common/embedding/affinity_operator.h"
+#include "common/embedding/affinity.h"
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/smlq.h"
-#include "server/engine/retriever.h"
-#include "server/store/types.h"
 
 namespace privatemail::client {
-
-// A design of cells to compare with the others: CellPlan (cell_trial.h).
-struct CellsAsked {
-  int64_t cells = 0;
-  int64_t overlap = 0;
-  int64_t ask = 1;
-  int64_t focus = 1;
-};
 
 // What every experiment of a run has in common.
 struct Study {
@@ -47,7 +38,6 @@ struct Study {
   double epsilon = 1;            // where an experiment has one only
   double delta = 1e-5;
   EmbeddingSettings settings;
-  std::optional<CellsAsked> cells = {};
 };
 
 // INVALID_ARGUMENT naming the field: out of range, epsilons that do not ascend, k above what a
@@ -79,8 +69,7 @@ struct Scene {
   std::shared_ptr<const Trial> trial;
   JointSetting joint;                        // the searcher's side
   absl::StatusOr<AnchoredSetting> anchored;  // by the anchored scheme; or why there is none
-  Embedding embedding;                       // the server's; its rows are the gallery's
-  std::shared_ptr<const Retriever> retriever;
+  std::shared_ptr<const EmbeddedGallery> embedded;  // the server's side
 
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }
 };

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -89,7 +89,7 @@ std::vector<Job> Sweep::Jobs() const {
   for (const Condition& condition : conditions_) {
     for (size_t x = 0; x < (condition.fixed ? 1 : xs_.size()); ++x) {
       const std::string at =
-          condition.fixed ? condition.name : absl::StrCat(condition.name, " at ", Exactly(xs_[x]));
+          condition.fixed ? condition.name : absl::StrCat(condition.name, " at ", FormatExact(xs_[x]));
       for (int64_t seed = 1; seed <= seeds_; ++seed) {
         const auto run = [condition, value = xs_[x], seed,
                           part = absl::StrCat(name_, "/", at)]() -> absl::StatusOr<JobResult> {

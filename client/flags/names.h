@@ -1,4 +1,4 @@
-// Names of the public settings on the command line.
+// Command-line names of enumerations.
 #ifndef PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 #define PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 
@@ -23,7 +23,7 @@ inline const std::map<std::string, LabelGraphKind> kLabelGraphNames = {
 
 // "distance, kernel or one_hot_kernel"
 template <typename Value>
-std::string Listed(const std::map<std::string, Value>& names) {
+std::string JoinNames(const std::map<std::string, Value>& names) {
   std::string list;
   for (auto name = names.begin(); name != names.end(); ++name) {
     const bool last = std::next(name) == names.end();
@@ -32,7 +32,7 @@ std::string Listed(const std::map<std::string, Value>& names) {
   return list;
 }
 
-// An option that takes one of these names. CLI11's own would show their numbers as well.
+// An option whose value is one of the names. CLI11's own help would show the numbers as well.
 template <typename Value>
 void AddChoice(CLI::App* command, const std::string& flag, Value* value,
                const std::map<std::string, Value>& names, const std::string& description) {
@@ -40,12 +40,12 @@ void AddChoice(CLI::App* command, const std::string& flag, Value* value,
     const auto chosen = names.find(text);
     if (chosen == names.end()) {
       throw CLI::ValidationError(
-          absl::StrCat(flag, " must be ", Listed(names), ", but is \"", text, "\""));
+          absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"", text, "\""));
     }
     *value = chosen->second;
   };
   CLI::Option* option = command->add_option_function<std::string>(
-      flag, choose, absl::StrCat(description, ": ", Listed(names)));
+      flag, choose, absl::StrCat(description, ": ", JoinNames(names)));
   for (const auto& [name, known] : names) {
     if (known == *value) option->default_str(name);
   }

@@ -10,9 +10,9 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Whether CLI11 reads the text as this type, whose range may be narrower than its option's.
+// Whether CLI11 parses the text as this type.
 template <typename Number>
-bool Reads(std::string text) {
+bool Parses(std::string text) {
   Number number = 0;
   return CLI::detail::lexical_cast(text, number);
 }
@@ -20,17 +20,17 @@ bool Reads(std::string text) {
 struct Kind {
   const char* type;  // as CLI11 calls it, up to what may follow
   const char* expected;
-  bool (*reads)(std::string text);
+  bool (*parses)(std::string text);
 };
 
-constexpr Kind kKinds[] = {{"FLOAT", "a number", &Reads<double>},
-                           {"INT", "a whole number", &Reads<int64_t>},
-                           {"UINT", "a whole number that is not negative", &Reads<uint64_t>}};
+constexpr Kind kKinds[] = {{"FLOAT", "a number", &Parses<double>},
+                           {"INT", "a whole number", &Parses<int64_t>},
+                           {"UINT", "a whole number that is not negative", &Parses<uint64_t>}};
 
-// What is wrong with the text; empty: nothing.
-std::string WrongNumber(const Kind& kind, const std::string& text) {
+// The error of a text that is not a number of this kind; empty if it is one.
+std::string NumberError(const Kind& kind, const std::string& text) {
   if (text.empty()) return absl::StrCat("must be ", kind.expected, ", but is empty");
-  if (kind.reads(text)) return "";
+  if (kind.parses(text)) return "";
   return absl::StrCat("must be ", kind.expected, ", but is \"", text, "\"");
 }
 
@@ -56,28 +56,28 @@ std::vector<Number> NumbersOf(const std::string& flags, const std::vector<std::s
 template <typename Number>
 CLI::Option* Add(CLI::App* command, const std::string& flags, std::vector<Number>* numbers,
                  const std::string& description) {
-  constexpr int kMostWords = 1 << 20;
+  constexpr int kMaxWords = 1 << 20;
   const auto read = [flags, numbers](const std::vector<std::string>& words) {
     *numbers = NumbersOf<Number>(flags, words);
   };
   return command->add_option_function<std::vector<std::string>>(flags, read, description)
-      ->expected(1, kMostWords)
-      ->allow_extra_args(false)  // nor lists in brackets, which drop what is empty
+      ->expected(1, kMaxWords)
+      ->allow_extra_args(false)  // nor bracketed lists, in which CLI11 drops empty elements
       ->type_name("NUMBER[,NUMBER]...");
 }
 
 }  // namespace
 
-void RefuseWhatIsNoNumber(CLI::App& app) {
+void RequireNumericOptions(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     for (const Kind& kind : kKinds) {
       if (!absl::StartsWith(option->get_type_name(), kind.type)) continue;
       option->check(
-          CLI::Validator([&kind](const std::string& text) { return WrongNumber(kind, text); }, ""));
+          CLI::Validator([&kind](const std::string& text) { return NumberError(kind, text); }, ""));
     }
   }
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    RefuseWhatIsNoNumber(*command);
+    RequireNumericOptions(*command);
   }
 }
 
@@ -94,7 +94,7 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
                       const std::string& description) {
   const auto read = [flags, bytes](const std::string& text) {
-    constexpr double kMost = 1e15;
+    constexpr double kMaxBytes = 1e15;
     absl::string_view number = text;
     double unit = 1;
     for (const char letter : {'K', 'M', 'G'}) {
@@ -103,7 +103,7 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
       if (letter == 'G') unit = 1;
     }
     double value = 0;
-    if (!absl::SimpleAtod(number, &value) || !(value > 0 && value * unit <= kMost)) {
+    if (!absl::SimpleAtod(number, &value) || !(value > 0 && value * unit <= kMaxBytes)) {
       throw CLI::ConversionError(absl::StrCat(
           flags, " must be a number of bytes, as 2500, 800K or 2M, but is \"", text, "\""));
     }
@@ -112,8 +112,8 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
   return command->add_option_function<std::string>(flags, read, description)->type_name("BYTES");
 }
 
-absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
-                                                   absl::string_view text) {
+absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
+                                                        absl::string_view text) {
   const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
   int width = 0, height = 0;
   if (sides.size() == 2 && absl::SimpleAtoi(sides[0], &width) &&

@@ -1,4 +1,4 @@
-// Numbers on the command line.
+// Parsing and validation of numeric command-line options.
 #ifndef PRIVATEMAIL_CLIENT_FLAGS_NUMBERS_H_
 #define PRIVATEMAIL_CLIENT_FLAGS_NUMBERS_H_
 
@@ -13,25 +13,24 @@
 
 namespace privatemail::client::cli {
 
-// Every option of the command and of its subcommands that takes a number says what it takes when it
-// is given something else. An empty word, as of a variable of the shell that is not set, CLI11
-// would read as 0, or as if the option were not there. Called once all options are added; lists
-// have a check of their own, below.
-void RefuseWhatIsNoNumber(CLI::App& app);
+// Makes every numeric option of the command and its subcommands refuse other text with a message
+// that says what it takes. CLI11 would read an empty word (an unset shell variable) as 0 or as no
+// option. Call it after all options are added; lists of AddNumbers check themselves.
+void RequireNumericOptions(CLI::App& app);
 
-// An option of one or more numbers, separated by commas or by spaces, none of which is empty.
+// An option of one or more numbers, separated by commas or spaces.
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<double>* numbers,
                         const std::string& description);
 CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector<int64_t>* numbers,
                         const std::string& description);
 
-// An option of a number of bytes: "2500", or with K, M or G, of 1,000 each, "2M", "1.5M".
+// An option of a number of bytes, with decimal suffixes K, M and G: "2500", "1.5M".
 CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
                       const std::string& description);
 
-// Of "224x112" 224 and 112. INVALID_ARGUMENT naming the option for any other text.
-absl::StatusOr<std::pair<int, int>> WidthAndHeight(absl::string_view option,
-                                                   absl::string_view text);
+// "224x112" gives 224 and 112. INVALID_ARGUMENT naming the option for any other text.
+absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
+                                                        absl::string_view text);
 
 }  // namespace privatemail::client::cli
 

@@ -12,7 +12,7 @@
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/cells/demand.h"
+#include "common/cells/cell_lists.h"
 #include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
 

@@ -12,13 +12,13 @@
 #include "absl/status/statusor.h"
 #include "client/planning/found.h"
 #include "client/planning/stand_in.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {
 
 // Of a mean over queries of the kind that anchors are; in [0, 1]. How often the mean lies between
-// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; README says what it was.
+// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; docs/results.md says what it was.
 struct Estimate {
   double value = 0;
   double low = 0;

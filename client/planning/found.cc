@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/cells/cell_lists.h"
-#include "common/cells/demand.h"
 
 namespace privatemail::client {
 namespace {
@@ -24,7 +23,7 @@ std::vector<Places> PlacesInLists(const StandIn& stand_in, const StandInAsk& ask
   for (int64_t cell = 0; cell < ask.cells; ++cell) {
     Places& of_cell = places.emplace_back(stand_in.items.size());
     int32_t place = 0;
-    for (const int64_t item : CellList(demand, lie, cell, ListedEpsilon(ask.epsilon), items)) {
+    for (const int64_t item : CellList(demand, lie, cell, QuantiseEpsilon(ask.epsilon), items)) {
       of_cell[static_cast<size_t>(item)] = place++;
     }
   }

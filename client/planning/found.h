@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/planning/stand_in.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 
 namespace privatemail::client {
 

@@ -61,7 +61,7 @@ struct QueryPlan {
   // "even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
   std::string OpenFidelityInWords() const;
   // "no ceiling, but even a search that hides nothing is foreseen to find ...": where all items
-  // come back, recall is foreseen too low (README). Requires open_recall.
+  // come back, recall is foreseen too low (docs/results.md). Requires open_recall.
   std::string OpenRecallInWords(double wished) const;
 };
 

@@ -11,7 +11,7 @@
 namespace privatemail::client {
 namespace {
 
-absl::Status CheckMatch(const PublicParameters& parameters, const Asked& asked,
+absl::Status CheckMatch(const PublicParameters& parameters, const ExpectedAnswer& expected,
                         const v1::Match& match) {
   if (!IsUtf8(match.id())) return absl::DataLossError("an id is not UTF-8");
   PM_RETURN_IF_ERROR(parameters.SlotOf(match.label()).status());
@@ -19,20 +19,20 @@ absl::Status CheckMatch(const PublicParameters& parameters, const Asked& asked,
     return absl::DataLossError(
         absl::StrCat("squared_distance must be finite, but is ", match.squared_distance()));
   }
-  if (!asked.with_payloads && !match.payload().empty()) {
+  if (!expected.with_payloads && !match.payload().empty()) {
     return absl::DataLossError("there is a payload, but none was asked for");
   }
   return CheckPayload(match.payload());
 }
 
-absl::Status CheckSlot(const PublicParameters& parameters, const Asked& asked,
+absl::Status CheckSlot(const PublicParameters& parameters, const ExpectedAnswer& expected,
                        const v1::SlotMatches& slot) {
-  if (slot.matches_size() > asked.k) {
-    return absl::DataLossError(
-        absl::StrCat("it must have at most ", asked.k, " matches, but has ", slot.matches_size()));
+  if (slot.matches_size() > expected.k) {
+    return absl::DataLossError(absl::StrCat("it must have at most ", expected.k,
+                                            " matches, but has ", slot.matches_size()));
   }
   for (const v1::Match& match : slot.matches()) {
-    PM_RETURN_IF_ERROR(CheckMatch(parameters, asked, match));
+    PM_RETURN_IF_ERROR(CheckMatch(parameters, expected, match));
   }
   return absl::OkStatus();
 }
@@ -55,9 +55,9 @@ absl::Status CheckSimilarity(const v1::Alignment& alignment, int64_t dim) {
   return absl::OkStatus();
 }
 
-absl::Status CheckServerAnchors(const PublicParameters& parameters, const Asked& asked,
+absl::Status CheckServerAnchors(const PublicParameters& parameters, const ExpectedAnswer& expected,
                                 const v1::Alignment& alignment) {
-  if (!asked.with_alignment && !alignment.has_server_anchors()) return absl::OkStatus();
+  if (!expected.with_alignment && !alignment.has_server_anchors()) return absl::OkStatus();
   const absl::StatusOr<FloatMatrix> anchors =
       FromProto("server_anchors", alignment.server_anchors());
   if (!anchors.ok()) return absl::DataLossError(anchors.status().message());
@@ -72,7 +72,7 @@ absl::Status CheckServerAnchors(const PublicParameters& parameters, const Asked&
 
 }  // namespace
 
-absl::Status CheckAnswer(const PublicParameters& parameters, const Asked& asked,
+absl::Status CheckAnswer(const PublicParameters& parameters, const ExpectedAnswer& expected,
                          const v1::RetrieveResponse& response) {
   const auto slots = static_cast<int>(parameters.slot_labels.size());
   if (response.slots_size() != slots) {
@@ -80,14 +80,14 @@ absl::Status CheckAnswer(const PublicParameters& parameters, const Asked& asked,
         absl::StrCat("the response must have ", slots, " slots, but has ", response.slots_size()));
   }
   for (int slot = 0; slot < slots; ++slot) {
-    const absl::Status status = CheckSlot(parameters, asked, response.slots(slot));
+    const absl::Status status = CheckSlot(parameters, expected, response.slots(slot));
     if (!status.ok()) {
       return absl::DataLossError(
           absl::StrCat("slot ", slot, " of the response: ", status.message()));
     }
   }
   PM_RETURN_IF_ERROR(CheckSimilarity(response.alignment(), parameters.settings.embedding_dim));
-  return CheckServerAnchors(parameters, asked, response.alignment());
+  return CheckServerAnchors(parameters, expected, response.alignment());
 }
 
 }  // namespace privatemail::client

@@ -12,7 +12,7 @@
 namespace privatemail::client {
 namespace {
 
-absl::StatusOr<Matrix> CoordinatesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+absl::StatusOr<Matrix> ParseCoordinates(const v1::GetAnchorsResponse& chunk, int64_t columns) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("coordinates", chunk.coordinates()));
   if (rows.rows() != chunk.features().rows() || rows.cols() != columns) {
     return absl::DataLossError(absl::StrCat("coordinates must be ", chunk.features().rows(), " x ",
@@ -22,17 +22,16 @@ absl::StatusOr<Matrix> CoordinatesOf(const v1::GetAnchorsResponse& chunk, int64_
   return Matrix(rows.cast<double>());
 }
 
-absl::Status CheckVersion(uint64_t version, uint64_t of_the_others) {
+absl::Status CheckVersion(uint64_t version, uint64_t expected) {
   if (version == 0) {
     return absl::DataLossError("embedding_version must be given with coordinates, but is not");
   }
-  if (version == of_the_others) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("embedding_version must be the same in all chunks, but is ", of_the_others,
-                   " and ", version));
+  if (version == expected) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "embedding_version must be the same in all chunks, but is ", expected, " and ", version));
 }
 
-// The caller gave no argument that could be wrong: it is what the server sent.
+// Parsing errors are the server's fault, not an invalid argument of the caller.
 absl::Status InAnswer(absl::string_view where, const absl::Status& status) {
   return absl::DataLossError(absl::StrCat(where, ": ", status.message()));
 }
@@ -41,7 +40,7 @@ absl::Status InChunk(size_t i, const absl::Status& status) {
   return InAnswer(absl::StrCat("anchors, chunk ", i), status);
 }
 
-absl::StatusOr<FloatMatrix> FeaturesOf(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+absl::StatusOr<FloatMatrix> ParseFeatures(const v1::GetAnchorsResponse& chunk, int64_t columns) {
   PM_ASSIGN_OR_RETURN(FloatMatrix rows, FromProto("features", chunk.features()));
   PM_RETURN_IF_ERROR(CheckColumns("features", columns, rows.cols()));
   return rows;
@@ -64,13 +63,20 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
   return parameters;
 }
 
+absl::Status AnchorByteLimit::Add(const v1::GetAnchorsResponse& chunk) {
+  bytes_ += static_cast<int64_t>(chunk.ByteSizeLong()) + 1;
+  if (bytes_ <= max_bytes_) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("anchors must take at most ", max_bytes_, " bytes, but the server sends more"));
+}
+
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns) {
   std::vector<FloatMatrix> parts;
   Anchors anchors;
   int64_t rows = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
-    absl::StatusOr<FloatMatrix> part = FeaturesOf(chunks[i], columns);
+    absl::StatusOr<FloatMatrix> part = ParseFeatures(chunks[i], columns);
     if (!part.ok()) return InChunk(i, part.status());
     rows += part->rows();
     parts.push_back(*std::move(part));
@@ -101,7 +107,7 @@ absl::StatusOr<AnchorCoordinates> JoinCoordinates(
       .embedding_version = chunks.front().embedding_version()};
   Eigen::Index row = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
-    const absl::StatusOr<Matrix> part = CoordinatesOf(chunks[i], joined.rows.cols());
+    const absl::StatusOr<Matrix> part = ParseCoordinates(chunks[i], joined.rows.cols());
     if (!part.ok()) return InChunk(i, part.status());
     const absl::Status same = CheckVersion(chunks[i].embedding_version(), joined.embedding_version);
     if (!same.ok()) return InChunk(i, same);
@@ -130,17 +136,16 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   return absl::OkStatus();
 }
 
-absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given) {
+absl::Status CheckOwnAnchorsAllowed(const PublicParameters& parameters, bool given) {
   if (!given || parameters.SendsCoordinates()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "own_anchors must not be given unless the collection's cell_code is none: items come as "
-      "codes "
-      "of its own features");
+      "codes of its own features");
 }
 
 absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
                                       const std::optional<FloatMatrix>& own) {
-  PM_RETURN_IF_ERROR(CheckOwnAnchorsOfUse(parameters, own.has_value()));
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsAllowed(parameters, own.has_value()));
   if (!own.has_value()) return UnitRows("anchors", anchors.features);
   if (own->rows() != anchors.features.rows()) {
     return absl::InvalidArgumentError(absl::StrCat("own_anchors must be ", anchors.features.rows(),
@@ -154,6 +159,51 @@ absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_vie
   return absl::FailedPreconditionError(absl::StrCat(
       "extractor: the collection's features come from ", parameters.extractor,
       ", but the query's from ", identity, "; features of different extractors do not compare"));
+}
+
+absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
+                         const std::vector<int32_t>& labels) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (const auto slot = parameters.SlotOf(labels[i]); !slot.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " row ", i, ": ", slot.status().message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view field,
+                                                             const PublicParameters& parameters,
+                                                             const std::vector<int32_t>& labels) {
+  std::vector<std::vector<int64_t>> rows(parameters.slot_labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) {
+    rows[static_cast<size_t>(*parameters.SlotOf(labels[i]))].push_back(static_cast<int64_t>(i));
+  }
+  for (size_t slot = 0; slot < rows.size(); ++slot) {
+    if (rows[slot].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " must hold at least one vector of every class, but hold none of ",
+                       parameters.ClassName(static_cast<int64_t>(slot))));
+    }
+  }
+  return rows;
+}
+
+Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
+                  const std::vector<int32_t>& labels) {
+  Matrix means =
+      Matrix::Zero(static_cast<Eigen::Index>(parameters.slot_labels.size()), unit_anchors.cols());
+  for (Eigen::Index i = 0; i < unit_anchors.rows(); ++i) {
+    means.row(*parameters.SlotOf(labels[static_cast<size_t>(i)])) += unit_anchors.row(i);
+  }
+  means.rowwise().normalize();  // a mean of length zero stays zero: no direction is nearest to it
+  return means;
+}
+
+int64_t NearestSlot(const Matrix& class_means, const RowVector& unit_row) {
+  Eigen::Index nearest = 0;
+  (class_means * unit_row.transpose()).maxCoeff(&nearest);
+  return nearest;
 }
 
 }  // namespace privatemail::client

@@ -1,4 +1,4 @@
-// A collection as a client gets it from a server that it need not believe.
+// Parsing and validation of a collection as an untrusted server publishes it.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_PUBLISHED_COLLECTION_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_PUBLISHED_COLLECTION_H_
 
@@ -9,50 +9,81 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// The public parameters of one that answers. FAILED_PRECONDITION: it is not built, so that a query
-// would spend its budget and find nothing, or the fingerprint is not theirs. DATA_LOSS: they are
-// malformed.
+// FAILED_PRECONDITION: the collection is not built, so that a query would be charged and find
+//   nothing, or the fingerprint does not match the parameters.
+// DATA_LOSS: the parameters are malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
 
-// Out of the chunks of GetAnchors. DATA_LOSS: one is malformed or has other than `columns`.
+// A byte limit on a stream of anchors, so that no server exhausts a client's memory.
+class AnchorByteLimit {
+ public:
+  static constexpr int64_t kMaxBytes = int64_t{1} << 30;
+
+  explicit AnchorByteLimit(int64_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
+
+  // DATA_LOSS: the chunks so far take more than max_bytes; an empty one counts as one byte.
+  absl::Status Add(const v1::GetAnchorsResponse& chunk);
+
+ private:
+  int64_t max_bytes_;
+  int64_t bytes_ = 0;
+};
+
+// Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed or has other than
+// `columns` columns.
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns);
 
-// Where a server's embedding has the anchors.
+// The anchors' coordinates in the server's embedding.
 struct AnchorCoordinates {
   Matrix rows;  // anchors x embedding_dim, finite
   uint64_t embedding_version = 0;
 };
 
-// Out of the same chunks, of a collection that sends coordinates. UNAVAILABLE: there are none yet.
-// DATA_LOSS naming chunk and field: they are malformed, not for every anchor, or of several
-// embeddings.
+// Concatenates the coordinates of the same chunks, of a collection with code none.
+// UNAVAILABLE: the server has none yet.
+// DATA_LOSS naming chunk and field: malformed, not one row an anchor, or of several embeddings.
 absl::StatusOr<AnchorCoordinates> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
 
-// Whether they are those that the parameters were published with. INVALID_ARGUMENT: shapes differ.
-// DATA_LOSS: they do not have the published digest.
+// INVALID_ARGUMENT: the anchors' shape is not that of the parameters. DATA_LOSS: they do not have
+// the published digest.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
 
-// INVALID_ARGUMENT: features of the client's own are given for the anchors, and items come as
-// codes.
-absl::Status CheckOwnAnchorsOfUse(const PublicParameters& parameters, bool given);
+// INVALID_ARGUMENT: `given` although the collection's code is not none.
+absl::Status CheckOwnAnchorsAllowed(const PublicParameters& parameters, bool given);
 
-// The anchors scaled to length 1, in the features in which targets are given: those that were
-// published or, where items come as coordinates (code none), `own`: features of the same anchors in
-// the same order, by a model that the server need not have. INVALID_ARGUMENT: own are given for
-// another code or are not one row an anchor; a row is zero or not finite.
+// The anchors scaled to length 1, in the feature space of targets: the published ones or, with code
+// none, `own`: features of the same anchors in the same order by the client's own model.
+// INVALID_ARGUMENT: `own` is given with another code or is not one row an anchor; a row is zero or
+// not finite.
 absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
                                       const std::optional<FloatMatrix>& own);
 
-// FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
-// with.
+// FAILED_PRECONDITION naming both extractors if they differ.
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity);
+
+// INVALID_ARGUMENT naming `field` and row: a label is none of the collection's.
+absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
+                         const std::vector<int32_t>& labels);
+
+// Per slot the rows of its class. labels: checked. INVALID_ARGUMENT: a class has no row.
+absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view field,
+                                                             const PublicParameters& parameters,
+                                                             const std::vector<int32_t>& labels);
+
+// slots x d: the sum of each class's unit anchors, scaled to length 1. labels: checked.
+Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
+                  const std::vector<int32_t>& labels);
+
+// The slot of the mean with the largest inner product with a unit row (d).
+int64_t NearestSlot(const Matrix& class_means, const RowVector& unit_row);
 
 }  // namespace privatemail::client
 

@@ -6,13 +6,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
-#include "client/privacy/sensitivity/iteration_rounding.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
-#include "client/privacy/mechanisms/make_mechanism.h"
-#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/schemes/release_neighbours.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -24,9 +24,9 @@ using Protects = MechanismTraits::Protects;
 
 constexpr int kChangedRows = 2;  // the target may be replaced by one of another class
 
-// What is added to a sensitivity because neighbours are computed with rounding, each on its own.
-absl::StatusOr<double> RoundingOf(const PublicParameters& parameters, const IterationInputs& inputs,
-                                  Law law) {
+// The rounding errors of both neighbours, added to a sensitivity.
+absl::StatusOr<double> RoundingAllowance(const PublicParameters& parameters,
+                                         const IterationInputs& inputs, Law law) {
   PM_ASSIGN_OR_RETURN(const double l2, IterationRoundingError(inputs, parameters.feature_dim));
   const double to_l1 = std::sqrt(static_cast<double>(inputs.start.size()));
   return 2 * l2 * (law == Law::kLaplace ? to_l1 : 1);
@@ -38,7 +38,7 @@ absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, con
                       law == Law::kLaplace
                           ? KnownAnchorsL1Sensitivity(inputs, anchors, kChangedRows)
                           : KnownAnchorsSensitivity(inputs, anchors, kChangedRows));
-  PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(parameters, inputs, law));
   return bound + rounding;
 }
 
@@ -53,25 +53,25 @@ absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const M
   if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
-  return traits.law == Law::kLaplace ? FirstPapersSensitivity(parameters.settings, inputs)
-                                     : SecondPapersSensitivity(parameters.settings, inputs);
+  return traits.law == Law::kLaplace ? PublishedLaplaceReleaseSensitivity(parameters.settings, inputs)
+                                     : PublishedGaussianReleaseSensitivity(parameters.settings, inputs);
 }
 
-// The release's constant, with the rounding's share for a ball of this radius.
+// The release's Lipschitz constant, with the rounding allowance spread over the radius.
 absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
                                    const IterationInputs& inputs, Law law, double radius) {
   PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(inputs));
-  PM_ASSIGN_OR_RETURN(const double rounding, RoundingOf(parameters, inputs, law));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(parameters, inputs, law));
   return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
 }
 
-// What one iteration gets of the cost of all.
+// One iteration's share of the cost.
 struct Share {
   double epsilon = 0;
   double delta = 0;
   double delta_of_all = 0;    // 0 where the theorem needs none
-  double widening = 1;        // of the noise
-  absl::string_view theorem;  // by which all of them keep the cost
+  double widening = 1;        // factor of the noise
+  absl::string_view theorem;  // of the composition
 };
 
 absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& traits) {
@@ -87,19 +87,18 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
                  .theorem = single ? "" : kGaussianComposition};
   }
   PM_ASSIGN_OR_RETURN(const EpsilonShare each,
-                      EpsilonOfEachRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
+                      EpsilonPerRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
                                            cost.private_iterations));
   return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
 std::string Neighbours(const MechanismTraits& traits, double radius) {
   return SensitivityIsPrinted(traits) ? "as published: a row added"
-                                      : NeighboursOfRelease(traits, radius);
+                                      : DescribeNeighbours(traits, radius);
 }
 
-// Where the proof is of how far the values under the noise can move; empty where none is needed, or
-// none is given.
-absl::string_view ProofOfDistance(const MechanismTraits& traits) {
+// Citation of the proof of sensitivity or Lipschitz constant; empty if none is needed or known.
+absl::string_view SensitivityProof(const MechanismTraits& traits) {
   if (SensitivityIsPrinted(traits)) return "";
   switch (traits.protects) {
     case Protects::kValue:
@@ -114,8 +113,29 @@ absl::string_view ProofOfDistance(const MechanismTraits& traits) {
 
 }  // namespace
 
-absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
-                                       const IterationInputs& inputs, const PrivacyCost& cost) {
+std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
+  if (traits.protects == Protects::kValue) {
+    return "the target, feature and class, replaced by any other target";
+  }
+  return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
+                      FormatExact(radius), " away; the class is not hidden");
+}
+
+absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
+  if (traits.protects == Protects::kValue) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
+  if (radius <= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
+                   "on, but is ",
+                   radius));
+}
+
+absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,
+                                                  const Matrix& anchors,
+                                                  const IterationInputs& inputs,
+                                                  const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
   PM_ASSIGN_OR_RETURN(const Share share, ShareOf(cost, traits));
@@ -153,14 +173,14 @@ absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const
   return result;
 }
 
-Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise) {
+Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   Guarantee guarantee = noise.mechanism->guarantee();
   guarantee.epsilon = cost.epsilon;
   guarantee.delta = noise.delta;
   guarantee.neighbours = Neighbours(traits, cost.radius);
   if (guarantee.radius.has_value()) guarantee.radius = cost.radius;
-  if (const absl::string_view proof = ProofOfDistance(traits); !proof.empty()) {
+  if (const absl::string_view proof = SensitivityProof(traits); !proof.empty()) {
     guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
   }
   if (!noise.composition.empty()) {

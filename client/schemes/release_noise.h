@@ -1,49 +1,53 @@
-// Which noise a joint release gets, and what its guarantee rests on. Not installed.
+// Noise and guarantee of the slot schemes' releases, from public values. Not installed.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
 
 #include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "privatemail/guarantee.h"
 #include "client/privacy/mechanisms/mechanism.h"
 #include "client/privacy/sensitivity/sensitivity.h"
-#include "privatemail/joint_scheme.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
 
-// The noise of one private iteration, made out of public values alone.
+// The neighbour relation of a mechanism, with the exact radius. One wording for all schemes: a
+// ledger adds up only guarantees over equal neighbours.
+std::string DescribeNeighbours(const MechanismTraits& traits, double radius);
+
+// NaN: not given. INVALID_ARGUMENT: missing, not used by the mechanism, or outside (0, 2], the
+// distances between unit features.
+absl::Status CheckRadius(double radius, const MechanismTraits& traits);
+
+// The noise of one private iteration of a joint release.
 struct IterationNoise {
-  // How far the values under the noise can move between neighbours: L1 or L2, as the law needs.
-  double sensitivity = 0;
+  double sensitivity = 0;  // of the values under the noise: L1 or L2, as the law needs
   std::unique_ptr<const Mechanism> mechanism;
-  double delta =
-      0;  // what all iterations together cost of it: not what their theorem has no use for
-  absl::string_view composition;  // the theorem by which iterations share the cost; empty for one
+  double delta = 0;               // of all iterations together; 0 where their theorem needs none
+  absl::string_view composition;  // theorem by which iterations share the cost; empty for one
 };
 
-// anchors: unit rows, those that follow the slots. inputs: the iteration that is about to run, one
-// of cost.private_iterations; cost: of all of them together. Noise is on the iterate, or on the
-// target's unit row where the mechanism protects the input.
-//
-// How iterations share the cost. Gaussian laws: noise sqrt(iterations) times as wide, since mu
-// composes as a root of squares (composition.h). Pure laws: EpsilonOfEachRelease of the cost's
-// epsilon and delta, or epsilon / iterations where that is more or there is no delta; then no delta
-// is spent. Both hold although every iteration starts from the one before, which is public once its
-// noise is on.
-//
-// INVALID_ARGUMENT: a parameter that is missing, out of range (a radius above 2, the diameter of
-// the sphere of features) or of no use to the mechanism.
-// FAILED_PRECONDITION: no bound can be given for these parameters.
-absl::StatusOr<IterationNoise> NoiseOf(const PublicParameters& parameters, const Matrix& anchors,
-                                       const IterationInputs& inputs, const PrivacyCost& cost);
+// anchors: unit rows, which follow the slots. inputs: of this iteration, one of
+// cost.private_iterations. Noise is on the iterate, or on the target's unit row where the mechanism
+// protects the input. Every iteration starts from the noisy, hence public, result of the one
+// before. They share `cost` so:
+//   Gaussian laws  noise sqrt(iterations) times as wide: mu composes as a root of squares
+//   pure laws      EpsilonPerRelease, or epsilon / iterations without delta where that is more
+// INVALID_ARGUMENT: a parameter is missing, out of range or not used by the mechanism.
+// FAILED_PRECONDITION: no bound is proven for these parameters.
+absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,
+                                                  const Matrix& anchors,
+                                                  const IterationInputs& inputs,
+                                                  const PrivacyCost& cost);
 
-// What all iterations together promise, given the noise of the first. Its source names, in this
-// order, the composition theorem, the proof of the sensitivity or Lipschitz constant, and that of
-// the noise.
-Guarantee GuaranteeOf(const PrivacyCost& cost, const IterationNoise& noise);
+// Of all iterations together, given the noise of the first. `source` names in this order: the
+// composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the noise.
+Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise);
 
 }  // namespace privatemail::client
 

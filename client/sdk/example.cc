@@ -1,20 +1,20 @@
 #include <privatemail/joint_client.h>
+#include <privatemail/state_folder.h>
 #include <privatemail/transport.h>
 
 #include <iostream>
 
-// usage: example FINGERPRINT KEY_FILE: asks the collection "birds" of a daemon on this machine.
+// usage: example FINGERPRINT KEY_FILE: a private query to collection "birds" on 127.0.0.1:50051.
+// Spends the command line's budget: privatemail budget set birds --epsilon 1 --delta 1e-4
 int main(int argc, char** argv) try {
   if (argc != 3) return std::cerr << "usage: example FINGERPRINT KEY_FILE\n", 2;
-  using namespace privatemail;
+  using namespace privatemail::client;
   const Transport transport =
       Transport::Create({.trust_fingerprint = argv[1], .key_file = argv[2]}).value();
   const auto birds = transport.GetCollection("birds").value();
   const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
-  const RetrievalClient client = RetrievalClient::Create(birds, anchors).value();
-  const auto ledger = Ledger::Open("ledger.sqlite").value();
-  if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1, .delta = 1e-4}).ok())
-    return 1;
+  const JointClient client = JointClient::Create(birds, anchors).value();
+  const auto ledger = Ledger::Open(DefaultLedgerPath()).value();
   const Target target{Eigen::RowVectorXf::Random(client.parameters().feature_dim), /*label=*/3};
   SecureBits bits;
   const PreparedQuery query =

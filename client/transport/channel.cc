@@ -12,9 +12,9 @@
 namespace privatemail::client {
 namespace {
 
-// Waits between the tries are drawn between 0 and these: 0.7 s together on average. A call's
-// deadline is that of all its tries. CANCELLED, since nobody cancels these calls here: with it
-// gRPC 1.51 ends what reaches a daemon in the moment in which it begins to stop.
+// Backoff is uniform in [0, bound]: 0.7 s in all on average, within the call's deadline. CANCELLED
+// is retryable since the client cancels none of these calls: gRPC 1.51 returns it for calls that
+// reach a daemon at the moment it stops.
 constexpr char kServiceConfig[] = R"json({
   "loadBalancingConfig": [{"round_robin": {}}],
   "methodConfig": [{
@@ -37,16 +37,15 @@ constexpr char kServiceConfig[] = R"json({
   }]
 })json";
 
-// How soon an address that could not be reached is tried again.
-constexpr int kFirstReconnectMilliseconds = 100;
-constexpr int kMostReconnectMilliseconds = 1000;
+// Backoff of reconnecting to an unreachable address.
+constexpr int kMinReconnectMilliseconds = 100;
+constexpr int kMaxReconnectMilliseconds = 1000;
 
-// How often a server that says nothing while a call waits is asked whether it is there, and how
-// long it has to answer.
-constexpr int kAskEveryMilliseconds = 30'000;
-constexpr int kAnswerMilliseconds = 20'000;
+// Keepalive pings during a call, and the time to answer one.
+constexpr int kKeepaliveMilliseconds = 30'000;
+constexpr int kKeepaliveTimeoutMilliseconds = 20'000;
 
-// By a resolver of its own name; the rest is for gRPC to judge.
+// Whether gRPC resolves the name by a scheme; gRPC validates the rest.
 bool IsTarget(const std::string& server) {
   return absl::StartsWith(server, "dns:") || absl::StartsWith(server, "ipv4:") ||
          absl::StartsWith(server, "ipv6:");
@@ -64,14 +63,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptio
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
-  // A request is kept until it is answered, whatever its size, so that it can be sent again.
+  // Buffers requests of any allowed size for retries.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMilliseconds);
-  // Uploads and builds have no deadline: a server that is frozen, or gone without a word, is
-  // noticed all the same.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMilliseconds);
+  // Detects a frozen or vanished server also during uploads and builds, which have no deadline.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return grpc::CreateCustomChannel(options.server, credentials, arguments);
 }

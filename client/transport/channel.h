@@ -1,4 +1,4 @@
-// The client's channel: to one daemon, or to several that share a store.
+// The client's gRPC channel: load balancing, keepalive and retry policy.
 #ifndef PRIVATEMAIL_CLIENT_TRANSPORT_CHANNEL_H_
 #define PRIVATEMAIL_CLIENT_TRANSPORT_CHANNEL_H_
 
@@ -11,12 +11,10 @@
 
 namespace privatemail::client {
 
-// A channel to every address that the server's name has, call by call to the next (round_robin).
-// One that is gone is left out, and tried again within a second. Calls that only read, and
-// Retrieve, which may be answered any number of times, are sent again when a daemon ends them with
-// UNAVAILABLE or, as it stops, with CANCELLED: the same bytes, up to four times in all.
-// INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC target; those of
-// MakeChannelCredentials.
+// A channel with round_robin over all addresses of the server's name; an unreachable one is skipped
+// and retried within a second. Read-only calls and searches get up to 4 attempts with the same
+// bytes on UNAVAILABLE, and on CANCELLED, which a stopping daemon returns. INVALID_ARGUMENT: the
+// server is neither HOST:PORT nor a gRPC target; errors of MakeChannelCredentials.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options);
 
 }  // namespace privatemail::client

@@ -24,14 +24,13 @@ namespace {
 
 using grpc::experimental::TlsCustomVerificationCheckRequest;
 
-// Of the first certificate; empty when it is none.
+// Of the first certificate; empty if the text holds none.
 std::string CertificateFingerprint(const std::string& pem) {
   const absl::StatusOr<std::vector<Certificate>> all = ParseCertificates("certificate", pem);
   return all.ok() ? FingerprintOf(*all->front()).value_or("") : "";
 }
 
-// Accepts one certificate, whoever signed it and whatever name it carries. TLS itself proves that
-// the server holds its key.
+// Accepts one certificate regardless of issuer and name. TLS proves that the server holds its key.
 class PinnedCertificate final : public grpc::experimental::ExternalCertificateVerifier {
  public:
   explicit PinnedCertificate(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
@@ -45,7 +44,7 @@ class PinnedCertificate final : public grpc::experimental::ExternalCertificateVe
             ? grpc::Status::OK
             : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
                            absl::StrCat(kFingerprintMismatch, actual, kTrustNames, fingerprint_));
-    return true;  // decided at once
+    return true;  // synchronous
   }
 
   void Cancel(TlsCustomVerificationCheckRequest* /*request*/) override {}
@@ -54,22 +53,22 @@ class PinnedCertificate final : public grpc::experimental::ExternalCertificateVe
   std::string fingerprint_;
 };
 
-// What the client shows of itself; both empty: nothing.
+// The client's certificate; both empty: none.
 struct OwnCertificate {
   std::string certificate_pem;
   std::string key_pem;
 };
 
-// What is wrong with a file that was named is the caller's mistake.
-absl::Status Mistaken(const absl::Status& status) {
+// Errors of a file that the caller named.
+absl::Status ToInvalidArgument(const absl::Status& status) {
   return status.ok() ? status : absl::InvalidArgumentError(status.message());
 }
 
-// A file that nobody but its owner may read.
+// The content of a file that only its owner may access.
 absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(flag, path);
   struct stat properties = {};
-  PM_RETURN_IF_ERROR(Mistaken(content.status()));
+  PM_RETURN_IF_ERROR(ToInvalidArgument(content.status()));
   if (::stat(path.c_str(), &properties) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", flag, " ", path));
   }
@@ -100,14 +99,14 @@ std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& f
                 {own.key_pem, own.certificate_pem}}));
     options.watch_identity_key_cert_pairs();
   }
-  options.set_verify_server_certs(false);  // the chain does not matter, the certificate does
+  options.set_verify_server_certs(false);  // the pinned certificate replaces the chain
   options.set_check_call_host(false);
   options.set_certificate_verifier(
       grpc::experimental::ExternalCertificateVerifier::Create<PinnedCertificate>(fingerprint));
   return grpc::experimental::TlsCredentials(options);
 }
 
-// A key is visible ASCII, so that it fits into a header, and stands on a line of its own.
+// An API key: one line of visible ASCII, as an HTTP header requires.
 absl::StatusOr<std::string> ReadKey(const std::string& path) {
   PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
   const std::string key(absl::StripAsciiWhitespace(text));
@@ -121,16 +120,17 @@ absl::StatusOr<std::string> ReadKey(const std::string& path) {
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
   const absl::StatusOr<std::string> pem = ReadFile(flag, path);
-  PM_RETURN_IF_ERROR(Mistaken(pem.status()));
-  PM_RETURN_IF_ERROR(Mistaken(ParseCertificates(absl::StrCat(flag, " ", path), *pem).status()));
+  PM_RETURN_IF_ERROR(ToInvalidArgument(pem.status()));
+  PM_RETURN_IF_ERROR(
+      ToInvalidArgument(ParseCertificates(absl::StrCat(flag, " ", path), *pem).status()));
   return pem;
 }
 
-// gRPC would only say that the connection failed.
+// gRPC's own error would only be that the connection failed.
 absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
   const std::string flag = absl::StrCat("--cert-key ", options.certificate_key_file);
   const absl::StatusOr<PrivateKey> key = ParsePrivateKey(flag, own.key_pem);
-  PM_RETURN_IF_ERROR(Mistaken(key.status()));
+  PM_RETURN_IF_ERROR(ToInvalidArgument(key.status()));
   PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
                       ParseCertificates("--cert", own.certificate_pem));
   const bool belongs = X509_check_private_key(chain.front().get(), key->get()) == 1;

@@ -12,15 +12,14 @@
 
 namespace privatemail::client {
 
-// "the server's certificate has the fingerprint HEX, but --trust names HEX": how a pinned
-// certificate's verifier refuses another one.
+// Parts of the verifier's error for another than the pinned certificate:
+// "the server's certificate has the fingerprint HEX, but --trust names HEX".
 inline constexpr absl::string_view kFingerprintMismatch =
     "the server's certificate has the fingerprint ";
 inline constexpr absl::string_view kTrustNames = ", but --trust names ";
 
-// TLS that trusts the options' authorities, or exactly the certificate of the options' fingerprint,
-// with the caller's certificate and its key on every call if there are such; or plaintext. Errors:
-// see Transport::Create.
+// TLS by the options' authorities or fingerprint, with the client's certificate and API key if
+// given; or plaintext. Errors: see Transport::Create.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options);
 

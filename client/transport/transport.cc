@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "client/transport/anchor_limit.h"
+#include "client/schemes/published_collection.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
-#include "client/transport/paced_call.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
@@ -27,11 +30,38 @@
 namespace privatemail::client {
 namespace {
 
-void SetDeadline(const ConnectionOptions& options, grpc::ClientContext* context) {
-  context->set_deadline(absl::ToChronoTime(absl::Now() + options.deadline));
+// Lower bound on the server's retry-after, so that 0 does not make a busy loop.
+constexpr absl::Duration kMinWait = absl::Milliseconds(10);
+
+std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto found = metadata.find(kRetryAfterMetadata);
+  if (found == metadata.end()) return std::nullopt;
+  int64_t milliseconds = 0;
+  const absl::string_view text(found->second.data(), found->second.size());
+  if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds < 0) return std::nullopt;
+  return std::max(kMinWait, absl::Milliseconds(milliseconds));
 }
 
-// gRPC would say the same without naming what is too large.
+// Repeats a call that the server refuses for the key's rate (RESOURCE_EXHAUSTED with
+// kRetryAfterMetadata) after the given wait. Returns the last refusal if the wait would exceed
+// `timeout`, which bounds all attempts together, and any other status at once. The timing depends
+// on the server's answers only.
+absl::Status CallWithRateLimitRetry(absl::Duration timeout,
+                                    absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    const absl::Status status = call(&context);
+    if (!absl::IsResourceExhausted(status)) return status;
+    const std::optional<absl::Duration> wait = ParseRetryAfter(context);
+    if (!wait.has_value() || absl::Now() + *wait >= deadline) return status;
+    absl::SleepFor(*wait);
+  }
+}
+
+// gRPC's own error does not name the field.
 absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& message) {
   const size_t bytes = message.ByteSizeLong();
   if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
@@ -39,8 +69,8 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
                                                    " bytes, expected at most ", kMaxMessageBytes));
 }
 
-// A message that a server cannot read may end its stream as the last one does.
-absl::Status CheckAnswered(uint64_t sent, const v1::UpsertItemsResponse& response) {
+// A message that the server cannot parse may end its stream without an error.
+absl::Status CheckUpsertCounts(uint64_t sent, const v1::UpsertItemsResponse& response) {
   const uint64_t answered =
       response.inserted() + response.updated() + response.unchanged() + response.rejected();
   if (answered == sent) return absl::OkStatus();
@@ -48,7 +78,7 @@ absl::Status CheckAnswered(uint64_t sent, const v1::UpsertItemsResponse& respons
                                           " items: the others may not be stored"));
 }
 
-// The last words of the verifier of pinned certificates, out of what gRPC wraps around them.
+// The message of the pinned certificate's verifier within gRPC's error; empty if there is none.
 std::string FingerprintMismatchIn(absl::string_view reason) {
   constexpr size_t kHexDigits = 64;
   const size_t start = reason.find(kFingerprintMismatch);
@@ -57,13 +87,13 @@ std::string FingerprintMismatchIn(absl::string_view reason) {
   return std::string(reason.substr(start, trusted + kTrustNames.size() + kHexDigits - start));
 }
 
-// Not an address.
+// Whether the server is a host name and not an IP address.
 bool NamesHost(absl::string_view server) {
   return !absl::StartsWith(server, "[") &&
          std::any_of(server.begin(), server.end(), [](char c) { return absl::ascii_isalpha(c); });
 }
 
-// What to do about it, where gRPC's reason allows a guess; otherwise the reason.
+// How to mend a known reason of gRPC's; otherwise the reason.
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   const std::string lower = absl::AsciiStrToLower(reason);
   const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
@@ -106,7 +136,7 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
 }
 
 absl::Status Transport::Explain(const absl::Status& status) const {
-  // The server was reached, and says so of what is behind it.
+  // UNAVAILABLE from the server itself, about its store or collection.
   for (const absl::string_view begin :
        {"the store is unavailable", "what answers for the cells", "embedding_version "}) {
     if (absl::StartsWith(status.message(), begin)) return status;
@@ -115,7 +145,7 @@ absl::Status Transport::Explain(const absl::Status& status) const {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
   }
-  // A call that is cancelled here has a status of its own.
+  // Cancelled by the server: cancellations of the client return their own status.
   if (status.code() == absl::StatusCode::kCancelled) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options_.server, " ended the call, as one does that is being stopped"));
@@ -128,22 +158,32 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   return status;
 }
 
+template <typename Response, typename Call>
+absl::StatusOr<Response> Transport::CallOnce(Call call) const {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + options_.deadline));
+  Response response;
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(call(&context, &response))));
+  return response;
+}
+
 template <typename Message, typename Call, typename MakeAccept>
 absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept make_accept) const {
   std::vector<Message> messages;
   absl::Status refused;
-  const absl::Status read = PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
-    messages.clear();
-    auto accept = make_accept();
-    const auto reader = call(context);
-    Message message;
-    while (refused.ok() && reader->Read(&message)) {
-      refused = accept(message);
-      messages.push_back(std::move(message));
-    }
-    if (!refused.ok()) context->TryCancel();
-    return FromGrpc(reader->Finish());
-  });
+  const absl::Status read =
+      CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
+        messages.clear();
+        auto accept = make_accept();
+        const auto reader = call(context);
+        Message message;
+        while (refused.ok() && reader->Read(&message)) {
+          refused = accept(message);
+          messages.push_back(std::move(message));
+        }
+        if (!refused.ok()) context->TryCancel();
+        return FromGrpc(reader->Finish());
+      });
   PM_RETURN_IF_ERROR(refused);
   PM_RETURN_IF_ERROR(Explain(read));
   return messages;
@@ -156,10 +196,11 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::st
   request.set_with_changes(with_changes);
   v1::GetCollectionResponse response;
   const auto stub = v1::RetrievalService::NewStub(channel_);
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
-    return FromGrpc(stub->GetCollection(context, request, &response));
-  })));
-  // Budgets and what was received are found by names: an answer has none that was not asked for.
+  PM_RETURN_IF_ERROR(
+      Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
+        return FromGrpc(stub->GetCollection(context, request, &response));
+      })));
+  // Budgets and caches are looked up by name: a wrong one would charge another collection.
   if (response.name() == name) return response;
   return absl::DataLossError(absl::StrCat("collection: the server was asked for ", Printable(name),
                                           ", but answered for ", Printable(response.name())));
@@ -174,95 +215,85 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   return ReadAll<v1::GetAnchorsResponse>(
       [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
       [] {
-        return [limit = AnchorLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
+        return [limit = AnchorByteLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
       });
 }
 
 absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
-    const v1::RetrieveCellsRequest& request, const std::function<AcceptCells()>& accept) const {
+    const v1::RetrieveCellsRequest& request,
+    const std::function<AcceptCells()>& make_accept) const {
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::RetrieveCellsResponse>(
-      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); }, accept);
+      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); },
+      make_accept);
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
   const auto stub = v1::RetrievalService::NewStub(channel_);
   v1::RetrieveResponse response;
-  PM_RETURN_IF_ERROR(Explain(PacedCall(options_.deadline, [&](grpc::ClientContext* context) {
-    return FromGrpc(stub->Retrieve(context, request, &response));
-  })));
+  PM_RETURN_IF_ERROR(
+      Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
+        return FromGrpc(stub->Retrieve(context, request, &response));
+      })));
   return response;
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
     const v1::CreateCollectionRequest& request) const {
   PM_RETURN_IF_ERROR(CheckSize("anchors", request));
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::CreateCollectionResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->CreateCollection(&context, request, &response))));
-  return response;
+  return CallOnce<v1::CreateCollectionResponse>([&](grpc::ClientContext* context,
+                                                    v1::CreateCollectionResponse* response) {
+    return v1::CollectionsService::NewStub(channel_)->CreateCollection(context, request, response);
+  });
 }
 
 absl::StatusOr<v1::ListCollectionsResponse> Transport::ListCollections() const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::ListCollectionsResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->ListCollections(&context, {}, &response))));
-  return response;
+  return CallOnce<v1::ListCollectionsResponse>(
+      [&](grpc::ClientContext* context, v1::ListCollectionsResponse* response) {
+        return v1::CollectionsService::NewStub(channel_)->ListCollections(
+            context, v1::ListCollectionsRequest(), response);
+      });
 }
 
 absl::StatusOr<v1::DeleteCollectionResponse> Transport::DeleteCollection(
     const std::string& name) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::DeleteCollectionRequest request;
   request.set_name(name);
-  v1::DeleteCollectionResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->DeleteCollection(&context, request, &response))));
-  return response;
+  return CallOnce<v1::DeleteCollectionResponse>([&](grpc::ClientContext* context,
+                                                    v1::DeleteCollectionResponse* response) {
+    return v1::CollectionsService::NewStub(channel_)->DeleteCollection(context, request, response);
+  });
 }
 
 absl::StatusOr<v1::DeleteItemsResponse> Transport::DeleteItems(
     const v1::DeleteItemsRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::DeleteItemsResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->DeleteItems(&context, request, &response))));
-  return response;
+  return CallOnce<v1::DeleteItemsResponse>(
+      [&](grpc::ClientContext* context, v1::DeleteItemsResponse* response) {
+        return v1::CollectionsService::NewStub(channel_)->DeleteItems(context, request, response);
+      });
 }
 
 absl::StatusOr<v1::GetItemsResponse> Transport::GetItems(const v1::GetItemsRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::GetItemsResponse response;
-  PM_RETURN_IF_ERROR(Explain(
-      FromGrpc(v1::CollectionsService::NewStub(channel_)->GetItems(&context, request, &response))));
-  return response;
+  return CallOnce<v1::GetItemsResponse>(
+      [&](grpc::ClientContext* context, v1::GetItemsResponse* response) {
+        return v1::CollectionsService::NewStub(channel_)->GetItems(context, request, response);
+      });
 }
 
 absl::StatusOr<v1::ScrollItemsResponse> Transport::ScrollItems(
     const v1::ScrollItemsRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::ScrollItemsResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->ScrollItems(&context, request, &response))));
-  return response;
+  return CallOnce<v1::ScrollItemsResponse>(
+      [&](grpc::ClientContext* context, v1::ScrollItemsResponse* response) {
+        return v1::CollectionsService::NewStub(channel_)->ScrollItems(context, request, response);
+      });
 }
 
 absl::StatusOr<v1::CountItemsResponse> Transport::CountItems(
     const v1::CountItemsRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::CountItemsResponse response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(
-      v1::CollectionsService::NewStub(channel_)->CountItems(&context, request, &response))));
-  return response;
+  return CallOnce<v1::CountItemsResponse>(
+      [&](grpc::ClientContext* context, v1::CountItemsResponse* response) {
+        return v1::CollectionsService::NewStub(channel_)->CountItems(context, request, response);
+      });
 }
 
 absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
@@ -280,12 +311,12 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
       return status;
     }
     sent += static_cast<uint64_t>(request.items_size());
-    if (!writer->Write(request)) break;  // the server has ended the call: Finish says why
+    if (!writer->Write(request)) break;  // Finish returns why
     request.Clear();
   }
   writer->WritesDone();
   PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
-  PM_RETURN_IF_ERROR(CheckAnswered(sent, response));
+  PM_RETURN_IF_ERROR(CheckUpsertCounts(sent, response));
   return response;
 }
 
@@ -303,45 +334,78 @@ absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
   return response;
 }
 
+absl::Status Transport::SnapshotCollection(
+    const std::string& name, const std::function<absl::Status(absl::string_view)>& take) const {
+  grpc::ClientContext context;
+  v1::SnapshotCollectionRequest request;
+  request.set_collection(name);
+  const auto stub = v1::CollectionsService::NewStub(channel_);
+  const auto reader = stub->SnapshotCollection(&context, request);
+  v1::SnapshotCollectionResponse response;
+  absl::Status taken;
+  while (taken.ok() && reader->Read(&response)) taken = take(response.data());
+  if (!taken.ok()) context.TryCancel();
+  const absl::Status status = FromGrpc(reader->Finish());
+  return taken.ok() ? Explain(status) : taken;
+}
+
+absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
+    const std::string& name, const std::function<absl::StatusOr<bool>(std::string*)>& next) const {
+  grpc::ClientContext context;
+  v1::RestoreCollectionResponse response;
+  const auto stub = v1::CollectionsService::NewStub(channel_);
+  const auto writer = stub->RestoreCollection(&context, &response);
+  v1::RestoreCollectionRequest request;
+  request.set_collection(name);
+  while (true) {
+    const absl::StatusOr<bool> more = next(request.mutable_data());
+    if (!more.ok()) {
+      context.TryCancel();
+      writer->Finish();
+      return more.status();
+    }
+    if (!*more || !writer->Write(request)) break;  // after a failed Write, Finish returns why
+  }
+  writer->WritesDone();
+  PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
+  return response;
+}
+
 absl::StatusOr<v1::CreateKeyResponse> Transport::CreateKey(
     const v1::CreateKeyRequest& request) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::CreateKeyResponse response;
-  PM_RETURN_IF_ERROR(Explain(
-      FromGrpc(v1::KeysService::NewStub(channel_)->CreateKey(&context, request, &response))));
-  return response;
+  return CallOnce<v1::CreateKeyResponse>(
+      [&](grpc::ClientContext* context, v1::CreateKeyResponse* response) {
+        return v1::KeysService::NewStub(channel_)->CreateKey(context, request, response);
+      });
 }
 
 absl::StatusOr<v1::ListKeysResponse> Transport::ListKeys() const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
-  v1::ListKeysResponse response;
-  PM_RETURN_IF_ERROR(
-      Explain(FromGrpc(v1::KeysService::NewStub(channel_)->ListKeys(&context, {}, &response))));
-  return response;
+  return CallOnce<v1::ListKeysResponse>([&](grpc::ClientContext* context,
+                                            v1::ListKeysResponse* response) {
+    return v1::KeysService::NewStub(channel_)->ListKeys(context, v1::ListKeysRequest(), response);
+  });
 }
 
 absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
   v1::RevokeKeyRequest request;
   request.set_id(id);
-  v1::RevokeKeyResponse response;
-  PM_RETURN_IF_ERROR(Explain(
-      FromGrpc(v1::KeysService::NewStub(channel_)->RevokeKey(&context, request, &response))));
-  return response;
+  return CallOnce<v1::RevokeKeyResponse>(
+      [&](grpc::ClientContext* context, v1::RevokeKeyResponse* response) {
+        return v1::KeysService::NewStub(channel_)->RevokeKey(context, request, response);
+      });
 }
 
 absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
-  grpc::ClientContext context;
-  SetDeadline(options_, &context);
+  using grpc::health::v1::HealthCheckResponse;
   grpc::health::v1::HealthCheckRequest request;
   if (!collection.empty()) request.set_service("privatemail.collection." + collection);
-  grpc::health::v1::HealthCheckResponse response;
-  PM_RETURN_IF_ERROR(Explain(
-      FromGrpc(grpc::health::v1::Health::NewStub(channel_)->Check(&context, request, &response))));
-  return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+  PM_ASSIGN_OR_RETURN(const HealthCheckResponse response,
+                      CallOnce<HealthCheckResponse>(
+                          [&](grpc::ClientContext* context, HealthCheckResponse* response) {
+                            return grpc::health::v1::Health::NewStub(channel_)->Check(
+                                context, request, response);
+                          }));
+  return response.status() == HealthCheckResponse::SERVING;
 }
 
 }  // namespace privatemail::client

@@ -21,7 +21,7 @@ absl::Status Failed(absl::string_view doing, const std::string& path) {
   return full ? absl::ResourceExhaustedError(message) : absl::FailedPreconditionError(message);
 }
 
-// Closes on every way out.
+// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -60,7 +60,7 @@ absl::Status CheckRegular(int file, absl::string_view doing, const std::string& 
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
                                      size_t max_bytes) {
   const std::string doing = absl::StrCat("read ", what);
-  // Opening a pipe would wait for somebody to write into it.
+  // O_NONBLOCK: opening a pipe would wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return Failed(doing, path);
   PM_RETURN_IF_ERROR(CheckRegular(file.get(), doing, path));
@@ -81,13 +81,13 @@ absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& 
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
   const std::string temporary = absl::StrCat(path, ".new");
-  // What a crash left behind may have other permissions.
+  // A file left by a crash may have other permissions.
   ::unlink(temporary.c_str());
   {
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0) return Failed("create", temporary);
     if (absl::Status status = WriteAndSync(file.get(), temporary, content); !status.ok()) {
-      ::unlink(temporary.c_str());  // on a full disk even a part of it is too much
+      ::unlink(temporary.c_str());  // frees the space on a full disk
       return status;
     }
   }

@@ -1,4 +1,4 @@
-// Small files, whole.
+// Reading and atomic writing of small files.
 #ifndef PRIVATEMAIL_COMMON_BASE_FILES_H_
 #define PRIVATEMAIL_COMMON_BASE_FILES_H_
 
@@ -13,18 +13,19 @@
 
 namespace privatemail {
 
-// More than any configuration, certificate or key takes.
+// Limit for configuration files, certificates and keys.
 inline constexpr size_t kSmallFileBytes = size_t{16} << 20;
 
-// Waits for nobody and reads no more than `max_bytes`, whatever the path names.
-// FAILED_PRECONDITION: "cannot read --tls-cert /x/y.crt: No such file or directory"; a directory, a
-// pipe or a device; a larger file.
+// The content of a regular file of at most `max_bytes`. Never blocks on a pipe or device.
+// FAILED_PRECONDITION ("cannot read --tls-cert /x/y.crt: No such file or directory"): the file is
+// missing, unreadable, not regular or too large.
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
                                      size_t max_bytes = kSmallFileBytes);
 
-// Writes under another name, syncs and renames: at any moment `path` holds the old content or the
-// new. The file never has wider permissions than `mode`. RESOURCE_EXHAUSTED naming the file: no
-// space is left for it. FAILED_PRECONDITION with the reason otherwise.
+// Writes a temporary file, syncs and renames it: `path` always holds the old or the new content,
+// with permissions no wider than `mode`.
+// - RESOURCE_EXHAUSTED: no space left; names the file
+// - FAILED_PRECONDITION: any other failure
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode);
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-// The one matrix alias. Rows are points, everywhere.
+// Matrix aliases. A row is a point.
 #ifndef PRIVATEMAIL_COMMON_BASE_MATRIX_H_
 #define PRIVATEMAIL_COMMON_BASE_MATRIX_H_
 
@@ -6,9 +6,9 @@
 
 namespace privatemail {
 
-// n x d, n points of d coordinates, row-major like a vector file and like the wire.
+// n x d, n points of d coordinates, row-major as in vector files and on the wire.
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-// The same in the precision of storage and wire. Computation happens in double.
+// The precision of storage and wire; computation is in double.
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 // One value a row.
 using Vector = Eigen::VectorXd;

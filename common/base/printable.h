@@ -1,4 +1,4 @@
-// Text of a peer's on its way to a terminal or a log.
+// Text for messages and logs: escaped, truncated, and numbers without loss of digits.
 #ifndef PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
 #define PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_
 
@@ -9,15 +9,19 @@
 
 namespace privatemail {
 
-// `text` with every control character (ASCII's, DEL, and in UTF-8 the C1 set, line and paragraph
-// separators and what turns the direction of writing) as an escape such as "\x1b" or "\n": whoever
-// chose the text can neither steer a terminal nor begin a line of its own nor reverse what follows.
-// All else stays as it is, quotes too, which would only make messages hard to read.
+// `text` with control characters escaped ("\x1b", "\n"), so that a peer's text cannot steer a
+// terminal, begin a log line or reverse what follows. Escaped:
+// - ASCII control characters and DEL
+// - C1 controls, line and paragraph separators, bidirectional controls (as UTF-8)
 std::string Printable(absl::string_view text);
 
-// `text`, or where it is longer its beginning and "...": `most` bytes at most, three or more. No
-// character of UTF-8 is cut in two.
-std::string Shortened(absl::string_view text, size_t most);
+// `text` cut to at most `max_bytes` (>= 3) bytes, ending in "..." if cut. UTF-8 characters stay
+// whole.
+std::string TruncateUtf8(absl::string_view text, size_t max_bytes);
+
+// The shortest text that reads back as the same number: "0.1", "3.7306316348144531". Rounded, a
+// noise or radius could look smaller than it is.
+std::string FormatExact(double number);
 
 }  // namespace privatemail
 

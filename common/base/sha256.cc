@@ -14,7 +14,7 @@ evp_md_ctx_st* NewState() {
   return state;
 }
 
-// SHA-256 fails only where OpenSSL was built without it.
+// SHA-256 fails only if OpenSSL was built without it.
 void Require(int outcome) {
   if (outcome != 1) std::abort();
 }

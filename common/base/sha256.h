@@ -1,4 +1,4 @@
-// SHA-256 of bytes that come in pieces.
+// Incremental SHA-256.
 #ifndef PRIVATEMAIL_COMMON_BASE_SHA256_H_
 #define PRIVATEMAIL_COMMON_BASE_SHA256_H_
 
@@ -17,7 +17,7 @@ class Sha256 {
   Sha256();
 
   void Add(absl::string_view bytes);
-  // 32 bytes, over all that was added so far. More may be added.
+  // 32 bytes over everything added so far; more may be added afterwards.
   std::string Digest() const;
 
   static std::string Of(absl::string_view bytes);

@@ -1,4 +1,4 @@
-// Early return on a status that is not OK.
+// Macros for early return on a status other than OK.
 #ifndef PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_
 #define PRIVATEMAIL_COMMON_BASE_STATUS_MACROS_H_
 
@@ -15,7 +15,7 @@
 #define PM_RETURN_IF_ERROR(expression) \
   PM_RETURN_IF_ERROR_INNER(PM_STATUS_CONCAT(pm_status_, __LINE__), expression)
 
-// A name of its own, so that the expression may be a variable of any name.
+// A unique name, so that the expression may be a variable of any name.
 #define PM_RETURN_IF_ERROR_INNER(result, expression)        \
   do {                                                      \
     if (absl::Status result = (expression); !result.ok()) { \

@@ -14,7 +14,7 @@ absl::Status Expected(absl::string_view field, absl::string_view expectation, do
   return absl::InvalidArgumentError(absl::StrCat(field, " ", expectation, ", but is ", value));
 }
 
-// Length of a row without overflow or underflow on the way, or why there is none.
+// Length of a row, computed without overflow or underflow.
 template <typename Row>
 absl::StatusOr<double> UsableLength(absl::string_view field, const Row& row) {
   double largest = 0;
@@ -107,7 +107,7 @@ absl::Status InverseLengths(absl::string_view field, const FloatMatrix& rows,
                             Eigen::Ref<Vector> inverse_length) {
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     const auto length = UsableLength(field, rows.row(i));
-    // A million names would take longer than the lengths.
+    // Names of rows are made only on failure: formatting a million costs more than the lengths.
     if (!length.ok()) return UsableLength(absl::StrCat(field, " row ", i), rows.row(i)).status();
     inverse_length[i] = 1 / *length;
   }

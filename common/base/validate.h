@@ -1,5 +1,5 @@
-// Checks of numbers from users and peers. Every check is written so that NaN fails it, and every
-// message names the field, what was expected and what came. All return INVALID_ARGUMENT on failure.
+// Checks of numbers from users and peers. NaN fails every check. All failures are INVALID_ARGUMENT
+// naming the field, the expectation and the value.
 #ifndef PRIVATEMAIL_COMMON_BASE_VALIDATE_H_
 #define PRIVATEMAIL_COMMON_BASE_VALIDATE_H_
 
@@ -31,17 +31,16 @@ absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t
 // "query has the wrong dimension: expected 64, got 128"
 absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t actual);
 
-// Every row scaled to length 1, in double. Refuses a row that is zero or holds a value that is not
-// finite: "anchors row 3: value in column 5 is nan, expected finite values".
+// Rows scaled to length 1, in double. INVALID_ARGUMENT: a row is zero or not finite ("anchors row
+// 3: value in column 5 is nan, expected finite values").
 absl::StatusOr<Matrix> UnitRows(absl::string_view field, const FloatMatrix& rows);
 absl::StatusOr<Matrix> UnitRows(absl::string_view field, const Matrix& rows);
 
-// 1 / length of every row, for whoever scales them later; the same check. inverse_length: one value
-// a row.
+// 1 / length of each row. inverse_length: one value a row. Errors as UnitRows.
 absl::Status InverseLengths(absl::string_view field, const FloatMatrix& rows,
                             Eigen::Ref<Vector> inverse_length);
 
-// The check that UnitRows makes, for one row: OK, or why it cannot be scaled to length 1.
+// The check of UnitRows for one row of `count` values.
 absl::Status CheckUnitScalable(absl::string_view field, const float* values, int64_t count);
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-// The code in which item vectors leave the server for cell queries.
+// The encoding of items that cells return.
 #ifndef PRIVATEMAIL_COMMON_CELLS_CELL_CODE_H_
 #define PRIVATEMAIL_COMMON_CELLS_CELL_CODE_H_
 
@@ -9,22 +9,22 @@ namespace privatemail {
 // Little-endian codes of a feature vector scaled to length 1. Numbers are those of v1.CellCode and
 // enter a collection's digest.
 enum class CellCode {
-  kFloat16 = 1,  // 2 d bytes (scalar_code.h)
-  kScalar8 = 2,  // 4 + d bytes (scalar_code.h)
+  kFloat16 = 1,  // 2 d bytes (item_code.h)
+  kScalar8 = 2,  // 4 + d bytes (item_code.h)
   // Product quantisation in a fixed number of bytes, with a codebook (product_codebook.h).
   kPq8 = 3,
   kPq16 = 4,
   kPq32 = 5,
   kPq64 = 6,
-  // No code of the feature vector: the item's embedding_dim coordinates in the server's embedding,
-  // each as a float.
+  // The item's embedding_dim coordinates in the server's embedding as floats, instead of its
+  // feature vector.
   kNone = 7,
 };
 
-// Whether it needs a codebook.
+// Whether the code needs a codebook.
 bool IsProductCode(CellCode code);
 
-// Bytes that a row of `dim` values takes.
+// Bytes of an encoded row of `dim` values.
 int64_t CodeBytes(CellCode code, int64_t dim);
 
 }  // namespace privatemail

@@ -1,32 +1,76 @@
-// The items that answer for each cell.
+// The lists of items that a server returns for each cell.
+//
+// A cell is the region of feature space nearest to one of a collection's public centroids. A
+// searcher chooses cells by a differentially private mechanism over cell numbers (PRIVACY.md
+// section 5). The items of a cell's list are the server's choice and cost no privacy: this code
+// knows the gallery and nothing of a searcher.
 #ifndef PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 #define PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "common/cells/demand.h"
-#include "common/cells/item_cells.h"
+#include "common/base/matrix.h"
 
 namespace privatemail {
 
-// Servers make lists for a few epsilons, of which neighbours differ little in what they are worth:
-// the nearest of those to a finite one.
-double ListedEpsilon(double epsilon);
+// The nearest centroid of each item.
+struct ItemCells {
+  std::vector<int64_t> cells;
+  std::vector<float> squared_distances;  // to that centroid
+};
 
-// `length` rows of the gallery for a cell, most wanted first. Searchers ask for their own cell
-// with e^epsilon times the probability of each other one, so that whoever asks for a cell is of it
-// with a weight of e^epsilon against 1 for one of each other: a row is wanted as much as its demand
-// weighted so. At small epsilon these are the items that everybody wants, at large epsilon those of
-// the cell. Of rows that are wanted equally, or by nobody, those that lie in the cell come first,
-// by their distance to its centroid.
-//
-// lie: where the items do; length in [0, n]; epsilon > 0, public. O(n + length log length).
-std::vector<int64_t> CellList(const Demand& demand, const ItemCells& lie, int64_t cell,
+// Queries with known results, e.g. the gallery's items without themselves among their neighbours.
+struct KnownQueries {
+  std::vector<std::vector<int64_t>> nearest;  // gallery rows of each query, nearest first
+  std::vector<int64_t> cells;                 // of each query
+};
+
+// The expected demand for items by queries from each cell. Every known query adds 1, spread over
+// its neighbours with weights that fall by a factor of e every kRanksPerFold ranks.
+class Demand {
+ public:
+  static constexpr double kRanksPerFold = 20;
+  static constexpr int64_t kRanks = 64;  // useful number of neighbours of a known query
+
+  // The weights of a query's neighbours, nearest first; their sum is 1.
+  static std::vector<float> Weights(size_t neighbours, double ranks_per_fold = kRanksPerFold);
+
+  // ranks_per_fold: differs from kRanksPerFold if the items represent a larger or smaller gallery.
+  Demand(const KnownQueries& queries, int64_t cells, int64_t items,
+         double ranks_per_fold = kRanksPerFold);
+
+  int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
+  int64_t items() const { return total_.size(); }
+  // The demand of queries weighted 1 in `cell` and `other` in each other cell, one value an item.
+  Eigen::RowVectorXf ForCell(int64_t cell, float other) const;
+  // The demand from all cells, one value an item.
+  const Eigen::RowVectorXf& total() const { return total_; }
+
+ private:
+  struct ItemWeight {
+    int64_t item;
+    float weight;
+  };
+  std::vector<std::vector<ItemWeight>> from_cell_;  // items ascending, each once
+  Eigen::RowVectorXf total_;
+};
+
+// The nearest of the epsilons for which servers make lists; lists of close epsilons differ little.
+// epsilon: finite.
+double QuantiseEpsilon(double epsilon);
+
+// The `length` gallery rows of a cell's list, highest demand first.
+// - Searchers request their own cell with e^epsilon times the probability of any other. So the
+//   demand of this cell is weighted e^epsilon against 1 for each other cell: at small epsilon the
+//   list holds items of high overall demand, at large epsilon those of the cell.
+// - Ties: items in the cell first, by distance to its centroid, then by row.
+// item_cells: of the gallery; length in [0, n]; epsilon > 0, public. O(n + length log length) time.
+std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
                               double epsilon, int64_t length);
 
-// The same for each cell.
-std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCells& lie,
+// CellList of every cell.
+std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCells& item_cells,
                                             double epsilon, int64_t length);
 
 }  // namespace privatemail

@@ -1,9 +1,70 @@
 #include "common/cells/item_code.h"
 
+#include <cmath>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
-#include "common/cells/scalar_code.h"
 
 namespace privatemail {
+namespace {
+
+constexpr float kMaxByte = 127;
+
+template <typename Value>
+void Append(Value value, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+template <typename Value>
+Value Read(const char* from) {
+  Value value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+float Decode(CellCode code, const char* row, int64_t coordinate) {
+  if (code == CellCode::kFloat16) {
+    return static_cast<float>(
+        Eigen::numext::bit_cast<Eigen::half>(Read<uint16_t>(row + 2 * coordinate)));
+  }
+  if (code == CellCode::kNone) {
+    return Read<float>(row + static_cast<int64_t>(sizeof(float)) * coordinate);
+  }
+  const auto byte = Read<int8_t>(row + sizeof(float) + coordinate);
+  return Read<float>(row) * static_cast<float>(byte) / kMaxByte;
+}
+
+}  // namespace
+
+void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string* bytes) {
+  if (code == CellCode::kFloat16) {
+    for (const float value : row) {
+      Append(Eigen::numext::bit_cast<uint16_t>(static_cast<Eigen::half>(value)), bytes);
+    }
+    return;
+  }
+  if (code == CellCode::kNone) {
+    for (const float value : row) Append(value, bytes);
+    return;
+  }
+  const float largest = row.cwiseAbs().maxCoeff();
+  Append(largest, bytes);
+  for (const float value : row) {
+    const float share = largest > 0 ? value / largest : 0;
+    Append(static_cast<int8_t>(std::lround(share * kMaxByte)), bytes);
+  }
+}
+
+FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view bytes) {
+  const int64_t row_bytes = CodeBytes(code, dim);
+  FloatMatrix rows(static_cast<int64_t>(bytes.size()) / row_bytes, dim);
+  for (Eigen::Index row = 0; row < rows.rows(); ++row) {
+    for (Eigen::Index c = 0; c < dim; ++c) {
+      rows(row, c) = Decode(code, bytes.data() + row * row_bytes, c);
+    }
+  }
+  return rows;
+}
 
 int64_t ItemColumns(const PublicParameters& parameters) {
   return parameters.SendsCoordinates() ? parameters.settings.embedding_dim : parameters.feature_dim;

@@ -1,5 +1,5 @@
-// Items as they come back for cells: their feature vectors, shorter and nearly what they were, or
-// with the code `none` their coordinates in the server's embedding.
+// The encoding of items that cells return: scalar or product codes of feature vectors, or
+// coordinates in the server's embedding.
 #ifndef PRIVATEMAIL_COMMON_CELLS_ITEM_CODE_H_
 #define PRIVATEMAIL_COMMON_CELLS_ITEM_CODE_H_
 
@@ -9,25 +9,38 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
+#include "common/cells/cell_code.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail {
 
-// In the code of a collection, which has one.
+// Appends the scalar code of `row`: finite values, of magnitude at most 1 except for kNone.
+// Little-endian.
+//
+//   code      bytes                                           error of a value x
+//   kFloat16  IEEE half precision                             2^-11 |x|, at least 2^-25
+//   kScalar8  m = max |x| as a float, then signed bytes b     m / 254 and a rounding
+//             with x = m b / 127
+//   kNone     floats                                          0
+void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string* bytes);
 
-// Values of an item's row: feature_dim, or embedding_dim where the code is none.
+// Decodes a whole number of scalar codes: rows x dim, perhaps with values that are not finite.
+FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view bytes);
+
+// The functions below use the code of the collection and require one.
+
+// Values of an item's row: feature_dim, or embedding_dim if the code is kNone.
 int64_t ItemColumns(const PublicParameters& parameters);
 
-// Bytes that an item's row takes.
+// Bytes of an encoded item.
 int64_t ItemCodeBytes(const PublicParameters& parameters);
 
-// row: ItemColumns finite values, of a feature vector of magnitude at most 1; the bytes are
-// appended.
+// Appends the code of `row`: ItemColumns finite values; feature vectors of magnitude at most 1.
 void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
                     std::string* bytes);
 
-// The rows that `bytes` encode (rows x ItemColumns). DATA_LOSS: they are no whole number of rows,
-// or a value is not finite.
+// Decodes items: rows x ItemColumns. DATA_LOSS: not a whole number of rows, or a value is not
+// finite.
 absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
                                             absl::string_view bytes);
 

@@ -6,7 +6,7 @@
 namespace privatemail {
 namespace {
 
-// 16 centroids a part: two numbers share a byte.
+// 16 centroids a part: two indices share a byte.
 constexpr int64_t kFew = 16;
 constexpr int64_t kMany = 256;
 

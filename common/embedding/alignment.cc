@@ -1,28 +1,23 @@
 #include "common/embedding/alignment.h"
 
-#include <Eigen/LU>
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail {
 namespace {
 
-// Spread of a centred cloud below this share of its largest, or of the coordinates that were
-// centred, is rounding: the direction is not there.
+// Singular values below this share of the largest, or of the coordinates before centring, are
+// rounding.
 constexpr double kSpreadFloor = 64 * std::numeric_limits<double>::epsilon();
 
-// The singular values of the triangle are the cloud's, and it is small.
+// The R factor has the singular values of the cloud and is small.
 bool SpansEveryDimension(const Eigen::MatrixXd& centred, double largest_coordinate) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(centred);
-  const Eigen::Index k = centred.cols();
-  const Eigen::MatrixXd triangle = qr.matrixQR().topRows(k).triangularView<Eigen::Upper>();
-  const Eigen::VectorXd spread = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
+  const Eigen::VectorXd spread = SingularValues(TriangularFactor(centred));
   const double scale = std::max(spread[0], largest_coordinate);
   return spread[spread.size() - 1] > kSpreadFloor * std::sqrt(centred.rows()) * scale;
 }
@@ -46,8 +41,8 @@ absl::Status CheckClouds(const MatrixView& source, const MatrixView& target) {
   return absl::OkStatus();
 }
 
-// A power of two near the largest of them: in that unit values of any magnitude keep every digit,
-// and no square underflows.
+// A power of two near the largest value: scaling by it loses no digits, and then no square
+// overflows or underflows.
 double UnitOf(const Eigen::MatrixXd& values) {
   const double largest = values.cwiseAbs().maxCoeff();
   return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, std::ilogb(largest)) : 1;
@@ -58,15 +53,15 @@ double NormOf(const Eigen::MatrixXd& values) {
   return (values / unit).norm() * unit;
 }
 
-// A cloud around its mean. By columns: it has few, and each is gone through at once.
+// A cloud minus its mean, column-major because it has few columns.
 struct CentredCloud {
   RowVector mean;
   double unit = 1;
-  Eigen::MatrixXd points;  // centred, in units
+  Eigen::MatrixXd points;  // centred, divided by `unit`
   bool spans = false;
 
   explicit CentredCloud(const MatrixView& cloud) : points(cloud) {
-    const double uncentred = UnitOf(points);  // in which no sum overflows
+    const double uncentred = UnitOf(points);  // no sum overflows in this unit
     points /= uncentred;
     const double largest = points.cwiseAbs().maxCoeff();
     mean = points.colwise().mean();
@@ -80,14 +75,13 @@ struct CentredCloud {
 };
 
 Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool with_scale) {
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(source.points.transpose() * target.points,
-                                              Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const SingularValueDecomposition svd = FullSvd(source.points.transpose() * target.points);
   Eigen::VectorXd sign = Eigen::VectorXd::Ones(source.points.cols());
-  if (svd.matrixU().determinant() * svd.matrixV().determinant() < 0) sign[sign.size() - 1] = -1;
+  if (Determinant(svd.u) * Determinant(svd.v) < 0) sign[sign.size() - 1] = -1;
   Similarity map;
-  map.rotation = svd.matrixU() * sign.asDiagonal() * svd.matrixV().transpose();
+  map.rotation = svd.u * sign.asDiagonal() * svd.v.transpose();
   if (const double squares = source.points.squaredNorm(); with_scale && squares > 0) {
-    map.scale = svd.singularValues().dot(sign) / squares * (target.unit / source.unit);
+    map.scale = svd.singular_values.dot(sign) / squares * (target.unit / source.unit);
   }
   map.translation = target.mean - map.scale * source.mean * map.rotation;
   return map;
@@ -96,7 +90,7 @@ Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool 
 }  // namespace
 
 Matrix Similarity::Apply(const MatrixView& points) const {
-  // Few columns: the product coefficient by coefficient, without a general one's preparations.
+  // Few columns: lazyProduct avoids the set-up of a general matrix product.
   return (scale * points).lazyProduct(rotation).rowwise() + translation;
 }
 

@@ -1,4 +1,4 @@
-// Kabsch-Umeyama: the similarity transform that best maps one cloud onto another, point by point.
+// Least-squares alignment of point clouds by a similarity transform (Kabsch-Umeyama).
 #ifndef PRIVATEMAIL_COMMON_EMBEDDING_ALIGNMENT_H_
 #define PRIVATEMAIL_COMMON_EMBEDDING_ALIGNMENT_H_
 
@@ -7,7 +7,7 @@
 
 namespace privatemail {
 
-// A matrix or consecutive rows of one, without a copy.
+// A view of a matrix or of consecutive rows of one.
 using MatrixView = Eigen::Ref<const Matrix>;
 
 // target ~ scale * source * rotation + translation, rows are points, det(rotation) = +1.
@@ -19,17 +19,17 @@ struct Similarity {
   Matrix Apply(const MatrixView& points) const;  // n x k -> n x k
 };
 
-// Least squares over source and target (both n x k, row i belongs to row i), S. Umeyama,
-// "Least-squares estimation of transformation parameters between two point patterns", 1991.
-// Reflections are excluded. with_scale = false keeps scale at 1 (Kabsch). INVALID_ARGUMENT: shapes
-// differ, or a value is not finite. FAILED_PRECONDITION: fewer than k + 1 points, or source or
-// target points span fewer than k dimensions (collinear for k = 2), so no rotation is determined;
-// the message holds the residual of the best fit.
+// The least-squares similarity from source to target (both n x k; row i maps to row i), without
+// reflections: S. Umeyama, "Least-squares estimation of transformation parameters between two point
+// patterns", 1991. with_scale = false fixes scale = 1 (Kabsch).
+// - INVALID_ARGUMENT: shapes differ, or a value is not finite.
+// - FAILED_PRECONDITION: fewer than k + 1 points, or a cloud spans fewer than k dimensions
+//   (collinear for k = 2), so no rotation is determined; the message holds the residual.
 absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
                                          bool with_scale);
 
-// sqrt(sum |map(source_i) - target_i|^2 / sum |target_i - mean target|^2): 0 is perfect, 1 no
-// better than sending every point to the mean.
+// sqrt(sum |map(source_i) - target_i|^2 / sum |target_i - mean target|^2): 0 is a perfect fit, 1 as
+// good as mapping every point to the mean.
 double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target);
 
 }  // namespace privatemail

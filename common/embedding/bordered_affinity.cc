@@ -8,7 +8,7 @@
 namespace privatemail {
 namespace {
 
-constexpr int kManyProducts = 2;  // so many that the matrix is worth being kept
+constexpr int kRepeatedProducts = 2;  // makes TiledAffinity cache the matrix
 
 }  // namespace
 
@@ -16,8 +16,8 @@ FixedRows::FixedRows(Matrix points, double kernel_denominator)
     : points_(std::move(points)),
       squared_norms_(points_.rowwise().squaredNorm()),
       kernel_denominator_(kernel_denominator),
-      affinity_(points_, kernel_denominator, kManyProducts),
-      // Rows in memory can always be read.
+      affinity_(points_, kernel_denominator, kRepeatedProducts),
+      // Reading rows in memory cannot fail.
       degrees_(affinity_.MultiplyWithDegrees(Matrix(points_.rows(), 0)).value().degrees) {}
 
 BorderedAffinity::BorderedAffinity(const Border& border, std::shared_ptr<const FixedRows> fixed)
@@ -34,7 +34,7 @@ BorderedAffinity::BorderedAffinity(const Border& border, std::shared_ptr<const F
   from_own_ << among_own, to_fixed;
 }
 
-Matrix BorderedAffinity::Folded(const Matrix& v) const {
+Matrix BorderedAffinity::Fold(const Matrix& v) const {
   const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
   Matrix folded(own + count, v.cols());
   folded.bottomRows(count) = v.bottomRows(count);
@@ -49,7 +49,7 @@ Matrix BorderedAffinity::Folded(const Matrix& v) const {
   return folded;
 }
 
-Matrix BorderedAffinity::Unfolded(const Matrix& products, const Matrix& v) const {
+Matrix BorderedAffinity::Unfold(const Matrix& products, const Matrix& v) const {
   const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
   const Eigen::Index border = size() - count;
   Matrix unfolded(size(), v.cols());
@@ -61,7 +61,7 @@ Matrix BorderedAffinity::Unfolded(const Matrix& products, const Matrix& v) const
       unfolded.row(row) = products.row(next_own++);
       continue;
     }
-    // The pair itself, of affinity 1: each has the other's value, and not its own.
+    // The pair has affinity 1: each row gets the other's value and not its own.
     unfolded.row(row) = products.row(own + original) + v.row(border + original);
     unfolded.row(border + original) += v.row(row);
   }
@@ -76,14 +76,14 @@ absl::Status BorderedAffinity::Sums(const Matrix& v, Matrix* product, Vector* de
   if (degrees != nullptr) extended.rightCols(1).setOnes();
 
   const Eigen::Index own = from_own_.rows(), count = fixed_->points().rows();
-  const Matrix folded = Folded(extended);
+  const Matrix folded = Fold(extended);
   Matrix sums(folded.rows(), folded.cols());
   sums.topRows(own).noalias() = from_own_ * folded;
   PM_ASSIGN_OR_RETURN(
       sums.bottomRows(count),
       fixed_->affinity().Multiply(folded.bottomRows(count), fixed_->degrees(), observer));
   sums.bottomRows(count).noalias() += from_own_.rightCols(count).transpose() * folded.topRows(own);
-  const Matrix all = Unfolded(sums, extended);
+  const Matrix all = Unfold(sums, extended);
   *product = all.leftCols(v.cols());
   if (degrees != nullptr) *degrees = all.rightCols(1);
   return absl::OkStatus();

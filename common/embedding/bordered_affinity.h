@@ -1,18 +1,17 @@
-// Products with an affinity matrix of which a large part stays the same from one cloud to the next.
+// An affinity operator whose larger part is shared between clouds of points.
 #ifndef PRIVATEMAIL_COMMON_EMBEDDING_BORDERED_AFFINITY_H_
 #define PRIVATEMAIL_COMMON_EMBEDDING_BORDERED_AFFINITY_H_
 
 #include <memory>
 #include <vector>
 
-#include "common/embedding/affinity_operator.h"
+#include "common/embedding/affinity.h"
 #include "common/embedding/tiled_affinity.h"
 
 namespace privatemail {
 
-// Rows that stay, the anchors of a session, and what is computed of them once: their affinities
-// among each other (as far as TiledAffinity keeps them) and the sums of these. Immutable,
-// thread-safe.
+// The fixed rows (a session's anchors) with their affinities among each other, as far as
+// TiledAffinity caches them, and degrees. Immutable, thread-safe.
 class FixedRows {
  public:
   // points: p x d; kernel_denominator: c > 0.
@@ -32,24 +31,25 @@ class FixedRows {
   Vector degrees_;
 };
 
-// The rows in front of the fixed ones, the slots of a release: some of their own, and copies of
-// fixed rows, which cost next to nothing.
+// The rows before the fixed ones, i.e. the slots of a release: own rows, and copies of fixed rows,
+// which are nearly free.
 struct Border {
   static constexpr Eigen::Index kOwn = -1;
 
-  // For each row: the fixed row that it equals, which no other one does, or kOwn.
+  // For each row the index of the fixed row that it copies (each at most once), or kOwn.
   std::vector<Eigen::Index> copy_of;
-  Matrix own;  // o x d, those that are kOwn in their order
+  Matrix own;  // o x d: the kOwn rows in order
 };
 
-// W over the s rows of a border and the p fixed rows after them: exact, up to rounding in double.
-// O(o (o + p) d) time once and O(p^2 k) a product; o (o + p) doubles of memory beside the fixed
-// rows'.
+// W over the s border rows followed by the p fixed rows, exact up to rounding in double.
 //
-// A copy has the fixed row's affinities, and 1 to that row itself. So the fixed rows' affinities
-// are applied once, to the fixed rows' values with the copies' added on: terms of a sum are added
-// in another order, and what is added for the pair itself is not multiplied. No term is subtracted
-// again.
+//   s border rows, o of them own; p fixed rows; d coordinates; k columns
+//   time    O(o (o + p) d) at construction, O(p^2 k) a product
+//   memory  o (o + p) doubles beside the fixed rows
+//
+// A copy has the affinities of its fixed row, and 1 to that row. The fixed rows' affinities are
+// therefore applied once, to the fixed rows' values plus their copies' values; the pair's own
+// affinity is added without a product. Nothing is subtracted, so nothing cancels.
 class BorderedAffinity : public AffinityOperator {
  public:
   BorderedAffinity(const Border& border, std::shared_ptr<const FixedRows> fixed);
@@ -62,14 +62,14 @@ class BorderedAffinity : public AffinityOperator {
   absl::Status Sums(const Matrix& v, Matrix* product, Vector* degrees,
                     const ProductObserver& observer) const override;
 
-  // The values of own rows and of fixed ones, copies' added: (o + p) x k out of (s + p) x k.
-  Matrix Folded(const Matrix& v) const;
-  // Products for own and for fixed rows, (o + p) x k, in those of all: (s + p) x k. v: of all.
-  Matrix Unfolded(const Matrix& products, const Matrix& v) const;
+  // (s + p) x k -> (o + p) x k: adds the values of copies to those of their fixed rows.
+  Matrix Fold(const Matrix& v) const;
+  // (o + p) x k -> (s + p) x k: the inverse for products. v: the values of all rows.
+  Matrix Unfold(const Matrix& products, const Matrix& v) const;
 
   std::shared_ptr<const FixedRows> fixed_;
   std::vector<Eigen::Index> copy_of_;
-  Matrix from_own_;  // o x (o + p): W between own rows and these, and the fixed ones
+  Matrix from_own_;  // o x (o + p): W between own rows and own, then fixed rows
 };
 
 }  // namespace privatemail

@@ -13,14 +13,13 @@
 namespace privatemail {
 namespace {
 
-// Columns whose second moments take more than so many doubles a core are done one part after the
-// other.
-constexpr Eigen::Index kMostMoments = Eigen::Index{1} << 22;
+// Doubles of second moments a core; products with more columns are split into parts.
+constexpr Eigen::Index kMaxMoments = Eigen::Index{1} << 22;
 
-// A product, some columns of it at a time.
+// One product, computed in parts of some columns.
 class FactoredProduct {
  public:
-  // degrees: null, or where to put the product with a last column of ones.
+  // degrees: null, or receives the product with a column of ones.
   FactoredProduct(const PointSource& points, const RowShare& share, double kernel_denominator,
                   const ExpPolynomial& polynomial, const Matrix& v, Matrix* product,
                   Vector* degrees)
@@ -36,7 +35,7 @@ class FactoredProduct {
   absl::Status Run(const ProductObserver& observer) {
     const Eigen::Index of_column =
         polynomial_.degree < 2 ? points_.cols() : points_.cols() * points_.cols();
-    part_columns_ = std::clamp<Eigen::Index>(kMostMoments / of_column, 1, columns_);
+    part_columns_ = std::clamp<Eigen::Index>(kMaxMoments / of_column, 1, columns_);
     const WorkObserver watch = [&] { return observer(Share()); };
     const WorkObserver watched = observer ? watch : WorkObserver();
     for (first_ = 0; first_ < columns_; first_ += part_columns_) {
@@ -65,12 +64,11 @@ class FactoredProduct {
 
   int Groups() const { return share_.end_group() - share_.first_group(); }
 
-  // task(block) for every block of a group, counted from the first one here, until the work is
-  // stopped.
+  // Calls task(block) for each block of a local group until the work is stopped.
   template <typename Task>
-  absl::Status ForBlocks(int of_here, const SharedWork& work, Task task) {
+  absl::Status ForBlocks(int local_group, const SharedWork& work, Task task) {
     Block block;
-    const int group = share_.first_group() + of_here;
+    const int group = share_.first_group() + local_group;
     const Eigen::Index end = share_.groups().FirstBlock(group + 1);
     for (Eigen::Index b = share_.groups().FirstBlock(group); b < end; ++b) {
       if (work.stopped()) return absl::OkStatus();
@@ -97,18 +95,17 @@ class FactoredProduct {
     return weights;
   }
 
-  // Where the first group is, the groups' sums are added as they come; elsewhere they are kept
-  // until what comes before them is there.
+  // The process with the first group adds sums in order at once; others store them for AddUp.
   absl::Status AddUp(const WorkObserver& watched, Moments* moments) {
-    const Moments nothing = *moments;
-    const bool keeps = share_.first_group() > 0;
-    std::vector<Vector> sums(keeps ? static_cast<size_t>(Groups()) : 1);
+    const Moments zero = *moments;
+    const bool stores_sums = share_.first_group() > 0;
+    std::vector<Vector> sums(stores_sums ? static_cast<size_t>(Groups()) : 1);
     const auto add_group = [&](int group, SharedWork& work) -> absl::Status {
-      Moments sum = nothing;
+      Moments sum = zero;
       PM_RETURN_IF_ERROR(ForBlocks(group, work, [&](const Block& block) {
         sum.Accumulate(block.points, Weights(block, sum.columns()));
       }));
-      if (keeps) {
+      if (stores_sums) {
         sums[static_cast<size_t>(group)] = sum.Values();
         return absl::OkStatus();
       }
@@ -118,7 +115,7 @@ class FactoredProduct {
     };
     const absl::Status added = ParallelFor(Groups(), add_group, watched);
     Vector total = moments->Values();
-    if (!keeps) sums.front() = total;
+    if (!stores_sums) sums.front() = total;
     PM_RETURN_IF_ERROR(share_.AddUp(added, sums, &total));
     moments->SetValues(total);
     return absl::OkStatus();
@@ -154,7 +151,7 @@ class FactoredProduct {
   Vector* const degrees_;
   const Eigen::Index columns_;
   Eigen::Index part_columns_ = 1;
-  Eigen::Index first_ = 0;  // column of the part that is being done
+  Eigen::Index first_ = 0;  // first column of the current part
   std::atomic<Eigen::Index> blocks_done_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace privatemail {
 namespace {
 
-// A between the classes with labels `label` of `count` rows each.
+// A between classes, given each class's label and number of rows.
 Matrix ClassAffinity(const Vector& label, const Vector& count, LabelGraphKind kind,
                      double kernel_denominator) {
   const Eigen::Index classes = label.size();

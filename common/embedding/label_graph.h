@@ -1,4 +1,4 @@
-// The Laplacian L_Y of a graph over labels, as something that multiplies.
+// Graph Laplacian over labels, as a linear operator.
 #ifndef PRIVATEMAIL_COMMON_EMBEDDING_LABEL_GRAPH_H_
 #define PRIVATEMAIL_COMMON_EMBEDDING_LABEL_GRAPH_H_
 
@@ -24,31 +24,30 @@ enum class LabelGraphKind {
 
 std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels);
 
-// L_Y = Diag(A 1) - A. A_ij depends on the classes of i and j alone, so a product needs only the
-// sum of every class: O(n k + C^2 k) time for C classes, O(n + C^2) memory, exact up to rounding.
-// (What stands on A's diagonal cancels in the Laplacian.) Classes are added up in groups of rows
-// (row_groups.h). Immutable and thread-safe. Labels by slot are public, so a client's graph is,
-// too.
+// The Laplacian L_Y = Diag(A 1) - A. A_ij depends on the classes of i and j only, so a product
+// needs only the sum of each class; A's diagonal cancels.
+// - O(n k + C^2 k) time, O(n + C^2) memory for C classes; exact up to rounding.
+// - Classes are summed in groups of rows (row_share.h).
+// - Immutable and thread-safe. Labels by slot are public, and so is a client's graph.
 class LabelGraph {
  public:
-  // labels: n values, one a row; kernel_denominator: c > 0, used by the two kernel graphs.
+  // labels: n, one a row; kernel_denominator: c > 0, used by the two kernel graphs.
   LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind, double kernel_denominator);
-  // Where some of the rows are elsewhere. labels: one a row here, each of them among rows_of_label,
-  // which counts all rows.
+  // For rows shared by processes. labels: one a local row; rows_of_label: counts over all rows.
   LabelGraph(absl::Span<const int32_t> labels, const std::map<int32_t, int64_t>& rows_of_label,
              std::shared_ptr<const RowShare> share, LabelGraphKind kind, double kernel_denominator);
 
-  // Rows here.
+  // Local rows.
   Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
   const std::shared_ptr<const RowShare>& share() const { return share_; }
-  // Sum of A between a row here and all rows, itself counted.
+  // Sum of A between a local row and all rows including itself.
   double DegreeOf(Eigen::Index row) const {
     return class_degree_[class_of_row_[static_cast<size_t>(row)]];
   }
 
-  // L_Y v of a graph whose rows are all here. v: n x k.
+  // L_Y v for a graph whose rows are all local. v: n x k.
   Matrix MultiplyLaplacian(const Matrix& v) const;
-  // Adds weight L_Y v to `sum`; both are of the rows here. Errors: those of the share.
+  // Adds weight * L_Y v to `sum`, both over local rows. Errors: those of the share.
   absl::Status AddLaplacian(double weight, const Matrix& v, Matrix* sum) const;
 
  private:
@@ -58,7 +57,7 @@ class LabelGraph {
   std::shared_ptr<const RowShare> share_;
   std::vector<int32_t> class_of_row_;  // n, index into the distinct labels in ascending order
   Matrix affinity_;                    // C x C: A between rows of two classes
-  Vector class_degree_;  // C: row sum of A, its diagonal counted like any entry of the class
+  Vector class_degree_;                // C: row sum of A, diagonal included
 };
 
 }  // namespace privatemail

@@ -8,18 +8,18 @@
 namespace privatemail {
 namespace {
 
-// How a feature follows from one of a degree less: times sqrt(2/c) x_coordinate, divided by
+// Derives a feature from one of lower degree: times sqrt(2/c) x_coordinate, divided by
 // sqrt(power).
 struct Step {
   Eigen::Index from;
   Eigen::Index coordinate;
-  int power;  // that of the coordinate, in the new feature
+  int power;  // of the coordinate, in the new feature
 };
 
-// Every exponent but zero once, the coordinates' powers raised in their order.
+// One step for each nonzero exponent, raising powers in the order of the coordinates.
 std::vector<Step> AllSteps(Eigen::Index cols, int degree) {
   std::vector<Step> steps;
-  // Of feature 0, the constant, and then of step i at i + 1.
+  // Index 0: the constant feature; index i + 1: step i.
   struct Last {
     Eigen::Index coordinate;
     int power;
@@ -82,7 +82,7 @@ double TaylorError(int degree, double a) {
 }
 
 std::optional<int> TaylorDegree(double a, double tolerance) {
-  for (int degree = 0; degree <= kMostTaylorDegree; ++degree) {
+  for (int degree = 0; degree <= kMaxTaylorDegree; ++degree) {
     if (TaylorError(degree, a) <= tolerance) return degree;
   }
   return std::nullopt;

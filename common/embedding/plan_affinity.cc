@@ -14,13 +14,12 @@
 namespace privatemail {
 namespace {
 
-// Some ten milliseconds of multiplications.
-constexpr double kNextToNothing = 1e8;
+// About ten milliseconds of multiplications.
+constexpr double kNegligibleCost = 1e8;
 
-constexpr Eigen::Index kMostLowDimensions = 3;
+constexpr Eigen::Index kMaxLowDimensions = 3;
 
-// Multiplications of one product, a pair's kernel counted as 16 of them. One column more are the
-// degrees.
+// Multiplications of one product; a kernel value counts as 16. The degrees are one more column.
 double TiledCost(const AffinityTask& task) {
   const auto n = static_cast<double>(task.rows), d = static_cast<double>(task.cols);
   return n * n / 2 * (d + 16 + 2 * static_cast<double>(task.columns + 1));
@@ -31,7 +30,7 @@ double FactoredCost(const AffinityTask& task, int degree) {
   return 2 * n * (d + 16 + (degree == 2 ? d * d : 0)) * static_cast<double>(task.columns + 1);
 }
 
-// The features are made once.
+// The features are computed once for all products.
 double LowDimensionalCost(const AffinityTask& task, double features) {
   const auto n = static_cast<double>(task.rows);
   return n * features * (1.0 / task.products + 2 * static_cast<double>(task.columns + 1));
@@ -48,16 +47,16 @@ double SeriesBytes(Eigen::Index rows, double features) {
 }
 
 AffinityPlan PlanLowDimensional(const AffinityTask& task) {
-  const double range = 2 / task.kernel_denominator * task.most_squared_length;
-  // The other half is left for rounding, which the series' length hardly changes.
+  const double range = 2 / task.kernel_denominator * task.max_squared_length;
+  // The other half of the tolerance is for rounding.
   const std::optional<int> degree = TaylorDegree(range, task.tolerance / 2);
   if (!degree.has_value()) {
     return Tiled(absl::StrCat("the exponent ranges over +-", range, ", too far for a series"));
   }
   const double features = LowDimensionalAffinity::Features(task.cols, *degree);
-  if (SeriesBytes(task.rows, features) > static_cast<double>(kMostSeriesBytes)) {
-    return Tiled(absl::StrCat(features, " features a row would take more than ", kMostSeriesBytes,
-                              " bytes"));
+  if (SeriesBytes(task.rows, features) > static_cast<double>(kMaxSeriesBytes)) {
+    return Tiled(
+        absl::StrCat(features, " features a row would take more than ", kMaxSeriesBytes, " bytes"));
   }
   if (LowDimensionalCost(task, features) >= TiledCost(task)) {
     return Tiled(
@@ -79,34 +78,32 @@ AffinityPlan PlanLowDimensional(const AffinityTask& task) {
 
 }  // namespace
 
-int64_t MostAffinityBytes(Eigen::Index rows, Eigen::Index cols) {
-  const int64_t kept = rows <= TiledAffinity::kMostRowsKept
+int64_t MaxAffinityBytes(Eigen::Index rows, Eigen::Index cols) {
+  const int64_t kept = rows <= TiledAffinity::kMaxCachedRows
                            ? static_cast<int64_t>(sizeof(double)) * rows * rows / 2
                            : 0;
-  if (cols > kMostLowDimensions) return kept;
-  const double features = LowDimensionalAffinity::Features(cols, kMostTaylorDegree);
-  const double series =
-      std::min(SeriesBytes(rows, features), static_cast<double>(kMostSeriesBytes));
+  if (cols > kMaxLowDimensions) return kept;
+  const double features = LowDimensionalAffinity::Features(cols, kMaxTaylorDegree);
+  const double series = std::min(SeriesBytes(rows, features), static_cast<double>(kMaxSeriesBytes));
   return std::max(kept, static_cast<int64_t>(series));
 }
 
 AffinityPlan PlanAffinity(const AffinityTask& task) {
-  if (!(task.tolerance > 0)) return Tiled("exact affinities are asked for");
-  if (task.in_memory && task.cols <= kMostLowDimensions) return PlanLowDimensional(task);
-  if (TiledCost(task) <= kNextToNothing) {
+  if (!(task.tolerance > 0)) return Tiled("the tolerance is 0");
+  if (task.in_memory && task.cols <= kMaxLowDimensions) return PlanLowDimensional(task);
+  if (TiledCost(task) <= kNegligibleCost) {
     return Tiled(absl::StrCat("for ", task.rows, " rows exact affinities cost next to nothing"));
   }
   const double rate = 2 / task.kernel_denominator;
-  const double range = rate * task.most_squared_length;
-  // Also when it is not a number.
-  if (!(range <= kMostExpRange)) {
+  const double range = rate * task.max_squared_length;
+  if (!(range <= kMaxExpRange)) {
     return Tiled(absl::StrCat("the exponent ranges over +-", range,
                               ", too far for a polynomial of degree 2"));
   }
   const double rounding = FactoredRounding(task.rows, task.cols, range);
   double error = 0;
   for (int degree = 0; degree <= 2; ++degree) {
-    const ExpPolynomial polynomial = FitExp(degree, rate, task.most_squared_length);
+    const ExpPolynomial polynomial = FitExp(degree, rate, task.max_squared_length);
     error = polynomial.relative_error + rounding;
     if (!(error <= task.tolerance)) continue;
     if (FactoredCost(task, degree) >= TiledCost(task)) {

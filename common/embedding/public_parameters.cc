@@ -50,7 +50,7 @@ std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
   return distinct;
 }
 
-// With fewer the two sides' coordinates cannot be brought together.
+// Alignment of the two sides' coordinates needs that many.
 absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
   if (anchors > settings.embedding_dim) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -73,7 +73,7 @@ absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t
       absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
 }
 
-// A query may name its class.
+// A query may refer to its class by name.
 absl::Status CheckDistinct(const std::vector<std::string>& names) {
   std::map<absl::string_view, size_t> seen;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -230,8 +230,7 @@ absl::Status Validate(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
   PM_RETURN_IF_ERROR(
       CheckCellCode(!parameters.cell_partitions.empty(), parameters.cell_code.has_value()));
-  PM_RETURN_IF_ERROR(
-      CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
+  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
   if (!parameters.cell_codebook) return absl::OkStatus();
   return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
 }
@@ -242,7 +241,7 @@ absl::Status ValidateTexts(const PublicParameters& parameters) {
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
   if (ours == theirs) return absl::OkStatus();
-  // A peer may send any length, and a message would repeat it.
+  // Do not repeat a peer's text of any length in the message.
   if (!theirs.empty() && theirs.size() != SHA256_DIGEST_LENGTH) {
     return absl::FailedPreconditionError(
         absl::StrCat("fingerprint mismatch: expected ", SHA256_DIGEST_LENGTH, " bytes, got ",

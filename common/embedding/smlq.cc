@@ -1,7 +1,10 @@
 #include "common/embedding/smlq.h"
 
 #include <cmath>
+#include <numbers>
+#include <random>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -12,10 +15,10 @@ namespace privatemail {
 
 namespace {
 
-// Relative, of an affinity: below what a release in single precision is worth by far.
+// Relative error of an affinity, far below the single precision of a release.
 constexpr double kPostProcessingTolerance = 1e-10;
 
-// x becomes the update of x, given the product W x, which is used up.
+// Replaces x by its update. product: W x.
 absl::Status Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph,
                     double alpha, Matrix* x) {
   // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
@@ -38,11 +41,14 @@ absl::Status Scale(int step, int steps, bool normalise, const RowShare& share, M
   return absl::OkStatus();
 }
 
-// What watches the product of step `step`.
-ProductObserver Within(int step, int steps, const StepObserver& observer) {
+// The observer of the product in step `step`.
+ProductObserver ProductObserverOf(int step, int steps, const StepObserver& observer) {
   if (!observer) return nullptr;
   return OncePerSecond([=](double share) { return observer(step - 1 + share, steps); });
 }
+
+// In (0, 1], so that its logarithm is finite.
+double Uniform(std::mt19937_64& bits) { return (static_cast<double>(bits() >> 11) + 1) * 0x1p-53; }
 
 }  // namespace
 
@@ -52,6 +58,29 @@ absl::Status Validate(const EmbeddingSettings& settings) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", settings.embedding_dim, 1, 1024));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", settings.steps, 1, 10000));
   return CheckBetween("start_stddev", settings.start_stddev, 1e-30, 1e10);
+}
+
+Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
+                          double stddev, Eigen::Index first) {
+  // Unsigned, whatever the sign of char.
+  const std::vector<unsigned char> seed_bytes(fingerprint.begin(), fingerprint.end());
+  std::seed_seq seed(seed_bytes.begin(), seed_bytes.end());
+  std::mt19937_64 bits(seed);
+  Matrix start(n, k);
+  const auto set = [&, begin = first * k](Eigen::Index index, double value) {
+    if (index >= begin && index < begin + start.size()) start.data()[index - begin] = value;
+  };
+  // Two draws make two values.
+  const Eigen::Index first_pair = first * k / 2;
+  bits.discard(static_cast<unsigned long long>(2 * first_pair));
+  // std::normal_distribution differs between standard libraries.
+  for (Eigen::Index i = 2 * first_pair; i < (first + n) * k; i += 2) {
+    const double radius = stddev * std::sqrt(-2 * std::log(Uniform(bits)));
+    const double angle = 2 * std::numbers::pi * Uniform(bits);
+    set(i, radius * std::cos(angle));
+    set(i + 1, radius * std::sin(angle));
+  }
+  return start;
 }
 
 absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
@@ -71,13 +100,14 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
   for (int step = 1; step <= steps; ++step) {
     Matrix product;
     if (step == 1) {
-      PM_ASSIGN_OR_RETURN(AffinityOperator::Product first,
-                          feature_graph.MultiplyWithDegrees(x, Within(step, steps, observer)));
+      PM_ASSIGN_OR_RETURN(
+          AffinityOperator::Product first,
+          feature_graph.MultiplyWithDegrees(x, ProductObserverOf(step, steps, observer)));
       *degrees = std::move(first.degrees);
       product = std::move(first.product);
     } else {
-      PM_ASSIGN_OR_RETURN(product,
-                          feature_graph.Multiply(x, *degrees, Within(step, steps, observer)));
+      PM_ASSIGN_OR_RETURN(
+          product, feature_graph.Multiply(x, *degrees, ProductObserverOf(step, steps, observer)));
     }
     PM_RETURN_IF_ERROR(Update(std::move(product), *degrees, label_graph, alpha, &x));
     PM_RETURN_IF_ERROR(Scale(step, steps, normalise, *label_graph.share(), &x));
@@ -89,7 +119,7 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
 absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& label_graph,
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer) {
-  // Distances do not change, and around the origin products are smallest.
+  // Centring keeps distances and makes products small.
   Matrix centred = release.rowwise() - release.colwise().mean();
   const double denominator = settings.KernelDenominator();
   const AffinityPlan plan =
@@ -99,7 +129,7 @@ absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& labe
                     .columns = release.cols(),
                     .products = settings.steps,
                     .in_memory = true,
-                    .most_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
+                    .max_squared_length = centred.rowwise().squaredNorm().maxCoeff(),
                     .tolerance = kPostProcessingTolerance});
   const auto feature_graph = MakeAffinity(plan, std::move(centred), denominator, settings.steps);
   return SmlqIterate(release, *feature_graph, label_graph, settings.alpha, settings.steps,

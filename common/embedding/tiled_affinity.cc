@@ -11,16 +11,15 @@ namespace privatemail {
 namespace {
 
 constexpr Eigen::Index kPanel = 128;
-// A tile of 128 x 512 and the points on both its sides fit the second-level cache in double.
+// A tile of 128 x 512 doubles and its points fit the second-level cache.
 constexpr Eigen::Index kTileColumns = 512;
 
-// Every so many panels share one partial sum, and the partial sums are added in order: their
-// number, unlike that of the cores, is the same everywhere, and so are the bits of the result.
+// Number of partial sums, which are added in order. It does not depend on the number of cores, and
+// so neither do the bits of the result.
 constexpr Eigen::Index kGroups = 16;
 
-// What one tile of W adds to the sums: tile v for its own rows and, off the diagonal, tile^T v for
-// the rows that mirror it. Columns of v and sums are contiguous, so that a row of the tile meets
-// them while it is in the first-level cache.
+// Adds tile * v for the tile's rows and, off the diagonal, tile^T * v for the mirrored rows.
+// Columns of v and sums are contiguous, so a row of the tile stays in the first-level cache.
 void AddTile(const Matrix& tile, Eigen::Index i, Eigen::Index j, const Eigen::MatrixXd& v,
              Eigen::MatrixXd* sums) {
   for (Eigen::Index row = 0; row < tile.rows(); ++row) {
@@ -38,20 +37,20 @@ TiledAffinity::TiledAffinity(std::shared_ptr<const PointSource> points, double k
     : points_(std::move(points)), kernel_denominator_(kernel_denominator) {}
 
 TiledAffinity::TiledAffinity(Matrix points, double kernel_denominator, int products,
-                             Eigen::Index most_rows_kept)
+                             Eigen::Index max_cached_rows)
     : TiledAffinity(std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator) {
-  if (products < 2 || size() > most_rows_kept) return;
-  kept_.resize(static_cast<size_t>(Panels()));
+  if (products < 2 || size() > max_cached_rows) return;
+  cache_.resize(static_cast<size_t>(Panels()));
   ParallelFor(static_cast<int>(Panels()), [this](int panel) {
     Block rows;
     Block columns;
-    kept_[panel].resize(static_cast<size_t>(Tiles(panel)));
+    cache_[panel].resize(static_cast<size_t>(Tiles(panel)));
     for (Eigen::Index tile = 0; tile < Tiles(panel); ++tile) {
       const auto [first, count] = TileColumns(panel, tile);
-      // A matrix in memory can always be read.
+      // Reading a matrix in memory cannot fail.
       ReadBlock(first, count, &columns).IgnoreError();
       if (tile == 0) rows = columns;
-      FillTile(rows, columns, tile == 0, &kept_[panel][tile]);
+      FillTile(rows, columns, tile == 0, &cache_[panel][tile]);
     }
   });
 }
@@ -91,19 +90,19 @@ absl::Status TiledAffinity::AddPanel(Eigen::Index panel, const Columns& v, const
   Matrix computed;
   for (Eigen::Index tile = 0; tile < Tiles(panel) && !work.stopped(); ++tile) {
     const auto [first, count] = TileColumns(panel, tile);
-    if (kept_.empty()) {
+    if (cache_.empty()) {
       PM_RETURN_IF_ERROR(ReadBlock(first, count, &columns));
       if (tile == 0) rows = columns;
       FillTile(rows, columns, tile == 0, &computed);
     }
-    AddTile(kept_.empty() ? computed : kept_[panel][tile], panel * kPanel, first, v, sums);
+    AddTile(cache_.empty() ? computed : cache_[panel][tile], panel * kPanel, first, v, sums);
   }
   return absl::OkStatus();
 }
 
 absl::Status TiledAffinity::Sums(const Matrix& v, Matrix* product, Vector* degrees,
                                  const ProductObserver& observer) const {
-  // The degrees are the product with a column of ones: one more column costs next to nothing.
+  // The degrees are the product with one more column, of ones.
   Columns extended(size(), v.cols() + (degrees == nullptr ? 0 : 1));
   extended.leftCols(v.cols()) = v;
   if (degrees != nullptr) extended.rightCols(1).setOnes();

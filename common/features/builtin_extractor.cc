@@ -12,7 +12,7 @@
 namespace privatemail {
 namespace {
 
-// Changing any of these changes what the vectors mean, and so the version in the identity.
+// Changing any of these requires a new version in the identity.
 constexpr char kIdentity[] = "builtin:hog-colour/1";
 constexpr int kSide = 64;         // the image is stretched to kSide x kSide
 constexpr int kCell = 16;         // cells of the gradient histograms, pixels
@@ -23,18 +23,17 @@ constexpr int kChromaBins = 4;    // along each of the two chroma axes of the pa
 constexpr float kShapeWeight = 1.f;
 constexpr float kLayoutWeight = 2.5f;
 constexpr float kPaletteWeight = .5f;
-constexpr float kMiddle =
-    .5f;  // stddev of the layout's weight, from 0 in the middle to 1 at an edge
+// Standard deviation of the layout's weight, where the centre is 0 and an edge 1.
+constexpr float kLayoutStddev = .5f;
 
 constexpr int kBlocks = (kSide / kCell - 1) * (kSide / kCell - 1);  // 2 x 2 cells, one cell apart
 constexpr int kShapeDim = kBlocks * 4 * kOrientations;
 constexpr int kLayoutDim = kGrid * kGrid * 3;
 constexpr int kPaletteDim = kLightBins * kChromaBins * kChromaBins;
 constexpr int kDim = kShapeDim + kLayoutDim + kPaletteDim;
-static_assert(kDim == 548, "the header says so");
+static_assert(kDim == 548, "documented in feature_extractor.h");
 
-// Where a value falls among `bins` equal bins over [low, high]: the lower of the two bins whose
-// centres are nearest, and the share of the upper one.
+// The two of `bins` equal bins over [low, high] whose centres are nearest to a value.
 struct Share {
   int lower = 0;
   float upper_share = 0;
@@ -70,10 +69,10 @@ class BuiltInExtractor final : public FeatureExtractor {
     Eigen::RowVectorXf feature(kDim);
     feature << kShapeWeight * Shape(grey), kLayoutWeight * Layout(lab),
         kPaletteWeight * Palette(lab);
-    return UsableFeature(path, feature.normalized());
+    return ValidateFeature(path, feature.normalized());
   }
 
-  // Each block has length at most 1; so has the whole.
+  // Each block has length at most 1, and so does the result.
   Eigen::RowVectorXf Shape(const cv::Mat& grey) {
     std::vector<float> blocks;
     hog_.compute(grey, blocks);
@@ -81,23 +80,24 @@ class BuiltInExtractor final : public FeatureExtractor {
            std::sqrt(static_cast<float>(kBlocks));
   }
 
-  // The middle counts more: there a photograph shows its subject. Without the weight, length 1
-  // would be a picture that is black, white or of full chroma everywhere.
+  // Weighted towards the centre, where photographs show their subject. Unweighted, an image that is
+  // black, white or of full chroma everywhere has length 1.
   static Eigen::RowVectorXf Layout(const cv::Mat& lab) {
     cv::Mat grid;
     cv::resize(lab, grid, cv::Size(kGrid, kGrid), 0, 0, cv::INTER_AREA);
     grid -= cv::Scalar(50, 0, 0);
-    const auto from_middle = [](int cell) { return (2 * cell + 1.f) / kGrid - 1; };
+    const auto from_centre = [](int cell) { return (2 * cell + 1.f) / kGrid - 1; };
     for (int row = 0; row < kGrid; ++row) {
       for (int column = 0; column < kGrid; ++column) {
-        const float x = from_middle(column), y = from_middle(row);
-        grid.at<cv::Vec3f>(row, column) *= std::exp(-(x * x + y * y) / (2 * kMiddle * kMiddle));
+        const float x = from_centre(column), y = from_centre(row);
+        grid.at<cv::Vec3f>(row, column) *=
+            std::exp(-(x * x + y * y) / (2 * kLayoutStddev * kLayoutStddev));
       }
     }
     return Eigen::Map<const Eigen::RowVectorXf>(grid.ptr<float>(), kLayoutDim) / (50.f * kGrid);
   }
 
-  // Length 1, always.
+  // Always of length 1.
   static Eigen::RowVectorXf Palette(const cv::Mat& lab) {
     Eigen::RowVectorXf histogram = Eigen::RowVectorXf::Zero(kPaletteDim);
     for (const auto& pixel : cv::Mat_<cv::Vec3f>(lab)) {

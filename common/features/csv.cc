@@ -1,4 +1,4 @@
-// .csv and .txt: lines of numbers with commas between.
+// Parser of .csv and .txt: lines of numbers separated by commas.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -15,14 +15,14 @@
 namespace privatemail {
 namespace {
 
-// What a message may quote of a cell, which can be as long as the file.
+// The beginning of a cell for a message; a cell can be as long as the file.
 std::string Quoted(absl::string_view cell) {
-  constexpr size_t kLongest = 40;
-  return absl::StrCat("'", absl::CHexEscape(cell.substr(0, kLongest)),
-                      cell.size() > kLongest ? "...'" : "'");
+  constexpr size_t kMaxQuoted = 40;
+  return absl::StrCat("'", absl::CHexEscape(cell.substr(0, kMaxQuoted)),
+                      cell.size() > kMaxQuoted ? "...'" : "'");
 }
 
-// Hands out the lines that are not blank, and the cells of a line, without copying.
+// Splits text into non-blank lines and lines into cells, without copying.
 class Lines {
  public:
   explicit Lines(absl::string_view bytes) : rest_(bytes) {
@@ -38,9 +38,9 @@ class Lines {
     return std::nullopt;
   }
 
-  int64_t number() const { return number_; }  // of the last line handed out, from 1
+  int64_t number() const { return number_; }  // of the last line returned, from 1
 
-  // The text of *rest before the separator; *rest becomes what follows it.
+  // Removes and returns the text of *rest up to the separator.
   static absl::string_view TakeUntil(char separator, absl::string_view* rest) {
     const size_t end = rest->find(separator);
     const absl::string_view taken = rest->substr(0, end);
@@ -53,7 +53,7 @@ class Lines {
   int64_t number_ = 0;
 };
 
-// A number never begins like a name, except nan and inf, which are numbers.
+// Whether every cell begins like a name. nan and inf are numbers.
 bool IsLineOfNames(absl::string_view line) {
   bool more = true;
   while (more) {
@@ -66,7 +66,7 @@ bool IsLineOfNames(absl::string_view line) {
   return true;
 }
 
-// Appends the numbers of one line; returns how many.
+// Appends the numbers of one line and returns their count.
 absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
                                     absl::string_view line, std::vector<float>* values) {
   int64_t column = 0;
@@ -104,7 +104,7 @@ absl::StatusOr<int32_t> ParseLabel(absl::string_view name, int64_t line_number, 
 
 absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string_view bytes) {
   Lines lines(bytes);
-  // Grows with the numbers that are there: rows times columns of the first line could be any size.
+  // Not reserved: the product of rows and columns could be any size.
   std::vector<float> values;
   int64_t rows = 0, columns = 0;
   bool first = true;

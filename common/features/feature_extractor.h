@@ -1,8 +1,7 @@
-// Feature vectors of images: a built-in descriptor, and any network that OpenCV can load from ONNX.
+// Feature extractors for images: a built-in descriptor, and networks in ONNX format run by OpenCV.
 //
-// Which party: the owner of the gallery (to fill the service) and the searcher (to describe the
-// query), each on its own machine. Both must use extractors of the same identity(), or distances
-// mean nothing.
+// Used by the owner of the gallery (to fill it) and by the searcher (for the query), each on their
+// own machine. Distances are meaningful only between extractors of the same identity().
 #ifndef PRIVATEMAIL_COMMON_FEATURES_FEATURE_EXTRACTOR_H_
 #define PRIVATEMAIL_COMMON_FEATURES_FEATURE_EXTRACTOR_H_
 
@@ -15,61 +14,58 @@
 
 namespace privatemail {
 
-// Turns one image file into one vector. Not thread-safe: a network keeps its activations. Each
-// thread makes its own. The vector depends on the image and identity() only, not on images seen
-// before.
+// Extracts one vector from one image file. Not thread-safe (a network holds its activations): one
+// extractor a thread. The vector depends on the image and identity() only.
 class FeatureExtractor {
  public:
   virtual ~FeatureExtractor() = default;
   FeatureExtractor(const FeatureExtractor&) = delete;
   FeatureExtractor& operator=(const FeatureExtractor&) = delete;
 
-  // 1 x dim(), all values finite, not all zero. Grey images count as colour; transparency is
-  // dropped; 16 bits become 8; the orientation that a camera noted is applied.
-  // PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: no such file, a
-  // folder, an empty file, no image, or one whose features are not finite or all zero. Every
-  // message begins with the path.
+  // 1 x dim(), finite, not all zero. Grey images are converted to colour, 16 bits to 8,
+  // transparency is dropped, and the camera's orientation is applied. Every message begins with the
+  // path.
+  // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
+  // - INVALID_ARGUMENT: no such file, a folder, an empty file, not an image, or features that are
+  //   not finite or all zero
   virtual absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) = 0;
 
   virtual int dim() const = 0;
 
-  // Names everything that the vectors depend on. Equal identities, comparable vectors.
+  // Names everything that the vectors depend on; equal identities give comparable vectors.
   virtual const std::string& identity() const = 0;
 
  protected:
   FeatureExtractor() = default;
 };
 
-// Identity "builtin:hog-colour/1", 548 values of joint length 1, about a millisecond an image, no
-// file needed. Three parts, so that neither shape nor colour decides alone:
-//   shape    histograms of oriented gradients (Dalal and Triggs 2005) of the grey image at 64 x 64
-//   layout   mean CIELAB colour of an 8 x 8 grid, the middle counting more; mid-grey is the origin
-//   palette  square roots of a histogram over CIELAB lightness and chroma, each pixel shared
-//   between
-//            neighbouring bins
-// An image of one colour has no gradients and its shape part is zero; the palette never is.
+// Identity "builtin:hog-colour/1": 548 values of total length 1, about a millisecond an image, no
+// model file. Three parts:
+// - shape: histograms of oriented gradients (Dalal and Triggs 2005) of the grey image at 64 x 64;
+//   zero for an image of one colour
+// - layout: mean CIELAB colour of an 8 x 8 grid, centre weighted, relative to mid-grey
+// - palette: square roots of a CIELAB histogram, each pixel shared by neighbouring bins; never zero
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeBuiltInExtractor();
 
-// How an image becomes the input of a network: the image is stretched to input_width x input_height
-// (no cropping) and each channel c becomes (value - mean[c]) * scale, value in 0..255. The defaults
-// suit networks that expect RGB in [-1, 1], such as MobileNetV2. A wrong value here is no error:
-// the features only get worse.
+// Preprocessing of an image: it is stretched to input_width x input_height (no cropping), and each
+// channel c becomes (value - mean[c]) * scale, value in 0..255. The defaults suit networks that
+// expect RGB in [-1, 1], such as MobileNetV2. Wrong values are not detected; features get worse.
 struct OnnxOptions {
   std::string path;        // the model file
   int input_width = 224;   // pixels, 1..4096
   int input_height = 224;  // pixels, 1..4096
-  std::array<float, 3> mean = {127.5f, 127.5f,
-                               127.5f};  // not negative; channels as the network has them
-  float scale = 1 / 127.5f;              // positive
-  bool swap_rb = true;  // true: the network expects red, green, blue; false: blue, green, red
-  std::string layer;    // the layer whose values are the features; empty: the network's output
+  // Not negative; channels in the order of the network.
+  std::array<float, 3> mean = {127.5f, 127.5f, 127.5f};
+  float scale = 1 / 127.5f;  // positive
+  bool swap_rb = true;       // the network expects RGB; false: BGR
+  std::string layer;         // layer whose values are the features; empty: the output
 };
 
-// A network run on the CPU. identity() holds the SHA-256 of the model file and every option but the
-// path. The layer's values become one row in their memory order, whatever their shape.
-// PERMISSION_DENIED, DATA_LOSS: the file cannot be read. INVALID_ARGUMENT: no such file, an option
-// out of range (message: its name), OpenCV cannot load the model or run it on this input size, or
-// there is no such layer (message: the path). Runs the network once to learn dim().
+// A network on the CPU. identity() holds the SHA-256 of the model file and every option but the
+// path. The layer's values become one row in memory order. Runs the network once to learn dim().
+// - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
+// - INVALID_ARGUMENT: no such file, an option out of range (message: its name), a model that OpenCV
+//   cannot load or run at this input size, or no such layer (message: the path)
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options);
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-// Whole files in memory, with errors that name the file.
+// Reading of a whole input file, with errors that begin with its path.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_FILE_BYTES_H_
 #define PRIVATEMAIL_COMMON_FEATURES_FILE_BYTES_H_
 
@@ -8,9 +8,9 @@
 
 namespace privatemail {
 
-// The bytes of a regular file of at least one byte. INVALID_ARGUMENT: there is no such file, or it
-// is a folder, a device or empty. PERMISSION_DENIED or DATA_LOSS: it exists but cannot be opened,
-// or ends early. Every message begins with the path.
+// The bytes of a regular, non-empty file.
+// - INVALID_ARGUMENT: no such file, or a folder, a device or empty
+// - PERMISSION_DENIED, DATA_LOSS: it cannot be opened, or ends early
 absl::StatusOr<std::string> ReadFileBytes(const std::string& path);
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-// .fvecs and .ivecs: every row is the number of columns as int32, then that many values of 4 bytes.
+// Parser of .fvecs and .ivecs: each row is its length as int32, then that many values of 4 bytes.
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
 
@@ -12,7 +12,7 @@ struct Table {
   int64_t columns = 0;
 };
 
-// Checks the count of every row, so that the reader below needs no check.
+// Validates the length of every row, so that ParseTable needs no checks.
 absl::StatusOr<Table> MeasureTable(absl::string_view name, absl::string_view bytes) {
   if (bytes.size() < kCell) {
     return BadFile(name, "expected at least 4 bytes, got ", bytes.size());

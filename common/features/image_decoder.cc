@@ -28,8 +28,8 @@ absl::StatusOr<cv::Mat> DecodeImage(const std::string& path) {
   });
 }
 
-absl::StatusOr<Eigen::RowVectorXf> UsableFeature(const std::string& path,
-                                                 Eigen::RowVectorXf feature) {
+absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,
+                                                   Eigen::RowVectorXf feature) {
   PM_RETURN_IF_ERROR(
       CheckUnitScalable(absl::StrCat(path, ": feature"), feature.data(), feature.size()));
   return feature;

@@ -1,5 +1,5 @@
-// Image files as OpenCV matrices; the border at which OpenCV's exceptions become statuses. Private
-// to this room: no public header names an OpenCV type.
+// Decoding of images by OpenCV, and conversion of its exceptions to statuses. Internal to this
+// folder: no public header names an OpenCV type.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_IMAGE_DECODER_H_
 #define PRIVATEMAIL_COMMON_FEATURES_IMAGE_DECODER_H_
 
@@ -14,14 +14,14 @@
 
 namespace privatemail {
 
-// The image as 8-bit blue, green, red; errors as FeatureExtractor::Extract says.
+// The image as 8-bit BGR. Errors: FeatureExtractor::Extract.
 absl::StatusOr<cv::Mat> DecodeImage(const std::string& path);
 
-// `feature` once it is found finite and not all zero; INVALID_ARGUMENT naming the path otherwise.
-absl::StatusOr<Eigen::RowVectorXf> UsableFeature(const std::string& path,
-                                                 Eigen::RowVectorXf feature);
+// Returns `feature`. INVALID_ARGUMENT naming the path: it is not finite or all zero.
+absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,
+                                                   Eigen::RowVectorXf feature);
 
-// The result of `function`, or INVALID_ARGUMENT "path: purpose: what OpenCV said".
+// Returns function(), or INVALID_ARGUMENT "path: purpose: message of the exception".
 template <typename Function>
 auto CatchOpenCv(const std::string& path, absl::string_view purpose, Function function)
     -> decltype(function()) {

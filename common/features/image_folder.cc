@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<fs::path>> SortedEntries(const fs::path& directory) {
   return entries;
 }
 
-// Adds the class in `directory`, if it has an image.
+// Adds the class in `directory` unless it has no image.
 absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   const std::string class_name = directory.filename().string();
   const auto label = static_cast<int32_t>(folder->class_names.size());
@@ -51,7 +51,7 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   PM_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, SortedEntries(directory));
   for (const fs::path& entry : entries) {
     const std::string id = absl::StrCat(class_name, "/", entry.filename().string());
-    std::error_code ignored;  // what cannot be looked at is not a regular file
+    std::error_code ignored;  // an inaccessible entry is not a regular file
     if (IsHidden(entry.filename().string())) {
       folder->skipped.push_back({id, "its name begins with a dot"});
     } else if (!fs::is_regular_file(entry, ignored)) {
@@ -70,7 +70,7 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   return absl::OkStatus();
 }
 
-// What the threads share while they work through a folder.
+// The shared state of the threads that process a folder.
 class Extraction {
  public:
   Extraction(const ImageFolder& folder, const ProgressCallback& progress, int dim)
@@ -79,7 +79,7 @@ class Extraction {
         features_(folder.images.size(), dim),
         reasons_(folder.images.size()) {}
 
-  // Takes the next image until none is left. Row i belongs to image i, whoever describes it.
+  // Processes images until none is left. Row i belongs to image i.
   void Work(FeatureExtractor& extractor) {
     const size_t total = folder_.images.size();
     for (size_t i = next_++; i < total; i = next_++) {
@@ -96,7 +96,7 @@ class Extraction {
     }
   }
 
-  // Called once, after the threads have ended.
+  // Call once, after the threads have ended.
   FolderFeatures Collect() {
     FolderFeatures result;
     int64_t rows = 0;
@@ -120,7 +120,7 @@ class Extraction {
   const ImageFolder& folder_;
   const ProgressCallback& progress_;
   FloatMatrix features_;              // each row is written by one thread
-  std::vector<std::string> reasons_;  // each entry likewise; empty: the image has a row
+  std::vector<std::string> reasons_;  // one an image, empty if it has a row
   std::atomic<size_t> next_ = 0;
   std::mutex mutex_;
   int64_t done_ = 0;  // guarded by mutex_

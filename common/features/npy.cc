@@ -1,4 +1,4 @@
-// numpy's .npy: magic, version, length of the header, header (a Python dict), values.
+// Parser of numpy's .npy: magic, version, length of the header, header (a Python dict), values.
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ struct Header {
   size_t values_at = 0;  // offset of the first value
 };
 
-// Reads the dict that numpy writes: three known keys in any order, no nesting.
+// Parses the dict that numpy writes: three known keys in any order, no nesting.
 class HeaderText {
  public:
   HeaderText(absl::string_view name, absl::string_view text) : name_(name), rest_(text) {}
@@ -62,7 +62,7 @@ class HeaderText {
                    absl::CHexEscape(rest_.substr(0, 20)), "'");
   }
 
-  // Whether the next word is `token`; it and the blanks around it are consumed.
+  // Consumes `token` and the blanks around it if it is next.
   bool Take(absl::string_view token) {
     rest_ = absl::StripLeadingAsciiWhitespace(rest_);
     if (!absl::ConsumePrefix(&rest_, token)) return false;
@@ -137,8 +137,7 @@ std::string ShapeText(const Header& header) {
   return absl::StrCat("(", absl::StrJoin(header.shape, ", "), ")");
 }
 
-// That exactly rows * columns values of `width` bytes follow the header. Divides where a product
-// could overflow.
+// Checks that exactly rows * columns values of `width` bytes follow the header, without overflow.
 absl::Status CheckSize(absl::string_view name, absl::string_view bytes, const Header& header,
                        int64_t rows, int64_t columns, size_t width) {
   if (rows < 1 || columns < 1) {

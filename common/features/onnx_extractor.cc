@@ -1,11 +1,10 @@
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <charconv>
 #include <opencv2/dnn.hpp>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
@@ -16,25 +15,16 @@ namespace privatemail {
 namespace {
 
 absl::Status CheckOptions(const OnnxOptions& options) {
-  constexpr int kLargestSide = 4096;
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_width", options.input_width, 1, kLargestSide));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_height", options.input_height, 1, kLargestSide));
+  constexpr int kMaxSide = 4096;
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_width", options.input_width, 1, kMaxSide));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("input_height", options.input_height, 1, kMaxSide));
   for (const float mean : options.mean) {
     PM_RETURN_IF_ERROR(CheckFiniteNonNegative("mean", mean));
   }
   return CheckFinitePositive("scale", options.scale);
 }
 
-absl::StatusOr<std::string> Sha256Hex(const std::string& path, const std::string& bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) != 1) {
-    return absl::InternalError(absl::StrCat(path, ": SHA-256 is not available"));
-  }
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<char*>(digest), size));
-}
-
-// The shortest text that reads back as the same number, so that different options never look alike.
+// The shortest text that reads back as the same float: different options have different texts.
 std::string Exact(float value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
@@ -53,7 +43,7 @@ class OnnxExtractor final : public FeatureExtractor {
   OnnxExtractor(OnnxOptions options, std::string identity, const cv::dnn::Net& net)
       : options_(std::move(options)), identity_(std::move(identity)), net_(net) {}
 
-  // Runs the network on a grey image; the other methods need its answer.
+  // Runs the network once on a grey image. Call before the other methods.
   absl::Status LearnDim() {
     const cv::Mat grey(options_.input_height, options_.input_width, CV_8UC3, cv::Scalar::all(128));
     PM_ASSIGN_OR_RETURN(const Eigen::RowVectorXf feature, Run(options_.path, grey));
@@ -67,7 +57,7 @@ class OnnxExtractor final : public FeatureExtractor {
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
     PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
     PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(image_path, image));
-    return UsableFeature(image_path, std::move(feature));
+    return ValidateFeature(image_path, std::move(feature));
   }
 
   int dim() const override { return dim_; }
@@ -110,9 +100,9 @@ absl::Status CheckLayer(const OnnxOptions& options, const cv::dnn::Net& net) {
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
-  // Read once: the bytes that are hashed are the bytes that are run.
+  // Read once, so that the hashed bytes are those that run.
   PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(options.path));
-  PM_ASSIGN_OR_RETURN(const std::string sha256, Sha256Hex(options.path, bytes));
+  const std::string sha256 = absl::BytesToHexString(Sha256::Of(bytes));
   using Loaded = absl::StatusOr<cv::dnn::Net>;
   PM_ASSIGN_OR_RETURN(
       cv::dnn::Net net, CatchOpenCv(options.path, "cannot be loaded as ONNX", [&]() -> Loaded {

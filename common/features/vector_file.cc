@@ -12,7 +12,7 @@
 namespace privatemail {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are copied as they lie");
+static_assert(std::endian::native == std::endian::little, "values are copied byte by byte");
 
 absl::Status WriteNpyBytes(const std::string& path, absl::string_view descr,
                            absl::string_view shape, const void* values, size_t size) {

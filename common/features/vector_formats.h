@@ -1,4 +1,4 @@
-// One parser a format, for vector_file.cc, where names and errors are described. All take the whole
+// Parsers of the formats of vector_file.h, which documents names and errors. They take the whole
 // file and return INVALID_ARGUMENT with a message that begins with `name`.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FORMATS_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FORMATS_H_
@@ -33,7 +33,7 @@ absl::Status BadFile(absl::string_view name, const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", parts...));
 }
 
-// The value at `offset`, which need not be aligned. The machine is little-endian, like the formats.
+// The value at `offset`, perhaps unaligned. The machine is little-endian like the formats.
 template <typename T>
 T Load(absl::string_view bytes, size_t offset) {
   T value;

@@ -1,4 +1,4 @@
-// Exact nearest neighbours over a gallery's coordinates.
+// Exact nearest neighbours by R-tree or blocked scan.
 #ifndef PRIVATEMAIL_COMMON_INDEX_EXACT_INDEX_H_
 #define PRIVATEMAIL_COMMON_INDEX_EXACT_INDEX_H_
 
@@ -7,14 +7,30 @@
 #include <vector>
 
 #include "common/base/matrix.h"
+#include "common/index/r_tree.h"
+#include "common/index/screened_points.h"
 #include "common/numerics/neighbors.h"
-#include "common/index/scan.h"
-#include "common/index/tree.h"
 
 namespace privatemail {
 
-// Holds n x k coordinates, rows ordered by item id, in a tree where k is small, to be scanned where
-// it is not. Both find the same. Immutable and thread-safe.
+// A scan of all points for several queries at once, mostly in single precision and in cache.
+// Returns the rows and bits of NearestRows in O(m n k) time. Immutable, thread-safe.
+class FlatScan {
+ public:
+  // points: n x k, finite; must outlive this. O(n k) time, 4 k + 8 bytes a row.
+  explicit FlatScan(const Matrix& points);
+
+  // As NearestRows.
+  std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
+                                            const std::vector<bool>* skipped) const;
+
+ private:
+  const Matrix& points_;
+  std::optional<ScreenedPoints> copies_;  // nullopt if single precision cannot represent them
+};
+
+// An index over n x k coordinates, rows ordered by item id: an R-tree if k is small, otherwise a
+// scan, with the same results. Immutable and thread-safe.
 class ExactIndex {
  public:
   explicit ExactIndex(Matrix points);
@@ -23,17 +39,16 @@ class ExactIndex {
 
   Eigen::Index size() const { return points_.rows(); }
   const Matrix& points() const { return points_; }
-  // Whether a search looks at a few of the rows only.
+  // Whether searches visit only a few rows.
   bool has_tree() const { return tree_.has_value(); }
 
-  // For each query (m x k, finite) the min(count, n) rows nearest to it, nearest first; ties by the
-  // smaller row, which is the smaller id. hidden: rows that are not found (n, or null for none).
-  // About O(m count log n) time with a tree, O(m n k) without, where several queries at once take
-  // less than one after the other.
+  // The min(count, n) rows nearest to each query (m x k, finite), nearest first; ties by the
+  // smaller row, i.e. id. hidden: n flags of rows to leave out, or null. About O(m count log n)
+  // time with a tree, else O(m n k), less a query for several queries.
   std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
                                             const std::vector<bool>* hidden = nullptr) const;
 
-  // Some of the rows, ascending, copied together once for all the searches of a request.
+  // A copy of some rows (ascending), made once for all searches of a request.
   class Part {
    public:
     Part(const ExactIndex& whole, std::vector<int64_t> rows);
@@ -41,19 +56,19 @@ class ExactIndex {
     Part& operator=(const Part&) = delete;
 
     Eigen::Index size() const { return points_.rows(); }
-    // As ExactIndex::Search; rows are those of the whole index.
+    // As ExactIndex::Search; returns rows of the whole index.
     std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count) const;
 
    private:
     std::vector<int64_t> rows_;
     Matrix points_;
-    Scan scan_;
+    FlatScan scan_;
   };
 
  private:
   Matrix points_;
-  std::optional<Tree> tree_;  // one of both
-  std::optional<Scan> scan_;
+  std::optional<RTree> tree_;     // either this
+  std::optional<FlatScan> scan_;  // or this
 };
 
 }  // namespace privatemail

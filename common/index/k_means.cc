@@ -5,25 +5,26 @@
 #include <faiss/utils/distances.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
+#include <numeric>
 
-// Of the OpenMP standard. Its header belongs to a compiler, and FAISS was built with another one
-// where this is built with clang.
+// Functions of the OpenMP standard. omp.h belongs to a compiler, and with clang FAISS was built by
+// another one.
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int threads);
-// OpenBLAS's, null with another BLAS.
+// OpenBLAS's; null with another BLAS.
 void openblas_set_num_threads(int threads) __attribute__((weak));
 }
 
 namespace privatemail {
 namespace {
 
-constexpr Eigen::Index kPointsAtOnce = 1 << 14;
+constexpr Eigen::Index kPointsPerCall = 1 << 14;
 
-// FAISS starts OpenMP's threads, which would stay; a daemon has its own. Those of OpenBLAS spin
-// while they wait for one another, at the cost of whatever else runs. Nothing else here uses them,
-// so they are not set free again.
+// Limits FAISS to the calling thread: OpenMP threads would stay, and waiting threads of OpenBLAS
+// spin. Nothing else uses OpenBLAS's threads, so their number is not restored.
 class OneThread {
  public:
   OneThread() : former_(omp_get_max_threads()) {
@@ -62,27 +63,40 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
   faiss::IndexFlatL2 assigner(points.cols());
   assigner.add(centroids.rows(), centroids.data());
   std::vector<int64_t> nearest(static_cast<size_t>(points.rows()));
-  for (Eigen::Index begin = 0; begin < points.rows(); begin += kPointsAtOnce) {
+  for (Eigen::Index begin = 0; begin < points.rows(); begin += kPointsPerCall) {
     if (stopped != nullptr && *stopped) break;
-    assigner.assign(std::min(kPointsAtOnce, points.rows() - begin), points.row(begin).data(),
+    assigner.assign(std::min(kPointsPerCall, points.rows() - begin), points.row(begin).data(),
                     nearest.data() + begin);
   }
   return nearest;
 }
 
+ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
+                        const std::atomic<bool>* stopped) {
+  ItemCells found{.cells = NearestCentroids(items, centroids, stopped), .squared_distances = {}};
+  if (stopped != nullptr && *stopped) return found;
+  found.squared_distances.reserve(found.cells.size());
+  for (size_t item = 0; item < found.cells.size(); ++item) {
+    found.squared_distances.push_back(
+        (items.row(static_cast<Eigen::Index>(item)) - centroids.row(found.cells[item]))
+            .squaredNorm());
+  }
+  return found;
+}
+
 std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
                                                const FloatMatrix& points, int64_t count,
                                                const std::atomic<bool>& stopped) {
-  constexpr Eigen::Index kQueriesAtOnce = 64;
+  constexpr Eigen::Index kQueriesPerCall = 64;
   const OneThread one_thread;
   const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
   const auto dim = static_cast<size_t>(points.cols());
   std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
-  std::vector<float> distances(kQueriesAtOnce * wanted);
-  std::vector<int64_t> rows(kQueriesAtOnce * wanted);
-  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesAtOnce) {
-    const Eigen::Index some = std::min(kQueriesAtOnce, queries.rows() - begin);
-    // What an IndexFlatL2 calls, which would hold a copy of all points.
+  std::vector<float> distances(kQueriesPerCall * wanted);
+  std::vector<int64_t> rows(kQueriesPerCall * wanted);
+  for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesPerCall) {
+    const Eigen::Index some = std::min(kQueriesPerCall, queries.rows() - begin);
+    // The search of IndexFlatL2, without its copy of all points.
     faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
                      static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
     for (Eigen::Index query = 0; query < some; ++query) {
@@ -92,6 +106,100 @@ std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
     }
   }
   return nearest;
+}
+
+namespace {
+
+using Rows = std::vector<Eigen::Index>;
+using Nearest = std::vector<std::vector<int64_t>>;
+
+constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
+constexpr int64_t kProbed = 32;
+// Average queries of a list, enough for matrix products to pay.
+constexpr int64_t kQueriesOfList = 32;
+// With fewer lists, the probed ones would be most of the gallery.
+static_assert(kManyQueries / kQueriesOfList >= 4 * kProbed);
+
+// Removes the query itself, or else the farthest: searches return one row too many.
+void RemoveQuery(int64_t query, std::vector<int64_t>* nearest) {
+  if (nearest->empty()) return;  // stopped
+  const auto self = std::find(nearest->begin(), nearest->end(), query);
+  nearest->erase(self != nearest->end() ? self : nearest->end() - 1);
+}
+
+Nearest SearchAll(const FloatMatrix& items, const Rows& queries, int64_t count,
+                  const std::atomic<bool>& stopped) {
+  Nearest nearest = NearestItems(items(queries, Eigen::all), items, count + 1, stopped);
+  for (size_t query = 0; query < nearest.size(); ++query)
+    RemoveQuery(queries[query], &nearest[query]);
+  return nearest;
+}
+
+// For each list the indices into `rows` of its rows.
+std::vector<Rows> ByList(const Rows& rows, const std::vector<int64_t>& list_of_item,
+                         int64_t lists) {
+  std::vector<Rows> numbers(static_cast<size_t>(lists));
+  for (size_t number = 0; number < rows.size(); ++number) {
+    const int64_t list = list_of_item[static_cast<size_t>(rows[number])];
+    numbers[static_cast<size_t>(list)].push_back(static_cast<Eigen::Index>(number));
+  }
+  return numbers;
+}
+
+// matrix(rows, Eigen::all), copied row by row.
+FloatMatrix RowsOf(const FloatMatrix& matrix, const Rows& rows) {
+  FloatMatrix some(std::ssize(rows), matrix.cols());
+  for (Eigen::Index row = 0; row < some.rows(); ++row) {
+    some.row(row) = matrix.row(rows[static_cast<size_t>(row)]);
+  }
+  return some;
+}
+
+Rows Picked(const Rows& from, const Rows& numbers) {
+  Rows picked;
+  for (const Eigen::Index number : numbers) picked.push_back(from[static_cast<size_t>(number)]);
+  return picked;
+}
+
+// All queries of a list are compared with the same items.
+Nearest SearchLists(const FloatMatrix& items, const Rows& queries, int64_t count,
+                    const std::atomic<bool>& stopped) {
+  const int64_t lists = std::min(static_cast<int64_t>(std::sqrt(items.rows())),
+                                 static_cast<int64_t>(std::ssize(queries)) / kQueriesOfList);
+  const FloatMatrix centroids = KMeans(items, lists, kEffort);
+  const std::vector<int64_t> list_of_item = NearestCentroids(items, centroids, &stopped);
+  const Nearest probed = NearestItems(centroids, centroids, kProbed, stopped);
+  Nearest nearest(queries.size());
+  if (stopped) return nearest;
+  Rows all(static_cast<size_t>(items.rows()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<Rows> items_in = ByList(all, list_of_item, lists);
+  const std::vector<Rows> queries_in = ByList(queries, list_of_item, lists);
+  for (size_t list = 0; list < queries_in.size() && !stopped; ++list) {
+    Rows near;
+    for (const int64_t one : probed[list]) {
+      const Rows& some = items_in[static_cast<size_t>(one)];
+      near.insert(near.end(), some.begin(), some.end());
+    }
+    const FloatMatrix near_items = RowsOf(items, near);
+    const Rows list_queries = Picked(queries, queries_in[list]);
+    const Nearest found = NearestItems(RowsOf(items, list_queries), near_items, count + 1, stopped);
+    for (size_t i = 0; i < found.size(); ++i) {
+      std::vector<int64_t>& rows = nearest[static_cast<size_t>(queries_in[list][i])];
+      for (const int64_t place : found[i]) rows.push_back(near[static_cast<size_t>(place)]);
+      RemoveQuery(list_queries[i], &rows);
+    }
+  }
+  return nearest;
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> NearestOthers(const FloatMatrix& items, const Rows& queries,
+                                                int64_t count, const std::atomic<bool>& stopped) {
+  const bool many = items.rows() >= kLargeGallery && std::ssize(queries) >= kManyQueries;
+  return many ? SearchLists(items, queries, count, stopped)
+              : SearchAll(items, queries, count, stopped);
 }
 
 }  // namespace privatemail

@@ -27,9 +27,9 @@ bool ScreenedPoints::CanHold(const Matrix& points) {
   if (points.size() == 0) return false;
   const RowVector centre = CentreOf(points);
   const double scale = ScaleOf(points, centre);
-  // Otherwise squared distances in double are denormal, and know less than single precision does.
-  constexpr double kSmallest = 1e-120;
-  return centre.allFinite() && std::isfinite(scale) && scale > kSmallest;
+  // Below, squared distances in double are denormal and less exact than floats.
+  constexpr double kMinScale = 1e-120;
+  return centre.allFinite() && std::isfinite(scale) && scale > kMinScale;
 }
 
 ScreenedPoints::ScreenedPoints(const Matrix& points)
@@ -52,29 +52,30 @@ void ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
   groups_.push_back({std::move(rows), std::move(copies)});
 }
 
-// A scaled coordinate of a point is at most 1, that of the query at most m; copied, both are off by
-// 2^-24 (1 + m), and so is their difference, rounded, by no more than 2^-22 (1 + m). Distances are
-// off by sqrt(k) times that, and their squares' sum by 2^-24 of itself for each of k + 1
-// operations.
+// Error bound of distances between copies. With scaled coordinates of points at most 1 and of the
+// query at most m:
+// - copies are off by 2^-24 (1 + m), their rounded differences by at most 2^-22 (1 + m)
+// - distances are off by sqrt(k) times that; their sum of squares by 2^-24 of itself for each of
+//   k + 1 operations
 ScreenedPoints::Query ScreenedPoints::Prepare(const RowVector& query) const {
   Query prepared = {.exact = query, .scaled = Scaled(query)};
   const double widest = 1 + static_cast<double>(prepared.scaled.cwiseAbs().maxCoeff());
-  // Farther away squares overflow in single precision: then every row is looked at in double.
-  constexpr double kWidest = 1e18;
-  prepared.off = widest < kWidest
-                     ? std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(widest, -22)
-                     : std::numeric_limits<double>::infinity();
+  // Beyond, squares overflow in single precision: then every row is compared in double.
+  constexpr double kMaxWidth = 1e18;
+  prepared.max_error =
+      widest < kMaxWidth ? std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(widest, -22)
+                         : std::numeric_limits<double>::infinity();
   return prepared;
 }
 
-void ScreenedPoints::Scan(int64_t group, const Query& query, NearestSoFar* nearest) const {
+void ScreenedPoints::Scan(int64_t group, const Query& query, TopK* nearest) const {
   const Group& scanned = groups_[static_cast<size_t>(group)];
   Eigen::ArrayXf distances;
   SquaredDistances(query.scaled, scanned.copies, &distances);
   const double rounding = 1 + static_cast<double>(points_.cols() + 2) * std::ldexp(1, -23);
   const auto farthest = [&] {
     if (!nearest->full() || nearest->size() == 0) return std::numeric_limits<double>::infinity();
-    const double within = std::sqrt(nearest->farthest()) / scale_ + query.off;
+    const double within = std::sqrt(nearest->max_squared_distance()) / scale_ + query.max_error;
     return within * within * rounding;
   };
   double limit = farthest();

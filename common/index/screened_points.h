@@ -1,4 +1,4 @@
-// Points with copies in single precision, by which most of them are dismissed.
+// Exact search in double with a prefilter in single precision.
 #ifndef PRIVATEMAIL_COMMON_INDEX_SCREENED_POINTS_H_
 #define PRIVATEMAIL_COMMON_INDEX_SCREENED_POINTS_H_
 
@@ -14,41 +14,39 @@ namespace privatemail {
 void SquaredDistances(const Eigen::VectorXf& point, const Eigen::MatrixXf& columns,
                       Eigen::ArrayXf* distances);
 
-// n x k points, finite, of which groups are copied. The copies are centred and scaled first, so
-// that a cloud far from the origin loses nothing; k floats a row and 8 bytes. Thread-safe once all
-// groups are added; uses neither OpenMP nor BLAS.
+// n x k finite points with groups of float copies, which are centred and scaled so that clouds far
+// from the origin keep their precision. 4 k + 8 bytes a row. Thread-safe once all groups are added;
+// uses neither OpenMP nor BLAS.
 class ScreenedPoints {
  public:
-  // Whether the points can be copied at all: not all at one place or nearly, no sum of theirs
-  // overflows.
+  // Whether float copies are possible: the points do not (nearly) coincide, and no sum overflows.
   static bool CanHold(const Matrix& points);
 
-  // points must be such, and outlive this.
+  // Requires CanHold(points); they must outlive this.
   explicit ScreenedPoints(const Matrix& points);
 
-  // As the copies are.
+  // Centred and scaled as the copies are.
   Eigen::VectorXf Scaled(const RowVector& point) const;
   FloatMatrix Scaled() const;
 
-  // Copies these rows, ascending, as the next group.
+  // Copies `rows` (ascending) as the next group.
   void AddGroup(std::vector<int64_t> rows);
   int64_t groups() const { return static_cast<int64_t>(groups_.size()); }
   const std::vector<int64_t>& RowsOf(int64_t group) const {
     return groups_[static_cast<size_t>(group)].rows;
   }
 
-  // Where all groups are asked for the same neighbours.
+  // A query prepared for all groups.
   struct Query {
     RowVector exact;
     Eigen::VectorXf scaled;
-    double off = 0;  // distances between copies are off by no more, but for the last rounding
+    double max_error = 0;  // of distances between copies, except for the last rounding
   };
   Query Prepare(const RowVector& query) const;
 
-  // Offers all rows of a group that may be among the nearest so far. Those that are passed over are
-  // certainly farther, whatever single precision has lost, so that what remains are the very rows
-  // and distances a scan of the group in double would have left.
-  void Scan(int64_t group, const Query& query, NearestSoFar* nearest) const;
+  // Offers the rows of a group to `nearest`, except those that are certainly farther in spite of
+  // rounding. The result has the rows and distances of a scan of the group in double.
+  void Scan(int64_t group, const Query& query, TopK* nearest) const;
 
  private:
   struct Group {

@@ -10,15 +10,15 @@
 namespace privatemail {
 namespace {
 
-// Rounded down: what is reported was reached.
+// Rounded down: the reported recall was reached.
 std::string InThousandths(double share) {
   return absl::StrFormat("%.3f", std::floor(1000 * share) / 1000);
 }
 
 std::string Describe(const ApproximateIndex::Quality& quality) {
   return absl::StrCat("IVF of ", quality.lists, " lists, ", quality.probed, " probed, recall@",
-                      ApproximateIndex::kCount, " ", InThousandths(quality.recall), " on ",
-                      ApproximateIndex::kQueries, " queries");
+                      ApproximateIndex::kRecallNeighbors, " ", InThousandths(quality.recall),
+                      " on ", ApproximateIndex::kRecallQueries, " queries");
 }
 
 }  // namespace
@@ -26,14 +26,14 @@ std::string Describe(const ApproximateIndex::Quality& quality) {
 SearchIndex::SearchIndex(Matrix points, const IndexOptions& options)
     : exact_(std::make_unique<const ExactIndex>(std::move(points))), options_(options) {}
 
-bool SearchIndex::wants_approximate() const {
-  return options_.approximate && !exact_->has_tree() && size() >= kFewestApproximateRows;
+bool SearchIndex::ShouldBuildApproximate() const {
+  return options_.approximate && !exact_->has_tree() && size() >= kMinApproximateRows;
 }
 
-void SearchIndex::MakeApproximate(const std::atomic<bool>* stopped) const {
-  if (!wants_approximate()) return;
-  made_ = std::make_unique<const Approximate>(TryApproximate(stopped));
-  approximate_ = made_.get();
+void SearchIndex::BuildApproximateIndex(const std::atomic<bool>* stopped) const {
+  if (!ShouldBuildApproximate()) return;
+  built_ = std::make_unique<const Approximate>(TryApproximate(stopped));
+  approximate_ = built_.get();
 }
 
 SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* stopped) const {
@@ -42,9 +42,9 @@ SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* st
     std::string description =
         index != nullptr ? Describe(index->quality())
                          : absl::StrCat(ExactDescription(), "; IVF would not reach recall@",
-                                        ApproximateIndex::kCount, " ", options_.recall);
+                                        ApproximateIndex::kRecallNeighbors, " ", options_.recall);
     return {std::move(index), std::move(description)};
-  } catch (const std::exception& error) {  // FAISS's, or out of memory
+  } catch (const std::exception& error) {  // from FAISS, or out of memory
     return {nullptr, absl::StrCat(ExactDescription(), "; IVF failed: ", error.what())};
   }
 }
@@ -54,14 +54,15 @@ std::string SearchIndex::ExactDescription() const {
 }
 
 std::string SearchIndex::description() const {
-  if (const Approximate* made = approximate_) return made->description;
-  return absl::StrCat(ExactDescription(), wants_approximate() ? "; IVF is being made" : "");
+  if (const Approximate* built = approximate_) return built->description;
+  return absl::StrCat(ExactDescription(), ShouldBuildApproximate() ? "; IVF is being made" : "");
 }
 
 std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,
                                                        const std::vector<bool>* hidden) const {
-  const Approximate* made = approximate_;
-  if (made != nullptr && made->index != nullptr) return made->index->Search(queries, count, hidden);
+  const Approximate* built = approximate_;
+  if (built != nullptr && built->index != nullptr)
+    return built->index->Search(queries, count, hidden);
   return exact_->Search(queries, count, hidden);
 }
 

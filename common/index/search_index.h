@@ -1,4 +1,4 @@
-// The index that answers, by what an operator wants.
+// The search index of a collection: exact, or approximate once that is built.
 #ifndef PRIVATEMAIL_COMMON_INDEX_SEARCH_INDEX_H_
 #define PRIVATEMAIL_COMMON_INDEX_SEARCH_INDEX_H_
 
@@ -9,38 +9,38 @@
 #include <vector>
 
 #include "common/base/matrix.h"
-#include "common/numerics/neighbors.h"
 #include "common/index/approximate_index.h"
 #include "common/index/exact_index.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail {
 
 struct IndexOptions {
-  // Misses a few of the nearest where that is faster. An exact index of few columns looks at less
-  // still, and one of few rows is small: these stay exact.
+  // Allows missing a few of the nearest rows. Indexes of few columns or few rows stay exact, since
+  // that is fast.
   bool approximate = false;
-  double recall = .99;  // to be reached, 0 to 1; otherwise it is exact
+  double recall = .99;  // minimum, 0 to 1; if it is not reached, the index stays exact
 };
 
-// An exact index and maybe an approximate one beside it. Thread-safe.
+// An exact index, and an optional approximate one beside it. Thread-safe.
 class SearchIndex {
  public:
-  static constexpr Eigen::Index kFewestApproximateRows = 10'000;
+  static constexpr Eigen::Index kMinApproximateRows = 10'000;
 
-  // Exact, and so fit to answer at once.
+  // Exact, and ready at once.
   SearchIndex(Matrix points, const IndexOptions& options);
 
-  // Makes the approximate index where one is wanted and pays, O(n sqrt(n) k); it answers from then
-  // on. Searches go on meanwhile. What goes wrong leaves the exact one. Call once. When `stopped`
-  // becomes true it gives up, which may take seconds.
-  void MakeApproximate(const std::atomic<bool>* stopped = nullptr) const;
+  // Builds the approximate index if it is enabled and pays, in O(n sqrt(n) k) time; it then
+  // replaces the exact one, which answers meanwhile and after a failure. Call once. Gives up within
+  // seconds of `stopped`.
+  void BuildApproximateIndex(const std::atomic<bool>* stopped = nullptr) const;
 
   Eigen::Index size() const { return exact_->size(); }
-  // Whether every search takes microseconds. One of an inverted file looks at thousands of rows,
-  // and may have to be exact.
-  bool IsBrief() const { return exact_->has_tree(); }
+  // Whether every search takes microseconds. An inverted file scans thousands of rows and may fall
+  // back to an exact search.
+  bool IsFast() const { return exact_->has_tree(); }
   // "exact, R-tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
-  // or why it is exact, still or after all.
+  // or the reason why it is (still) exact.
   std::string description() const;
 
   // As ExactIndex::Search and ApproximateIndex::Search.
@@ -54,14 +54,14 @@ class SearchIndex {
     std::string description;
   };
 
-  bool wants_approximate() const;
+  bool ShouldBuildApproximate() const;
   std::string ExactDescription() const;
   Approximate TryApproximate(const std::atomic<bool>* stopped) const;
 
   std::unique_ptr<const ExactIndex> exact_;
   IndexOptions options_;
-  mutable std::unique_ptr<const Approximate> made_;
-  mutable std::atomic<const Approximate*> approximate_ = nullptr;  // what is in made_, once it is
+  mutable std::unique_ptr<const Approximate> built_;
+  mutable std::atomic<const Approximate*> approximate_ = nullptr;  // built_.get() once built
 };
 
 }  // namespace privatemail

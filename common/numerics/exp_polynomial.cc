@@ -9,7 +9,7 @@
 namespace privatemail {
 namespace {
 
-// e is a difference of numbers near 1: plain doubles would leave nothing of 1e-16 of it.
+// e is a difference of numbers near 1 and may be 1e-16: double is too short.
 using Extended = long double;
 static_assert(std::numeric_limits<Extended>::digits >= 64);
 
@@ -19,14 +19,14 @@ Extended RelativeError(const Coefficients& p, Extended rate, Extended t) {
   return (p[0] + t * (p[1] + t * p[2])) * std::exp(-rate * t) - 1;
 }
 
-// Where p' = rate p within (-radius, radius), in ascending order.
+// The solutions of p' = rate p within (-radius, radius), ascending.
 std::vector<Extended> InnerExtrema(const Coefficients& p, Extended rate, Extended radius) {
   const Extended a = -rate * p[2], b = 2 * p[2] - rate * p[1], c = p[1] - rate * p[0];
   std::vector<Extended> roots;
   if (a == 0) {
     if (b != 0) roots = {-c / b};
   } else if (const Extended discriminant = b * b - 4 * a * c; discriminant >= 0) {
-    // Without cancellation.
+    // The form of the quadratic formula without cancellation.
     const Extended q = -(b + std::copysign(std::sqrt(discriminant), b)) / 2;
     roots = {q / a};
     if (q != 0) roots.push_back(c / q);
@@ -36,9 +36,8 @@ std::vector<Extended> InnerExtrema(const Coefficients& p, Extended rate, Extende
   return roots;
 }
 
-// The coefficients for which the relative errors at degree + 2 points are equal but for their
-// alternating signs.
-Coefficients Levelled(int degree, Extended rate, const std::vector<Extended>& points) {
+// The coefficients whose relative errors at degree + 2 points are equal with alternating signs.
+Coefficients SolveEquioscillation(int degree, Extended rate, const std::vector<Extended>& points) {
   using System = Eigen::Matrix<Extended, Eigen::Dynamic, Eigen::Dynamic>;
   const auto size = static_cast<Eigen::Index>(points.size());
   System system(size, size);
@@ -55,19 +54,19 @@ Coefficients Levelled(int degree, Extended rate, const std::vector<Extended>& po
   return p;
 }
 
-// For exp(range u) on [-1, 1].
-Coefficients Exchange(int degree, Extended range) {
+// The Remez exchange for exp(range u) on [-1, 1].
+Coefficients RemezExchange(int degree, Extended range) {
   std::vector<Extended> points;
   const Extended pi = std::acos(Extended{-1});
   for (int i = 0; i <= degree + 1; ++i) points.push_back(-std::cos(pi * i / (degree + 1)));
-  Coefficients p = Levelled(degree, range, points);
+  Coefficients p = SolveEquioscillation(degree, range, points);
   // Quadratic convergence: from these points three rounds reach the last bit.
   for (int round = 0; round < 8; ++round) {
     const std::vector<Extended> inner = InnerExtrema(p, range, 1);
-    // Where rounding has swallowed the error there is nothing left to level.
+    // The error is below rounding.
     if (inner.size() + 2 != points.size()) break;
     std::copy(inner.begin(), inner.end(), points.begin() + 1);
-    p = Levelled(degree, range, points);
+    p = SolveEquioscillation(degree, range, points);
   }
   return p;
 }
@@ -75,11 +74,11 @@ Coefficients Exchange(int degree, Extended range) {
 }  // namespace
 
 ExpPolynomial FitExp(int degree, double rate, double radius) {
-  const Coefficients unit = Exchange(degree, static_cast<Extended>(rate) * radius);
+  const Coefficients unit = RemezExchange(degree, static_cast<Extended>(rate) * radius);
   ExpPolynomial fit{.degree = degree};
   Coefficients stored = {};
   for (int power = 0; power <= degree; ++power) {
-    // On an interval without length every power but the first is the same.
+    // radius 0: only the constant matters.
     const bool matters = power == 0 || radius > 0;
     fit.coefficients[power] =
         matters ? static_cast<double>(unit[power] / std::pow(Extended{radius}, power)) : 0;

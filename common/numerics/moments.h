@@ -1,4 +1,4 @@
-// Sums over points from which any sum of a quadratic in x.y follows.
+// Weighted moments of points up to degree 2.
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_MOMENTS_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_MOMENTS_H_
 
@@ -9,12 +9,12 @@
 
 namespace privatemail {
 
-// For k columns of weights w over points x_j: sum_j w_jc, sum_j w_jc x_j and sum_j w_jc x_j x_j',
-// as far as a polynomial's degree needs them. For a polynomial p then sum_j w_jc p(x.x_j) = p_0
-// M0_c
-// + p_1 x.M1_c + p_2 x' M2_c x for any x. M2 is symmetric: only the blocks up to its diagonal are
-// added up, and those off the diagonal count twice. O(k d^degree) memory. Sums of two parts of the
-// points are the parts' sums.
+// Moments of points x_j under k columns of weights w:
+//   M0_c = sum_j w_jc,  M1_c = sum_j w_jc x_j,  M2_c = sum_j w_jc x_j x_j'
+// For a polynomial p of at most their degree and any x:
+//   sum_j w_jc p(x.x_j) = p_0 M0_c + p_1 x.M1_c + p_2 x' M2_c x
+// M2 is symmetric: only blocks up to its diagonal are stored, and those off it count twice.
+// O(k d^degree) memory. Moments of disjoint sets of points add up.
 class Moments {
  public:
   // degree: 0, 1 or 2.
@@ -26,23 +26,23 @@ class Moments {
   void Accumulate(const Matrix& points, const Matrix& weights);
   void Add(const Moments& other);
 
-  // All sums side by side, to be added elsewhere, and back again.
+  // Serialises all moments into one vector, and back.
   Vector Values() const;
   void SetValues(const Vector& values);
 
-  // sum_j w_jc p(x_i.x_j) for every row i of points and every column c. The degree of p is at most
-  // that of the moments.
+  // sum_j w_jc p(x_i.x_j) for each row i of points and column c. The degree of p is at most that of
+  // the moments.
   Matrix Evaluate(const Matrix& points, const ExpPolynomial& p) const;
 
  private:
-  // M2 is cut into blocks of this many columns, of which each ends at the diagonal.
+  // M2 is stored in blocks of columns, each ending at the diagonal.
   Eigen::Index BlockBegin(size_t block) const;
   Eigen::Index BlockColumns(size_t block) const;
 
   Eigen::Index dim_;
   RowVector zeroth_;            // k
   Matrix first_;                // d x k, or empty
-  std::vector<Matrix> second_;  // block: rows up to the diagonal x (k times the block's columns)
+  std::vector<Matrix> second_;  // block: rows up to the diagonal x (k * block columns)
 };
 
 }  // namespace privatemail

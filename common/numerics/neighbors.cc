@@ -6,36 +6,36 @@
 namespace privatemail {
 namespace {
 
-// An object rather than a function, so that heaps have it inline.
+// An object rather than a function, so that heap functions inline it.
 constexpr auto kNearer = [](const Neighbor& a, const Neighbor& b) {
   return a.squared_distance != b.squared_distance ? a.squared_distance < b.squared_distance
                                                   : a.row < b.row;
 };
 
-// Room for as many is made at once; whoever wants more waits longer anyway.
-constexpr size_t kUsualCount = 64;
+// Capacity that is reserved at once.
+constexpr size_t kReservedCount = 64;
 
 }  // namespace
 
-NearestSoFar::NearestSoFar(int64_t count, const std::vector<bool>* skipped)
+TopK::TopK(int64_t count, const std::vector<bool>* skipped)
     : count_(static_cast<size_t>(std::max<int64_t>(count, 0))), skipped_(skipped) {
-  best_.reserve(std::min(count_, kUsualCount));
+  best_.reserve(std::min(count_, kReservedCount));
 }
 
-bool NearestSoFar::Wants(const Neighbor& candidate) const {
+bool TopK::Accepts(const Neighbor& candidate) const {
   return !full() || (count_ > 0 && kNearer(candidate, best_.front()));
 }
 
-void NearestSoFar::Take(const Neighbor& candidate) {
-  if (!Wants(candidate)) return;
+void TopK::Insert(const Neighbor& candidate) {
+  if (!Accepts(candidate)) return;
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) return ReplaceFarthest(candidate);
   best_.push_back(candidate);
   std::push_heap(best_.begin(), best_.end(), kNearer);
 }
 
-// In one pass from the top down: a heap that is popped and pushed goes down and up again.
-void NearestSoFar::ReplaceFarthest(const Neighbor& candidate) {
+// One pass from the top down, where pop_heap and push_heap take two.
+void TopK::ReplaceFarthest(const Neighbor& candidate) {
   size_t place = 0;
   for (size_t child = 1; child < best_.size(); child = 2 * place + 1) {
     if (child + 1 < best_.size() && kNearer(best_[child], best_[child + 1])) ++child;
@@ -46,7 +46,7 @@ void NearestSoFar::ReplaceFarthest(const Neighbor& candidate) {
   best_[place] = candidate;
 }
 
-std::vector<Neighbor> NearestSoFar::Sorted() {
+std::vector<Neighbor> TopK::Sorted() {
   std::sort_heap(best_.begin(), best_.end(), kNearer);
   return std::move(best_);
 }
@@ -55,7 +55,7 @@ std::vector<std::vector<Neighbor>> NearestRows(const Matrix& queries, const Matr
                                                int64_t count, const std::vector<bool>* skipped) {
   std::vector<std::vector<Neighbor>> nearest;
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
-    NearestSoFar best(count, skipped);
+    TopK best(count, skipped);
     const double* query = queries.data() + q * queries.cols();
     for (Eigen::Index row = 0; row < points.rows(); ++row) {
       const double* point = points.data() + row * points.cols();

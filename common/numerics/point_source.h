@@ -1,14 +1,19 @@
-// Points, read in blocks: what an affinity needs of them, wherever they are kept.
+// Points that are read in blocks.
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_POINT_SOURCE_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_POINT_SOURCE_H_
+
+#include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail {
 
-// n points of d coordinates. Immutable, and Read is thread-safe.
+// n points of d coordinates, in memory or not. Immutable; Read is thread-safe.
 class PointSource {
  public:
   virtual ~PointSource() = default;
@@ -16,8 +21,8 @@ class PointSource {
   virtual Eigen::Index rows() const = 0;
   virtual Eigen::Index cols() const = 0;
 
-  // Fills `block` (any number of rows x cols()) with the rows from `first` on, all of which exist.
-  // The same rows are the same bits in every call. UNAVAILABLE or DATA_LOSS: they cannot be read.
+  // Fills `block` (any number of rows x cols()) with existing rows from `first` on. Every call
+  // returns the same bits for a row. UNAVAILABLE or DATA_LOSS: the rows cannot be read.
   virtual absl::Status Read(Eigen::Index first, Matrix* block) const = 0;
 };
 
@@ -28,23 +33,44 @@ class MatrixPoints : public PointSource {
 
   Eigen::Index rows() const override { return points_.rows(); }
   Eigen::Index cols() const override { return points_.cols(); }
-  absl::Status Read(Eigen::Index first, Matrix* block) const override;
+  absl::Status Read(Eigen::Index first, Matrix* block) const override {
+    *block = points_.middleRows(first, block->rows());
+    return absl::OkStatus();
+  }
 
  private:
   Matrix points_;
 };
 
-// Rows in single precision, each scaled to length 1 in double: a collection's items and, behind
-// them, its anchors. Refers to the anchors, which must outlive it, and keeps one double a row.
+// A collection's items followed by its anchors, each scaled to length 1 in double when read.
+// Memory beside the matrices: one double a row. The anchors must outlive it.
 class UnitPoints : public PointSource {
  public:
-  // INVALID_ARGUMENT, naming `items` or `anchors` and the row: one that is zero or not finite.
-  // Both have the same number of columns.
-  static absl::StatusOr<UnitPoints> Create(FloatMatrix items, const FloatMatrix& anchors);
+  // Both matrices have the same number of columns. INVALID_ARGUMENT naming `items` or `anchors` and
+  // the row: a row is zero or not finite.
+  static absl::StatusOr<UnitPoints> Create(FloatMatrix items, const FloatMatrix& anchors) {
+    Vector inverse_length(items.rows() + anchors.rows());
+    PM_RETURN_IF_ERROR(InverseLengths("items", items, inverse_length.head(items.rows())));
+    PM_RETURN_IF_ERROR(InverseLengths("anchors", anchors, inverse_length.tail(anchors.rows())));
+    return UnitPoints(std::move(items), anchors, std::move(inverse_length));
+  }
 
   Eigen::Index rows() const override { return inverse_length_.size(); }
   Eigen::Index cols() const override { return anchors_->cols(); }
-  absl::Status Read(Eigen::Index first, Matrix* block) const override;
+  absl::Status Read(Eigen::Index first, Matrix* block) const override {
+    const Eigen::Index count = block->rows();
+    const Eigen::Index from_items = std::clamp<Eigen::Index>(items_.rows() - first, 0, count);
+    if (from_items > 0) {
+      block->topRows(from_items) = items_.middleRows(first, from_items).cast<double>();
+    }
+    if (from_items < count) {
+      const Eigen::Index first_anchor = first + from_items - items_.rows();
+      block->bottomRows(count - from_items) =
+          anchors_->middleRows(first_anchor, count - from_items).cast<double>();
+    }
+    block->array().colwise() *= inverse_length_.segment(first, count).array();
+    return absl::OkStatus();
+  }
 
  private:
   UnitPoints(FloatMatrix items, const FloatMatrix& anchors, Vector inverse_length)

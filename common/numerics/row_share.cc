@@ -1,5 +1,6 @@
 #include "common/numerics/row_share.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "common/base/status_macros.h"
@@ -7,15 +8,19 @@
 namespace privatemail {
 namespace {
 
-// Of a map, for Eigen 3.4 copies parts of a vector to where they are aligned less than it asserts
-// when EIGEN_MAX_ALIGN_BYTES is 64.
+constexpr Eigen::Index kMinGroups = 64;
+constexpr Eigen::Index kBlocksPerGroup = 64;
+constexpr Eigen::Index kMaxGroups = 1024;
+
+// Takes a Map: for parts of a vector, Eigen 3.4 asserts more alignment than they have when
+// EIGEN_MAX_ALIGN_BYTES is 64.
 double StableNorm(const double* values, Eigen::Index size) {
   return Eigen::Map<const Vector>(values, size).stableNorm();
 }
 
-class EveryRow final : public RowShare {
+class UnsharedRows final : public RowShare {
  public:
-  explicit EveryRow(const RowGroups& groups) : RowShare(groups, 0, groups.count()) {}
+  explicit UnsharedRows(const RowGroups& groups) : RowShare(groups, 0, groups.count()) {}
 
   absl::Status Agree(const absl::Status& own) const override { return own; }
 
@@ -30,8 +35,17 @@ class EveryRow final : public RowShare {
 
 }  // namespace
 
+RowGroups::RowGroups(Eigen::Index rows) : rows_(rows), blocks_((rows + kRowBlock - 1) / kRowBlock) {
+  const Eigen::Index wanted = std::clamp(blocks_ / kBlocksPerGroup, kMinGroups, kMaxGroups);
+  count_ = static_cast<int>(std::clamp<Eigen::Index>(blocks_, 1, wanted));
+}
+
+Eigen::Index RowGroups::FirstRow(int group) const {
+  return std::min(FirstBlock(group) * kRowBlock, rows_);
+}
+
 std::shared_ptr<const RowShare> AllRows(Eigen::Index rows) {
-  return std::make_shared<EveryRow>(RowGroups(rows));
+  return std::make_shared<UnsharedRows>(RowGroups(rows));
 }
 
 Vector SumOverRows(const RowGroups& groups, Eigen::Index size, RowSum add) {
@@ -59,7 +73,7 @@ absl::StatusOr<Vector> RowShare::Sum(Eigen::Index size, RowSum add) const {
 }
 
 absl::StatusOr<double> RowShare::Norm(const Matrix& x) const {
-  // A place of its own for every group: adding zeros does not round.
+  // One slot for each group: adding zeros does not round.
   Vector norms = Vector::Zero(groups_.count());
   for (int group = first_group_; group < end_group_; ++group) {
     const Eigen::Index first = groups_.FirstRow(group);

@@ -18,7 +18,7 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view
   absl::string_view host = colon == absl::string_view::npos ? "" : text.substr(0, colon);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  // Without brackets the last colon of an IPv6 address would pass for the port's.
+  // Without brackets, the last colon of an IPv6 address would be taken for the port's.
   const bool usable = !host.empty() && (bracketed || host.find_first_of(":[]") == host.npos);
   if (!usable || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) || address.port < 0 ||
       address.port > 65535) {

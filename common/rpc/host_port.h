@@ -1,4 +1,4 @@
-// Network addresses as people write them.
+// Network addresses of the form HOST:PORT.
 #ifndef PRIVATEMAIL_COMMON_RPC_HOST_PORT_H_
 #define PRIVATEMAIL_COMMON_RPC_HOST_PORT_H_
 

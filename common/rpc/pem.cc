@@ -11,7 +11,7 @@
 namespace privatemail {
 namespace {
 
-// Without this OpenSSL would ask for a passphrase on the terminal.
+// Keeps OpenSSL from prompting for a passphrase on the terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
 
 Bio Reader(const std::string& pem) {
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view wha
   const unsigned long error = ERR_peek_last_error();
   const bool at_end =
       ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-  // In the first and the last line of each; a line that is damaged there is passed over in silence.
+  // In the first and last line of each block; OpenSSL skips a damaged line without an error.
   const size_t marks = Count(pem, "CERTIFICATE-----");
   if (all.empty() && at_end && marks == 0) {
     return absl::FailedPreconditionError(absl::StrCat(what, " holds no certificate in PEM format"));

@@ -1,4 +1,4 @@
-// Certificates and keys out of PEM.
+// Parsing and writing of certificates and private keys in PEM format.
 #ifndef PRIVATEMAIL_COMMON_RPC_PEM_H_
 #define PRIVATEMAIL_COMMON_RPC_PEM_H_
 
@@ -25,21 +25,21 @@ using Bio = std::unique_ptr<BIO, FreeOpenSsl>;
 using Certificate = std::unique_ptr<X509, FreeOpenSsl>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
 
-// "cannot DOING: ", and why OpenSSL says so; its reasons are forgotten.
+// "cannot DOING: " and OpenSSL's first queued error; clears the queue.
 std::string OpenSslReason(absl::string_view doing);
 
-// At least one, as they stand in the text. FAILED_PRECONDITION, naming `what`: there is none, or a
-// block is damaged, after which OpenSSL would read no further and say nothing.
+// The certificates of a PEM text in order, at least one. FAILED_PRECONDITION naming `what`: there
+// is none, or a block is damaged (OpenSSL would stop reading there without an error).
 absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view what,
                                                            const std::string& pem);
 
-// Lower-case hex SHA-256 of the DER. INTERNAL.
+// SHA-256 of the DER in lower-case hex. INTERNAL: OpenSSL failed.
 absl::StatusOr<std::string> FingerprintOf(const X509& certificate);
 
-// FAILED_PRECONDITION, naming `what`: there is none, or it takes a passphrase.
+// FAILED_PRECONDITION naming `what`: it holds no key, or one with a passphrase.
 absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem);
 
-// INTERNAL.
+// INTERNAL: OpenSSL failed.
 absl::StatusOr<std::string> ToPem(X509* certificate);
 absl::StatusOr<std::string> ToPem(EVP_PKEY* key);
 

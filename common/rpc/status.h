@@ -1,4 +1,4 @@
-// absl::Status <-> grpc::Status, total in both directions: the codes have the same numbers.
+// Conversion between absl::Status and grpc::Status, and limits that both sides share.
 #ifndef PRIVATEMAIL_COMMON_RPC_STATUS_H_
 #define PRIVATEMAIL_COMMON_RPC_STATUS_H_
 
@@ -7,20 +7,37 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/printable.h"
 
 namespace privatemail {
 
-// A message travels in a header, where a byte takes up to three: whatever a peer has sent that it
-// repeats, it is cut here.
+// Longest status message in bytes. It travels in a header, where a byte takes up to three, and may
+// repeat what a peer sent.
 inline constexpr size_t kMaxStatusMessageBytes = 1000;
 
-grpc::Status ToGrpc(const absl::Status& status);
-// A code that gRPC does not define becomes UNKNOWN, its number in the message.
-absl::Status FromGrpc(const grpc::Status& status);
-
-// Largest message either side accepts, in bytes. One limit for both, so neither sends what the
-// other refuses.
+// Largest message in bytes that client and server accept.
 inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// Trailing metadata of a RESOURCE_EXHAUSTED that passes with time: whole milliseconds to wait.
+inline constexpr char kRetryAfterMetadata[] = "retry-after-ms";
+
+// The codes have the same numbers on both sides.
+inline grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
+                      TruncateUtf8(status.message(), kMaxStatusMessageBytes));
+}
+
+// A code that gRPC does not define becomes UNKNOWN, with its number in the message.
+inline absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const int code = status.error_code();
+  if (code < 0 || code > static_cast<int>(absl::StatusCode::kUnauthenticated)) {
+    return absl::UnknownError(absl::StrCat("status code ", code, ": ", status.error_message()));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(code), status.error_message());
+}
 
 }  // namespace privatemail
 

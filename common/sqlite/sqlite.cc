@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "common/sqlite/checked_pages.h"
-#include "common/sqlite/log_mark.h"
+#include "common/sqlite/checksum_vfs.h"
+#include "common/sqlite/wal_mark.h"
 
 namespace privatemail::sqlite {
 
@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   return OpenWith(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
-absl::StatusOr<std::unique_ptr<Database>> Database::OpenToRead(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenReadOnly(const std::string& path) {
   PM_ASSIGN_OR_RETURN(auto database, OpenWith(path, SQLITE_OPEN_READWRITE));
   PM_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = 1; BEGIN"));
   return database;
@@ -23,18 +23,19 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenToRead(const std::string
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& path, int flags) {
   auto database = std::unique_ptr<Database>(new Database(path));
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(
-      path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, CheckedPages());
-  database->handle_.reset(handle);  // there to be closed even when opening failed
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                      ChecksumVfsName());
+  database->handle_.reset(handle);  // owned even if opening failed
   if (code != SQLITE_OK) return database->ErrorOf(code);
-  int reserved = kPageChecksumBytes;         // of a file that is new; others have what they have
-  constexpr int kBusyMilliseconds = 10'000;  // others hold it for moments only
+  int reserved = kPageChecksumBytes;         // applies to new files only
+  constexpr int kBusyMilliseconds = 10'000;  // others lock it only briefly
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
   sqlite3_file_control(handle, nullptr, SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   return database;
 }
 
-absl::Status Database::Explain(int code) const {
+absl::Status Database::DescribeError(int code) const {
   const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   if (code == SQLITE_IOERR_DATA) {
     return absl::DataLossError(
@@ -47,7 +48,7 @@ absl::Status Database::Explain(int code) const {
     case SQLITE_NOTADB:
       return absl::DataLossError(absl::StrCat("database file ", path_, " is damaged (", reason,
                                               "): restore it from a backup"));
-    case SQLITE_FULL:  // also for a quota and the largest file that is allowed: CheckedPages
+    case SQLITE_FULL:  // also for quotas and file size limits, see ChecksumVfsName
       return absl::ResourceExhaustedError(
           absl::StrCat("no space left for database file ", path_, " (", reason, ")"));
     case SQLITE_TOOBIG:
@@ -68,33 +69,33 @@ absl::Status Database::Explain(int code) const {
   }
 }
 
-absl::Status Database::ErrorOf(int code) const { return PlaceError(Explain(code)); }
+absl::Status Database::ErrorOf(int code) const { return OperatorOnlyError(DescribeError(code)); }
 
-void Database::KeepLogMark() {
-  sqlite3_wal_hook(handle_.get(), Committed, this);
-  // Otherwise the last to close would remove a log that the mark still claims.
+void Database::EnableWalMark() {
+  sqlite3_wal_hook(handle_.get(), OnCommit, this);
+  // The last connection must not remove a log that the mark still covers.
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
-absl::Status Database::CheckPlace() const {
+absl::Status Database::CheckNotMoved() const {
   int moved = 0;
   const int code = sqlite3_file_control(handle_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
   if (code != SQLITE_OK) return ErrorOf(code);
   if (moved == 0) return absl::OkStatus();
-  return PlaceError(absl::UnavailableError(
+  return OperatorOnlyError(absl::UnavailableError(
       absl::StrCat("database file ", path_,
                    " was moved, removed or replaced while it was open: nothing is stored any more; "
                    "put it back, or restart")));
 }
 
-int Database::Committed(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
-  constexpr int kFramesOfALog = 1000;
+int Database::OnCommit(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
+  constexpr int kMaxWalFrames = 1000;
   auto* self = static_cast<Database*>(database);
-  const LogMark mark(self->path_);
+  const WalMark mark(self->path_);
   mark.Set(frames);
-  if (frames < kFramesOfALog) return SQLITE_OK;
-  // The next transaction begins the log anew when all of it is in the file: its mark goes before.
-  // What fails here fails again, and is told, when the pages are read.
+  if (frames < kMaxWalFrames) return SQLITE_OK;
+  // Once the whole log is in the file, the next transaction restarts it: clear its mark before
+  // that. A failure here is reported when the pages are read.
   const absl::StatusOr<bool> complete = self->Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   return !complete.ok() || !*complete || mark.Clear().ok() ? SQLITE_OK : SQLITE_IOERR;
 }
@@ -108,10 +109,10 @@ absl::StatusOr<bool> Database::Checkpoint(int mode) {
   return frames == done;
 }
 
-absl::Status Database::Settle() {
+absl::Status Database::CheckpointLog() {
   PM_ASSIGN_OR_RETURN(const bool complete, Checkpoint(SQLITE_CHECKPOINT_FULL));
   if (!complete) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(LogMark(path_).Clear());
+  PM_RETURN_IF_ERROR(WalMark(path_).Clear());
   return Checkpoint(SQLITE_CHECKPOINT_TRUNCATE).status();
 }
 
@@ -135,25 +136,25 @@ absl::StatusOr<std::string> Database::Query(absl::string_view sql) {
 }
 
 Statement& Statement::Bind(int parameter, int64_t value) {
-  Remember(sqlite3_bind_int64(handle_.get(), parameter, value));
+  RecordBindError(sqlite3_bind_int64(handle_.get(), parameter, value));
   return *this;
 }
 
 Statement& Statement::Bind(int parameter, double value) {
-  Remember(sqlite3_bind_double(handle_.get(), parameter, value));
+  RecordBindError(sqlite3_bind_double(handle_.get(), parameter, value));
   return *this;
 }
 
 Statement& Statement::BindText(int parameter, absl::string_view value) {
-  // A null pointer would bind NULL, and an empty view may hold one.
+  // An empty view may hold a null pointer, which would bind NULL.
   const char* text = value.empty() ? "" : value.data();
-  Remember(sqlite3_bind_text64(handle_.get(), parameter, text, value.size(), SQLITE_STATIC,
-                               SQLITE_UTF8));
+  RecordBindError(sqlite3_bind_text64(handle_.get(), parameter, text, value.size(), SQLITE_STATIC,
+                                      SQLITE_UTF8));
   return *this;
 }
 
 Statement& Statement::BindBlob(int parameter, const void* bytes, size_t size) {
-  Remember(
+  RecordBindError(
       sqlite3_bind_blob64(handle_.get(), parameter, size == 0 ? "" : bytes, size, SQLITE_STATIC));
   return *this;
 }
@@ -174,7 +175,7 @@ absl::Status Statement::Run() {
 }
 
 void Statement::Reset() {
-  // The code it returns repeats what Step has reported.
+  // Its result repeats the code that Step reported.
   sqlite3_reset(handle_.get());
   bind_error_ = SQLITE_OK;
 }
@@ -190,12 +191,12 @@ absl::StatusOr<Transaction> Transaction::Begin(Database* database) {
 }
 
 Transaction::~Transaction() {
-  // Fails only when SQLite has rolled back by itself.
+  // Fails only if SQLite has already rolled back.
   if (database_ != nullptr) database_->Execute("ROLLBACK").IgnoreError();
 }
 
 absl::Status Transaction::Commit() {
-  PM_RETURN_IF_ERROR(database_->CheckPlace());
+  PM_RETURN_IF_ERROR(database_->CheckNotMoved());
   PM_RETURN_IF_ERROR(database_->Execute("COMMIT"));
   database_ = nullptr;
   return absl::OkStatus();

@@ -1,6 +1,5 @@
-// SQLite behind statuses: a connection, a prepared statement, a transaction. Knows nothing of
-// collections. None of it is thread-safe: one thread at a time uses a connection and all that
-// belongs to it.
+// A C++ interface to SQLite with absl::Status: connections, prepared statements, transactions. Not
+// thread-safe: one thread at a time uses a connection and its statements and transactions.
 #ifndef PRIVATEMAIL_COMMON_SQLITE_SQLITE_H_
 #define PRIVATEMAIL_COMMON_SQLITE_SQLITE_H_
 
@@ -19,35 +18,37 @@ namespace privatemail::sqlite {
 
 class Statement;
 
-// One connection. Every failure is a status that names the file: DATA_LOSS when it is damaged or no
-// database, RESOURCE_EXHAUSTED when the disk, the quota or the largest file that is allowed is full
-// or a value is too big, FAILED_PRECONDITION when it cannot be opened or written, UNAVAILABLE when
-// another program holds it for longer than the busy timeout, INTERNAL otherwise.
+// A connection. Every failure is an OperatorOnlyError that names the file:
+// - DATA_LOSS: damaged, or not a database
+// - RESOURCE_EXHAUSTED: disk, quota or file size limit reached, or a value is too big
+// - FAILED_PRECONDITION: cannot be opened or written
+// - UNAVAILABLE: locked by another program for longer than the busy timeout
+// - INTERNAL: anything else
 class Database {
  public:
-  // Opens or creates the file. A database that is not readable shows at the first statement.
+  // Opens or creates the file. An unreadable database fails at the first statement.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
-  // One more connection to a file that is there, for reading: all at the moment of the first
-  // statement, while others write.
-  static absl::StatusOr<std::unique_ptr<Database>> OpenToRead(const std::string& path);
+  // Opens an existing file for reading from one snapshot, taken at the first statement, while other
+  // connections write.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenReadOnly(const std::string& path);
 
-  // Runs SQL that returns nothing of interest.
+  // Runs SQL and ignores its rows.
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<Statement> Prepare(absl::string_view sql);
-  // The single value of a query that returns one text or number.
+  // The single value of a query that returns one text or number; "" if it returns none.
   absl::StatusOr<std::string> Query(absl::string_view sql);
 
-  // For a database that keeps a write-ahead log, before the first transaction: marks after each how
-  // much of the log is synced (log_mark.h), and brings the log into the file now and then. While a
-  // transaction runs no other connection may write.
-  void KeepLogMark();
-  // UNAVAILABLE: the file is no longer the one of its path. Commits look at it first: what they
-  // write would be gone with the daemon.
-  absl::Status CheckPlace() const;
-  // Brings all of the log into the file, unless others still read from it, and empties it.
-  absl::Status Settle();
+  // Records after each transaction how much of the log is synced (wal_mark.h) and checkpoints now
+  // and then. Call before the first transaction of a database in WAL mode. While a transaction
+  // runs, no other connection may write.
+  void EnableWalMark();
+  // UNAVAILABLE: the file was moved or removed. Commits check it, since their data would be lost
+  // when the process ends.
+  absl::Status CheckNotMoved() const;
+  // Moves the whole log into the file and empties it, unless other connections still read it.
+  absl::Status CheckpointLog();
 
-  // The status for a result code other than OK, ROW and DONE; a PlaceError.
+  // The status for a result code other than OK, ROW and DONE; an OperatorOnlyError.
   absl::Status ErrorOf(int code) const;
   const std::string& path() const { return path_; }
   // Rows that the last statement changed.
@@ -59,17 +60,17 @@ class Database {
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
   static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
-  absl::Status Explain(int code) const;
-  // Brings pages of the log into the file; true when the file has all of them.
+  absl::Status DescribeError(int code) const;
+  // Moves pages of the log into the file; true if all were moved.
   absl::StatusOr<bool> Checkpoint(int mode);
-  static int Committed(void* database, sqlite3* handle, const char* name, int frames);
+  static int OnCommit(void* database, sqlite3* handle, const char* name, int frames);
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// A prepared statement. Parameters count from 1, columns from 0. What is bound must outlive the
-// next Step or Run: it is not copied.
+// A prepared statement. Parameters count from 1, columns from 0. Bound values are not copied and
+// must outlive the next Step or Run.
 class Statement {
  public:
   Statement(const Database* database, sqlite3_stmt* handle)
@@ -80,13 +81,13 @@ class Statement {
   Statement& BindText(int parameter, absl::string_view value);
   Statement& BindBlob(int parameter, const void* bytes, size_t size);
 
-  // True when a row is there to be read. After the last row, Reset before another round.
+  // Whether there is a row to read. Reset after the last row to run again.
   absl::StatusOr<bool> Step();
   // Steps to the end and resets.
   absl::Status Run();
   void Reset();
 
-  // Of the current row; views live until the next Step or Reset.
+  // Columns of the current row; views are valid until the next Step or Reset.
   int64_t Int(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   double Double(int column) const { return sqlite3_column_double(handle_.get(), column); }
   absl::string_view Bytes(int column) const;
@@ -95,7 +96,7 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
   };
-  void Remember(int code) {
+  void RecordBindError(int code) {
     if (bind_error_ == SQLITE_OK) bind_error_ = code;
   }
 
@@ -112,7 +113,7 @@ class Transaction {
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
 
-  // When it returns OK, what was written survives a crash of the program and of the machine.
+  // After OK, the changes survive a crash of the program and of the machine.
   absl::Status Commit();
 
  private:

@@ -1,4 +1,4 @@
-// Matrices on the wire.
+// Conversion of matrices to and from protobuf messages, and limits on requests.
 #ifndef PRIVATEMAIL_COMMON_WIRE_CODEC_H_
 #define PRIVATEMAIL_COMMON_WIRE_CODEC_H_
 
@@ -11,24 +11,23 @@
 
 namespace privatemail {
 
-// Largest matrix that is accepted from a peer, in values. Checked in 64 bits before anything is
-// allocated.
+// Maximum values of a matrix from a peer; checked in 64 bits before anything is allocated.
 inline constexpr int64_t kMaxMatrixValues = int64_t{1} << 28;
 
-// Most matches that may be asked for. Known to both sides, so that a client refuses a larger k
-// before it spends a budget on it.
+// Maximum k of a query. The client checks it before it spends a budget.
 inline constexpr int64_t kMaxNeighbors = 10000;
 
 void ToProto(const FloatMatrix& matrix, v1::Matrix* proto);
 // Rounds to float.
 void ToProto(const Matrix& matrix, v1::Matrix* proto);
 
-// INVALID_ARGUMENT naming `field` when rows * cols is not the number of values ("release has 3 rows
-// of 2 columns but 5 values"), a dimension is zero, or a value is not finite; RESOURCE_EXHAUSTED
-// above kMaxMatrixValues.
+// - INVALID_ARGUMENT naming `field`: rows * cols is not the number of values ("release has 3 rows
+// of
+//   2 columns but 5 values"), a dimension is zero, or a value is not finite
+// - RESOURCE_EXHAUSTED: more than kMaxMatrixValues
 absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto);
 
-// The same without a copy: the message's own values, for as long as it is there and unchanged.
+// FromProto without a copy: a view of the message's values, valid while the message is unchanged.
 using FloatView = Eigen::Map<const FloatMatrix>;
 absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& proto);
 

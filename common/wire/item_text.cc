@@ -8,8 +8,8 @@
 
 namespace privatemail {
 
-// The JSON library's strict writer is the UTF-8 check: it throws on anything else. Most texts are
-// ASCII, which is seen soon: thousands of ids come with an answer.
+// The JSON library's writer throws on anything but UTF-8. The ASCII check is a fast path for the
+// thousands of ids of an answer.
 bool IsUtf8(const std::string& text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isascii(c); })) {
     return true;
@@ -24,7 +24,7 @@ bool IsUtf8(const std::string& text) {
 
 namespace {
 
-// Follows a text without keeping any of it: time grows with its length, and nothing else.
+// Checks the depth without building a document, in time linear in the length.
 class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool too_deep() const { return too_deep_; }
@@ -63,7 +63,7 @@ class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
 
 absl::Status CheckPayload(const std::string& payload) {
   if (payload.empty()) return absl::OkStatus();
-  // The parser takes a NUL byte for the end of the text.
+  // The parser stops at a NUL byte.
   const bool has_nul = payload.find('\0') != std::string::npos;
   DepthCheck check;
   const bool is_json = nlohmann::json::sax_parse(payload, &check);

@@ -1,4 +1,4 @@
-// The texts of an item: what either side refuses because the other could stumble over it.
+// Validation of the texts of an item, the same on both sides.
 #ifndef PRIVATEMAIL_COMMON_WIRE_ITEM_TEXT_H_
 #define PRIVATEMAIL_COMMON_WIRE_ITEM_TEXT_H_
 
@@ -8,14 +8,14 @@
 
 namespace privatemail {
 
-// Deepest nesting of arrays and objects in a payload. Programs that read JSON descend into it call
-// by call: a text of a hundred thousand brackets would exhaust their stacks.
+// Maximum nesting of arrays and objects in a payload: recursive JSON parsers would exhaust their
+// stacks on deeper ones.
 inline constexpr int kMaxPayloadDepth = 64;
 
 bool IsUtf8(const std::string& text);
 
-// OK for an empty text and for JSON that is nested at most kMaxPayloadDepth deep; otherwise
-// INVALID_ARGUMENT, which never repeats the payload.
+// INVALID_ARGUMENT unless the payload is empty or JSON nested at most kMaxPayloadDepth deep. The
+// message does not repeat the payload.
 absl::Status CheckPayload(const std::string& payload);
 
 }  // namespace privatemail

@@ -11,15 +11,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// An entry of a list that has room to grow, an object of the library's with what manages its
-// memory, and a field of a message.
-constexpr int64_t kEntry = 32;
-constexpr int64_t kObject = 64;
-constexpr int64_t kField = 24;
+// Estimated bytes.
+constexpr int64_t kEntry = 32;   // of a list, with spare capacity
+constexpr int64_t kObject = 64;  // a string or message with its allocation
+constexpr int64_t kField = 24;   // a field of a message
 
 int64_t EmptyMessage(const Descriptor& type) { return kObject + kField * type.field_count(); }
 
-// Of a packed list: numbers of a varying width take eight bytes each and may come in one.
+// Memory of a packed list per wire byte: a varint of one byte takes up to eight bytes.
 int64_t PerByte(const FieldDescriptor& field) {
   switch (field.type()) {
     case FieldDescriptor::TYPE_DOUBLE:
@@ -36,7 +35,7 @@ int64_t PerByte(const FieldDescriptor& field) {
 
 bool AddFields(const Descriptor& type, CodedInputStream* in, int64_t* memory);
 
-// field: null for an unknown one, which is kept as it came.
+// field: null for an unknown field, which is stored as raw bytes.
 bool AddLengthDelimited(const FieldDescriptor* field, CodedInputStream* in, int64_t* memory) {
   uint32_t length = 0;
   if (!in->ReadVarint32(&length)) return false;
@@ -61,7 +60,7 @@ bool AddFields(const Descriptor& type, CodedInputStream* in, int64_t* memory) {
     }
     const int before = in->CurrentPosition();
     if (!WireFormatLite::SkipField(in, tag)) return false;
-    // A group is kept field by field; no message has one.
+    // An unknown group is stored field by field; no known message has one.
     *memory += kEntry * (1 + in->CurrentPosition() - before);
   }
   return in->ConsumedEntireMessage();

@@ -1,4 +1,4 @@
-// What a message takes once it is parsed, told from its bytes.
+// Estimation of the memory of a protobuf message before it is parsed.
 #ifndef PRIVATEMAIL_COMMON_WIRE_MESSAGE_MEMORY_H_
 #define PRIVATEMAIL_COMMON_WIRE_MESSAGE_MEMORY_H_
 
@@ -10,10 +10,10 @@
 
 namespace privatemail {
 
-// About how many bytes of memory a message of this type takes, rounded up; `bytes` hold it and are
-// read to their end. It does not follow from their number: an empty text or an empty message takes
-// two of them and some hundred in memory. Makes nothing of the message. Nothing: the bytes are no
-// such message, as far as that shows without making it.
+// An upper estimate in bytes of the memory of a parsed message of this type. Reads `bytes` to the
+// end without building the message. The wire size is no measure: an empty text or message takes two
+// bytes on the wire and about a hundred in memory. nullopt: not a valid message, as far as that is
+// visible without parsing it.
 std::optional<int64_t> MessageMemory(const google::protobuf::Descriptor& type,
                                      google::protobuf::io::ZeroCopyInputStream* bytes);
 

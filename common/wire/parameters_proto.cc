@@ -115,7 +115,8 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
     EncodePartition(partition, proto->add_cell_partitions());
   }
   if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
-  if (parameters.cell_codebook) EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
+  if (parameters.cell_codebook)
+    EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
@@ -145,9 +146,9 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
   }
   if (proto.has_cell_codebook()) {
     // Without a product code Validate refuses it, whatever it holds.
-    PM_ASSIGN_OR_RETURN(parameters.cell_codebook,
-                        DecodeCodebook(proto.cell_codebook(),
-                                       parameters.cell_code.value_or(CellCode::kNone)));
+    PM_ASSIGN_OR_RETURN(
+        parameters.cell_codebook,
+        DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kNone)));
   }
   PM_RETURN_IF_ERROR(Validate(parameters));
   return parameters;

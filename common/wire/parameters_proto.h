@@ -1,4 +1,4 @@
-// Public parameters of a collection as protobuf messages.
+// Conversion of public parameters to and from protobuf messages.
 #ifndef PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 #define PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 
@@ -16,13 +16,12 @@ v1::CellCode ToProto(CellCode code);
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);
 void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
 
-// Each returns INVALID_ARGUMENT naming the field when a value is missing or out of range or an enum
-// is unspecified.
+// INVALID_ARGUMENT naming the field: a value is missing or out of range, an enum is unspecified, or
+// a text of public parameters is too long.
 absl::StatusOr<CellCode> FromProto(v1::CellCode code);
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
-// Also INVALID_ARGUMENT for a text that is too long.
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
-// For stored parameters, which may be older than the limits of texts: texts of any length.
+// FromProto without the limits on texts, for stored parameters, which may be older than the limits.
 absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
 
 }  // namespace privatemail

@@ -34,7 +34,7 @@ bool IsHugeUnsigned(const json& value) {
          value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-// The library would take 2^64 - 1 for -1.
+// The JSON library compares 2^64 - 1 equal to -1.
 bool Equal(const json& one, const json& other) {
   if (IsHugeUnsigned(one) != IsHugeUnsigned(other) && one.is_number_integer() &&
       other.is_number_integer()) {
@@ -43,7 +43,7 @@ bool Equal(const json& one, const json& other) {
   return one == other;
 }
 
-// True when the value, or an element of it if it is an array, passes.
+// Whether the value, or any element if it is an array, passes.
 template <typename Test>
 bool AnyOf(const json& value, const Test& test) {
   if (!value.is_array()) return !value.is_discarded() && test(value);
@@ -61,15 +61,15 @@ json ValueAt(const json& payload, absl::string_view path) {
     value = &*member;
   }
   if (IsComparable(*value)) return *value;
-  json kept = json::array();
+  json comparable = json::array();
   if (!value->is_array()) return json(json::value_t::discarded);
-  std::copy_if(value->begin(), value->end(), std::back_inserter(kept), IsComparable);
-  return kept;
+  std::copy_if(value->begin(), value->end(), std::back_inserter(comparable), IsComparable);
+  return comparable;
 }
 
 }  // namespace
 
-// Turns a message from a peer into a tree, within the limits.
+// Converts a message from a peer into a tree, enforcing the limits.
 class FilterReader {
  public:
   using Node = PayloadFilter::Node;

@@ -1,4 +1,4 @@
-// Conditions on the payloads of items.
+// Filters on the JSON payloads of items.
 #ifndef PRIVATEMAIL_COMMON_WIRE_PAYLOAD_FILTER_H_
 #define PRIVATEMAIL_COMMON_WIRE_PAYLOAD_FILTER_H_
 
@@ -22,24 +22,23 @@ inline constexpr int kMaxFilterValues = 1000;
 inline constexpr size_t kMaxFilterTextBytes = 1024;  // of a value
 inline constexpr size_t kMaxFilterPathBytes = 256;
 
-// A checked v1.PayloadFilter, whose comments say what it means. The stores and the engine all ask
-// this one class, so that a filter means the same wherever it is used, and the client asks it
-// before a budget is spent on a filter that the server would refuse. Immutable, cheap to copy,
-// thread-safe. The server sees filters in clear (retrieval.proto).
+// A validated v1.PayloadFilter (semantics: retrieval.proto). Stores and engine evaluate it; the
+// client validates with it before it spends a budget. Immutable, cheap to copy, thread-safe. The
+// server sees filters in clear.
 class PayloadFilter {
  public:
-  // INVALID_ARGUMENT naming the part that is wrong, what was expected and what came:
-  // "filter.all_of[1].range.path must be ...". Values are not repeated.
+  // INVALID_ARGUMENT naming the invalid part: "filter.all_of[1].range.path must be ...". Values are
+  // not repeated.
   static absl::StatusOr<PayloadFilter> FromProto(absl::string_view field,
                                                  const v1::PayloadFilter& proto);
 
-  // The distinct paths that it reads.
+  // The distinct paths that the filter reads.
   const std::vector<std::string>& paths() const { return paths_; }
 
   // Parses the payload: about 1 us for a hundred bytes.
   bool Matches(const std::string& payload) const;
 
-  // The same without parsing: `value_at(i)` is what ValuesAt found at paths()[i].
+  // Matches without parsing: value_at(i) is the value of ValuesAt for paths()[i].
   bool Matches(absl::FunctionRef<const nlohmann::json&(size_t)> value_at) const;
 
  private:
@@ -53,8 +52,8 @@ class PayloadFilter {
   std::vector<std::string> paths_;
 };
 
-// What a payload holds at each of these paths, as far as a filter can compare it: a text, number,
-// bool or null, an array of these, or a discarded value where there is nothing of the kind.
+// The comparable value of a payload at each path: a text, number, bool or null, an array of these,
+// or a discarded value if there is none.
 std::vector<nlohmann::json> ValuesAt(absl::Span<const std::string> paths,
                                      const std::string& payload);
 

@@ -1,25 +1,25 @@
-// A collection as a stream of bytes, such as a file: the format, its writer and its reader.
+// Snapshots of a collection: byte format, writer and reader.
 //
-// A snapshot holds the operator's gallery in the clear. Integers are unsigned and little-endian.
+// A snapshot holds the gallery in the clear. Integers are unsigned and little-endian.
 //
 //   header, 12 bytes
 //     0   8  89 50 4d 53 4e 41 50 0a  ("\x89PMSNAP\n")
 //     8   4  version of the format: 1
 //   blocks, one after the other
 //     0   1  type: 1 collection, 2 anchors, 3 items, 4 end
-//     1   4  number: 1 for the first block, then one more each
+//     1   4  number of the block, from 1
 //     5   4  length L of the body, at most kMaxSnapshotBlockBytes
 //     9   L  body, a serialised message of privatemail/v1/snapshot.proto:
 //            SnapshotCollection, SnapshotAnchors, SnapshotItems, SnapshotEnd
 //   9+L  16  the first 16 bytes of SHA-256 over the 9+L bytes before them
 //
-// One collection block; anchors blocks until there are parameters.anchor_count of them, which then
-// match parameters.anchor_digest; items blocks, their ids ascending by bytes over all of them,
-// until there are as many as the collection block says; one end block with the counts of all and
-// SHA-256 over every byte before it; nothing after it. So a flipped bit is noticed at its block,
-// and a block that is missing, repeated, out of place or of another file at the next one.
-//
-// The checksums find damage. They do not prove who wrote the file: keep it where you keep the data.
+// Order of blocks:
+// - one collection block
+// - anchors blocks with parameters.anchor_count anchors in all, matching parameters.anchor_digest
+// - items blocks with as many items as the collection block says, ids ascending by bytes overall
+// - one end block with all counts and SHA-256 over every byte before it; nothing follows
+// A flipped bit is detected at its block; a missing, repeated, misplaced or foreign block at the
+// next one. Checksums detect damage but do not authenticate the file.
 #ifndef PRIVATEMAIL_COMMON_WIRE_SNAPSHOT_H_
 #define PRIVATEMAIL_COMMON_WIRE_SNAPSHOT_H_
 
@@ -30,33 +30,32 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "common/embedding/public_parameters.h"
 #include "common/base/sha256.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/v1/snapshot.pb.h"
 
 namespace privatemail {
 
-// Largest body that is read or written. An item alone may take as much as a message of an upload,
-// 64 MiB; the first block has a codebook where the collection has one, at most a 39th of the
-// anchors; all others end after about kSnapshotBlockBytes.
+// Maximum body. A single item may take 64 MiB, the size of an upload message; the first block may
+// hold a codebook of at most 1/39 of the anchors' size; others end after about kSnapshotBlockBytes.
 inline constexpr size_t kMaxSnapshotBlockBytes = size_t{65} << 20;
 inline constexpr size_t kSnapshotBlockBytes = size_t{1} << 20;
 
-// How much of a snapshot one message carries: what the smallest max_message_bytes lets through.
+// Bytes of a snapshot in one message; fits the smallest max_message_bytes.
 inline constexpr size_t kSnapshotPieceBytes = size_t{60} << 10;
 
-// Not thread-safe. Holds one block at a time.
+// Writes a snapshot. Not thread-safe. Buffers one block.
 class SnapshotWriter {
  public:
-  // `emit` gets the bytes in order, a block at a time; its errors pass through unchanged.
+  // Receives the bytes in order, one block a call; its errors are returned unchanged.
   using Emit = std::function<absl::Status(absl::string_view)>;
   explicit SnapshotWriter(Emit emit) : emit_(std::move(emit)) {}
 
-  // Once, first. `head` says how many items will be added.
+  // Call once, first. head.items(): the number of items that will be added.
   absl::Status Begin(const v1::SnapshotCollection& head, const Anchors& anchors);
-  // In ascending order of ids. RESOURCE_EXHAUSTED: the item alone exceeds kMaxSnapshotBlockBytes.
+  // In ascending order of ids. RESOURCE_EXHAUSTED: the item exceeds kMaxSnapshotBlockBytes.
   absl::Status Add(v1::Item item);
-  // Once, last. INTERNAL: not as many items as announced were added.
+  // Call once, last. INTERNAL: fewer or more items were added than announced.
   absl::Status Finish();
 
  private:
@@ -66,41 +65,41 @@ class SnapshotWriter {
 
   Emit emit_;
   Sha256 all_;
-  v1::SnapshotItems items_;  // that wait to be written
-  size_t item_bytes_ = 0;    // of them
+  v1::SnapshotItems items_;  // not yet written
+  size_t item_bytes_ = 0;    // of items_
   uint64_t announced_ = 0;
   v1::SnapshotEnd totals_;
 };
 
-// What is done with the blocks as they come; an empty one does nothing. INVALID_ARGUMENT of theirs
-// becomes DATA_LOSS that names the block; other errors pass through unchanged.
+// Callbacks for blocks; empty ones are skipped. INVALID_ARGUMENT from a callback becomes DATA_LOSS
+// naming the block; other errors are returned unchanged.
 struct SnapshotHandlers {
   std::function<absl::Status(v1::SnapshotCollection)> collection;
-  std::function<absl::Status(v1::SnapshotAnchors)> anchors;  // as checked as FromProto does
-  std::function<absl::Status(v1::SnapshotItems)> items;      // feature_dim values each
+  std::function<absl::Status(v1::SnapshotAnchors)> anchors;  // validated by FromProto
+  std::function<absl::Status(v1::SnapshotItems)> items;      // with feature_dim values each
 };
 
-// Reads bytes that come in pieces, cut anywhere, from wherever: any bytes may come. Not
-// thread-safe. Holds one block at a time; a length is checked before anything is allocated for it,
-// and what is allocated grows with the bytes that have come, not with those that were promised.
-// Every failure is DATA_LOSS, as "block 17 (items) does not match its checksum"; the caller adds
-// the name of the file. After a failure every call returns it again.
+// Reads a snapshot from untrusted bytes in pieces of any size. Not thread-safe.
+// - Buffers one block; lengths are checked before allocation, and memory grows with the bytes that
+//   arrived, not with announced lengths.
+// - Every failure is DATA_LOSS ("block 17 (items) does not match its checksum") and is returned by
+//   all later calls. The caller adds the name of the file.
 class SnapshotReader {
  public:
   explicit SnapshotReader(SnapshotHandlers handlers) : handlers_(std::move(handlers)) {}
 
   absl::Status Read(absl::string_view piece);
-  // No more bytes will come. Nothing of a snapshot may be relied on before this returns OK.
+  // Call at the end of the bytes. The snapshot is valid only if this returns OK.
   absl::Status Finish();
 
-  // Of the collection block, 0 before it; for progress.
+  // From the collection block, 0 before it; for progress.
   uint64_t announced_items() const { return head_.items(); }
-  // Read so far.
+  // Counts so far.
   uint64_t items() const { return totals_.items(); }
   uint64_t anchors() const { return totals_.anchors(); }
 
  private:
-  enum class Part { kHeader, kHead, kBody, kNothing };
+  enum class Part { kHeader, kHead, kBody, kDone };
 
   absl::Status Append(absl::string_view piece);
   absl::Status TakePart();
@@ -113,7 +112,7 @@ class SnapshotReader {
   absl::Status TakeItems(absl::string_view body);
   absl::Status CheckItems(const v1::SnapshotItems& items) const;
   absl::Status TakeEnd(absl::string_view body) const;
-  // Of the block at hand.
+  // Errors of the current block.
   absl::Status Damaged(absl::string_view what) const;
   absl::Status Handled(const absl::Status& status) const;
   absl::Status Truncated() const;
@@ -121,13 +120,13 @@ class SnapshotReader {
   SnapshotHandlers handlers_;
   absl::Status failure_;
   Part part_ = Part::kHeader;
-  size_t wanted_ = 12;  // bytes of `block_` with which the part is complete
-  std::string block_;   // the header, or the block at hand from its first byte on
-  uint8_t type_ = 0;    // of the block at hand
+  size_t wanted_ = 12;  // bytes of block_ that complete the part
+  std::string block_;   // the header, or the current block from its first byte on
+  uint8_t type_ = 0;    // of the current block
   Sha256 all_;          // over the blocks before it
   Sha256 anchor_rows_;
   v1::SnapshotCollection head_;
-  v1::SnapshotEnd totals_;  // so far; blocks: the number of the one at hand
+  v1::SnapshotEnd totals_;  // so far; blocks: number of the current block
   std::string last_id_;
 };
 

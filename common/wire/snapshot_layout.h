@@ -1,5 +1,4 @@
-// The numbers of the snapshot format, for its reader and its writer alone; snapshot.h says what
-// they mean.
+// Constants and helpers of the snapshot format (snapshot.h), internal to its reader and writer.
 #ifndef PRIVATEMAIL_COMMON_WIRE_SNAPSHOT_LAYOUT_H_
 #define PRIVATEMAIL_COMMON_WIRE_SNAPSHOT_LAYOUT_H_
 
@@ -39,7 +38,7 @@ inline void AppendInt(uint32_t value, std::string* bytes) {
   for (int shift = 0; shift < 32; shift += 8) bytes->push_back(static_cast<char>(value >> shift));
 }
 
-// bytes: at least 4 from `at` on.
+// Requires at least 4 bytes from `at` on.
 inline uint32_t IntAt(absl::string_view bytes, size_t at) {
   uint32_t value = 0;
   for (size_t i = 0; i < 4; ++i) {

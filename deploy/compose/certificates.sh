@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The service `certificates`: makes two authorities, one for PrivateMail and one for its database, and gives each
-# container its own key and no other. What was made before stays. Root in its container, which has no network.
-#   /authority   volume of this container alone: the authorities' keys and the originals
+# The service `certificates`: creates one authority for PrivateMail and one for its database, and gives each container
+# its own key only. Existing files are kept. Runs as root, without network.
+#   /authority   volume of this container only: the authorities' keys and the originals
 #   /for/NAME    volume that container NAME reads
 set -euo pipefail
-umask 022 # for the folders that others look into; make-certificates.sh has its own
+umask 022 # for folders that others read; make-certificates.sh sets its own
 
 make_all() { # DIR
   make-certificates.sh authority "$1/service"
@@ -13,21 +13,21 @@ make_all() { # DIR
   make-certificates.sh client "$1/service" demo
   make-certificates.sh authority "$1/database"
   make-certificates.sh server "$1/database" postgres postgres
-  make-certificates.sh client "$1/database" privatemail # the name of the database role that it stands for
+  make-certificates.sh client "$1/database" privatemail # the database role
 }
 
-# Into a folder that stays root's: the container reads its files and adds none.
+# The folder stays root's, so that the container cannot add files.
 give() { # CONTAINER USER FILE...
   local file
   for file in "${@:3}"; do
     rm -f "/for/$1/${file##*/}"
     cp "$file" "/for/$1/"
     chmod 400 "/for/$1/${file##*/}"
-    chown "$2:$2" "/for/$1/${file##*/}" # last: what is not root's any more, this root cannot change
+    chown "$2:$2" "/for/$1/${file##*/}" # last, because afterwards this root may not change it
   done
 }
 
-# A certificate takes the place of a password, so nothing in here is secret. The daemon wants it private all the same.
+# Contains no password, because a certificate is used; the daemon requires a private file anyway.
 connection_to_database() {
   echo "host=postgres dbname=privatemail user=privatemail sslmode=verify-full" \
     "sslrootcert=/certificates/database-ca.crt" \
@@ -50,7 +50,7 @@ give demo 10001 service/{ca.crt,demo.crt,demo.key}
 touch /tmp/ready
 echo "certificates: every container has its own"
 
-# Compose ends everything when one container ends under --exit-code-from: this one stays, and does nothing.
+# With --exit-code-from Compose stops everything when one container ends, so this one sleeps.
 trap 'exit 0' TERM INT
 sleep infinity &
 wait

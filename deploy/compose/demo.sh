@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The service `demo`: an operator who fills a collection with painted birds, then a searcher who holds one more and asks
-# for the same species without telling the daemon which. Ends with 0 when the answers are of that species.
-# usage: demo.sh              all of it; a second run finds what the first has made
-#        demo.sh search       the question alone
-#        demo.sh ARGUMENT...  privatemail with these, as the operator
+# The service `demo`: an operator fills a collection with painted birds; a searcher queries one more bird and does not
+# send its species. Exits with 0 if the answers contain that species.
+# usage: demo.sh              everything; a second run reuses the collection
+#        demo.sh search       only the query
+#        demo.sh ARGUMENT...  runs privatemail with these arguments as the operator
 set -euo pipefail
 state=/var/lib/privatemail
 operator_key=/daemon/admin.key
@@ -15,7 +15,6 @@ privatemail_as() { # KEY_FILE ARGUMENT...
 }
 
 operate() {
-  # A second run finds its collection, items and key.
   privatemail_as "$operator_key" collection info birds >/dev/null 2>&1 ||
     privatemail_as "$operator_key" collection create birds --anchor-images "$state/anchors" --steps 10
   privatemail_as "$operator_key" ingest birds --images "$state/gallery"
@@ -24,7 +23,7 @@ operate() {
     privatemail_as "$operator_key" key create searcher --scope search --collection birds --out "$searcher_key"
 }
 
-# A budget for ten runs; it is the searcher's, and outlives the containers in a volume.
+# The budget suffices for ten runs; the searcher's ledger is in a volume.
 search() {
   local species answer found
   species=$(basename "$(find "$state/held-back" -mindepth 1 | sort | head -1)")

@@ -1,8 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# A Docker engine for compose-test.sh, which reads this file: one that answers, or one of Debian's packages, started
-# here and stopped by stop_engine. Needs the functions step and fail and a folder of its own, $work.
-# Leaves the machine's firewall alone: this engine neither forwards nor filters, and images are built in the host's
-# network.
+# A Docker engine for compose-test.sh, which sources this file: a running one, or Debian's package, started here and
+# stopped by stop_engine. Needs the functions step and fail and the folder $work. Does not change the machine's
+# firewall: this engine neither forwards nor filters, and images are built in the host's network.
 
 engine_pid=""
 
@@ -21,7 +20,7 @@ have_engine() {
     return
   fi
   command -v dockerd >/dev/null || install_packages docker.io
-  docker_answers || start_engine # a package that is installed starts it, where something starts services
+  docker_answers || start_engine # the package may have started it
 }
 
 start_engine() {
@@ -45,12 +44,12 @@ stop_engine() {
   [ -n "$engine_pid" ] || return 0
   kill "$engine_pid"
   wait "$engine_pid" || true
-  umount "$work/run/netns/default" # the one mount that an engine leaves behind
+  umount "$work/run/netns/default" # the only mount that an engine leaves
   step "stopped the engine, process $engine_pid"
   engine_pid=""
 }
 
-# Either generation of the tool; sets the array compose_tool.
+# Sets the array compose_tool to either generation of the tool.
 have_compose() {
   if command -v docker-compose >/dev/null; then
     compose_tool=(docker-compose)
@@ -63,8 +62,8 @@ have_compose() {
   step "$("${compose_tool[@]}" version --short | sed 's/^/compose /')"
 }
 
-# Sets DEBIAN, the image that all are built from: debian:bookworm, where the engine has or gets it and apt works in it;
-# else one of this machine's own packages.
+# Sets DEBIAN, the base image: debian:bookworm if it can be pulled and apt works in it, otherwise an image made from this
+# machine's package sources.
 have_base() {
   DEBIAN=debian:bookworm
   if { docker image inspect "$DEBIAN" || docker pull "$DEBIAN"; } >/dev/null 2>&1 &&
@@ -73,7 +72,7 @@ have_base() {
   else
     DEBIAN=privatemail-base:$PRIVATEMAIL_TAG
     import_base
-    step "base image: $DEBIAN, made of this machine's package sources"
+    step "base image: $DEBIAN, made from this machine's package sources"
   fi
   export DEBIAN
 }
@@ -94,8 +93,7 @@ import_base() {
   rm -rf "$work/base"
 }
 
-# Where this machine's apt gets packages from, through which proxies and trusting whom. Not its hooks, which may call
-# programs that the image has not.
+# Copies apt's sources, proxies and trusted keys. Not its hooks, which may call programs that the image lacks.
 copy_apt_configuration() { # ROOT
   local name
   rm -f "$1/etc/apt/sources.list"
@@ -106,7 +104,7 @@ copy_apt_configuration() { # ROOT
   [ ! -d /etc/apt/keyrings ] || cp -aL /etc/apt/keyrings "$1/etc/apt/"
   cp -aLn /usr/share/keyrings "$1/usr/share/"
   apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Changelogs)' \
-    >"$1/etc/apt/apt.conf.d/90host" || true # no such line, nothing to copy
+    >"$1/etc/apt/apt.conf.d/90host" || true # no such line
   mkdir -p "$1/etc/ssl/certs" "$1/usr/local/share/ca-certificates"
   [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/"
   [ ! -d /usr/local/share/ca-certificates ] ||

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The service `postgres`: makes the database at its first start, then serves it. Who comes over the network needs TLS
-# and a certificate that names the role; there is no password.
+# The service `postgres`: creates the database at its first start and serves it. Network clients need TLS and a
+# certificate that names the role; there is no password.
 set -euo pipefail
 umask 077
 root=/var/lib/postgresql/15
 data=$root/main
 
-# Whole or not at all: a start that was interrupted begins anew.
+# An interrupted first start begins again.
 make_database() {
   rm -rf "$root/draft"
   initdb --pgdata "$root/draft" --username postgres --auth-local peer --auth-host reject --data-checksums \

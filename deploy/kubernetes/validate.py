@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the manifests against the types of Kubernetes' own client: fields, types, what is required, and references.
+"""Checks the manifests against the types of the Kubernetes client: fields, types, required fields, and references.
 
 usage: validate.py [FOLDER]    Needs the Debian packages python3-yaml and python3-kubernetes; no cluster.
 """
@@ -18,7 +18,7 @@ PLAIN = {"str": str, "int": int, "bool": bool, "object": (str, int)}  # object: 
 
 
 def faults(value, kind, where):
-    """What is wrong with `value` as a `kind` of the client's: sentences that begin with the path."""
+    """Errors of `value` as a `kind` of the client; each begins with the path."""
     if match := re.fullmatch(r"list\[(.*)\]", kind):
         if not isinstance(value, list):
             return [f"{where}: must be a list, but is {value!r}"]
@@ -50,7 +50,7 @@ def faults_of_model(value, model, where):
 
 
 def faults_of_references(objects, configmaps):
-    """Selectors, ports and volumes that name what is not there."""
+    """Selectors, ports and volumes that refer to missing objects."""
     stateful_set = objects["StatefulSet", "privatemaild"]["spec"]
     pod = stateful_set["template"]
     labels = pod["metadata"]["labels"]
@@ -73,7 +73,7 @@ def faults_of_references(objects, configmaps):
     found += [f"selector {one} selects no pod" for one in selectors
               if not (one.get("matchLabels", one)).items() <= labels.items()]
     if ("Service", stateful_set["serviceName"]) not in objects:
-        found.append(f"Service {stateful_set['serviceName']} is not there")
+        found.append(f"Service {stateful_set['serviceName']} is missing")
     return found
 
 
@@ -90,7 +90,7 @@ def main():
     found += [f"{folder / file} is missing" for one in generated for file in one["files"]
               if not (folder / file).exists()]
     found += [] if found else faults_of_references(objects, {one["name"] for one in generated})
-    print("\n".join(found) if found else f"{len(objects)} objects are as Kubernetes' client has them")
+    print("\n".join(found) if found else f"{len(objects)} objects are valid")
     return 1 if found else 0
 
 

@@ -8,8 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/item_code.h"
-#include "common/index/find_item_cells.h"
-#include "common/index/nearest_others.h"
+#include "common/index/k_means.h"
 
 namespace privatemail::server {
 namespace {
@@ -168,7 +167,7 @@ absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t ce
                                                    int64_t length,
                                                    absl::FunctionRef<bool()> cancelled) const {
   const Partition& of = partitions_[partition];
-  const double listed = ListedEpsilon(epsilon);
+  const double listed = QuantiseEpsilon(epsilon);
   const auto compute = [&] {
     std::vector<int64_t> rows;
     RunAtLowPriority([&] {

@@ -15,8 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/single_flight_lru_cache.h"
-#include "common/cells/demand.h"
-#include "common/cells/item_cells.h"
+#include "common/cells/cell_lists.h"
 #include "common/embedding/public_parameters.h"
 #include "server/store/types.h"
 
@@ -43,7 +42,7 @@ class CellIndex {
   // Identifies a block of rows of one cell's list.
   struct BlockKey {
     size_t partition;
-    double epsilon;  // as ListedEpsilon returns it
+    double epsilon;  // as QuantiseEpsilon returns it
     uint32_t cell;
     bool with_payloads;
     int64_t first, last;  // positions in the list, last excluded
@@ -78,7 +77,7 @@ class CellIndex {
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
-  // ListedEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes at
+  // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes at
   // low priority, one at a time, in O(n). CANCELLED: `cancelled` returned true.
   absl::StatusOr<std::vector<int32_t>> RowsFor(size_t partition, absl::Span<const uint32_t> cells,
                                                double epsilon, int64_t length,

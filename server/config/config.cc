@@ -19,7 +19,7 @@
 namespace privatemail::server {
 namespace {
 
-std::string Place(absl::string_view file, const toml::source_region& source) {
+std::string Location(absl::string_view file, const toml::source_region& source) {
   return absl::StrCat(file, " line ", source.begin.line);
 }
 
@@ -37,7 +37,7 @@ absl::Status AssignNode(const Setting& setting, const toml::node& node, DaemonOp
   if (const auto* flag = node.as_boolean()) return Assign(setting, setting.key, **flag, options);
   if (const auto* whole = node.as_integer()) return Assign(setting, setting.key, **whole, options);
   if (const auto* number = node.as_floating_point()) {
-    const double zero = 0;  // added, it makes 0 of -0, which would be printed otherwise
+    const double zero = 0;  // turns -0 into 0, so that it is not printed as -0
     return Assign(setting, setting.key, **number + zero, options);
   }
   std::ostringstream type;
@@ -51,7 +51,7 @@ absl::Status AssignEntry(absl::string_view key, const toml::node& node, DaemonOp
   return AssignNode(*setting, node, options);
 }
 
-// By line; a table has them by name.
+// Reports problems in order of lines; a toml::table iterates by name.
 Problems AssignAll(const toml::table& table, absl::string_view file, DaemonOptions* options) {
   std::multimap<toml::source_index, absl::Status> wrong;
   for (const auto& [key, node] : table) {
@@ -60,21 +60,20 @@ Problems AssignAll(const toml::table& table, absl::string_view file, DaemonOptio
     if (assigned.ok()) continue;
     wrong.emplace(key.source().begin.line,
                   absl::InvalidArgumentError(
-                      absl::StrCat(Place(file, key.source()), ": ", assigned.message())));
+                      absl::StrCat(Location(file, key.source()), ": ", assigned.message())));
   }
   Problems problems;
   for (const auto& [line, problem] : wrong) problems.Add(problem);
   return problems;
 }
 
-// The library parses, keeps and frees nested tables by calling itself, and has no limit for those
-// that a dotted key makes: a long one would end the process. No setting needs any of what is
-// refused here, which leaves it dots outside of texts and comments to count.
+// Rejects lines that toml++ would parse into deeply nested tables: it recurses without limit for
+// dotted keys, so a long key would overflow the stack. No setting needs such lines.
 class LineCheck {
  public:
   explicit LineCheck(absl::string_view line) : line_(line) {}
 
-  // Why the line is refused; empty: it is not.
+  // Why the line is rejected; empty: accepted.
   absl::string_view Problem() {
     if (line_.size() > kMaxBytes) return "a line must have at most 65536 bytes, but has more";
     for (; at_ < line_.size() && line_[at_] != '#'; ++at_) {
@@ -94,7 +93,6 @@ class LineCheck {
   static constexpr size_t kMaxBytes = 65536;
   static constexpr int kMaxDots = 16;
 
-  // To its closing quote.
   void SkipText(char quote) {
     while (++at_ < line_.size() && line_[at_] != quote) {
       if (line_[at_] == '\\' && quote == '"') ++at_;
@@ -123,11 +121,11 @@ std::string Quoted(const std::string& text) {
   return out.str();
 }
 
-std::string Printed(const SettingValue& value) {
+std::string ToToml(const SettingValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return Quoted(*text);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
-  // The shortest of these that reads back as the same: .1, not .10000000000000001.
+  // The shorter form if it reads back as the same value: .1, not .10000000000000001.
   const double number = std::get<double>(value);
   const std::string text = absl::StrFormat("%.15g", number);
   double read = 0;
@@ -145,7 +143,7 @@ absl::StatusOr<Problems> ParseConfig(absl::string_view text, absl::string_view f
   } catch (const toml::parse_error& error) {
     const std::string_view reason = error.description();
     return absl::InvalidArgumentError(
-        absl::StrCat(Place(file, error.source()),
+        absl::StrCat(Location(file, error.source()),
                      ": this is no TOML: ", absl::string_view(reason.data(), reason.size())));
   }
 }
@@ -160,7 +158,7 @@ std::string PrintConfig(const DaemonOptions& options) {
     absl::StrAppend(&text, "\n# ", setting.help, "\n# ",
                     range == "a text" ? "" : absl::StrCat("Must be ", range, ". "),
                     setting.live ? "Changed by SIGHUP" : "Changed by a restart", ".\n", setting.key,
-                    " = ", Printed(setting.ValueIn(options)), "\n");
+                    " = ", ToToml(setting.ValueIn(options)), "\n");
   }
   return text;
 }

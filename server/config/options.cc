@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -12,7 +13,7 @@ namespace {
 constexpr uint32_t kLoopbackNetwork = 127;  // 127.0.0.0/8, RFC 1122
 
 bool IsLoopback(const std::string& host) {
-  if (host == "localhost") return true;  // RFC 6761 keeps the name for loopback
+  if (host == "localhost") return true;  // reserved for loopback by RFC 6761
   in_addr v4;
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNetwork;
   in6_addr v6;
@@ -57,6 +58,22 @@ absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& ad
 
 }  // namespace
 
+void Problems::Add(const absl::Status& status) {
+  if (!status.ok()) all_.push_back(status);
+}
+
+void Problems::Add(const Problems& others) {
+  all_.insert(all_.end(), others.all_.begin(), others.all_.end());
+}
+
+absl::Status Problems::status() const {
+  if (all_.empty()) return absl::OkStatus();
+  const auto message = [](std::string* out, const absl::Status& one) {
+    out->append(one.message().data(), one.message().size());
+  };
+  return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
+}
+
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   ListenAddress address;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
@@ -77,7 +94,7 @@ std::string AuditLogPath(const DaemonOptions& options) {
   return absl::StrCat(options.data_directory, "/audit.jsonl");
 }
 
-Problems Contradictions(const DaemonOptions& options) {
+Problems CheckOptions(const DaemonOptions& options) {
   Problems problems;
   problems.Add(CheckDataDirectoryIsGiven(options));
   problems.Add(CheckStore(options));
@@ -88,6 +105,6 @@ Problems Contradictions(const DaemonOptions& options) {
   return problems;
 }
 
-absl::Status Validate(const DaemonOptions& options) { return Contradictions(options).status(); }
+absl::Status Validate(const DaemonOptions& options) { return CheckOptions(options).status(); }
 
 }  // namespace privatemail::server

@@ -9,15 +9,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 
 namespace privatemail::server {
 namespace {
 
 constexpr bool kLive = true;
 constexpr bool kRestart = false;
-constexpr double kManyBytes = 1'000'000'000'000'000;
+constexpr double kMaxBytes = 1'000'000'000'000'000;
 
 template <auto Member>
 SettingSlot Of(DaemonOptions& options) {
@@ -33,20 +33,20 @@ std::vector<Setting> AddressSettings() {
   using Options = DaemonOptions;
   return {
       {"data_dir", Of<&Options::data_directory>, kRestart,
-       "Directory of keys, certificates and, with store sqlite, the collections; made if it is not "
-       "there."},
+       "Directory of keys, certificates and, with store sqlite, the collections; created if "
+       "missing."},
       {"listen", Of<&Options::listen>, kRestart,
        "HOST:PORT of the gRPC service; port 0 picks a free one."},
       {"tls_cert", Of<&Options::tls_certificate>, kRestart,
-       "PEM certificate chain; without it a self-signed one is kept under the data directory."},
+       "PEM certificate chain; default: a self-signed certificate in the data directory."},
       {"tls_key", Of<&Options::tls_key>, kRestart, "PEM private key of tls_cert."},
       {"client_ca", Of<&Options::client_ca>, kRestart,
-       "PEM authorities: demand a client certificate that one of them signed."},
+       "PEM file of authorities: clients must present a certificate that one of them signed."},
       {"tls_reload_seconds", Of<&Options::tls_reload_seconds>, kLive,
-       "How often the files of tls_cert, tls_key and client_ca are looked at for changes.", 1,
+       "Interval at which the files of tls_cert, tls_key and client_ca are checked for changes.", 1,
        86400},
       {"insecure", Of<&Options::insecure>, kRestart,
-       "Neither TLS nor keys: whoever reaches the port may do everything. Loopback addresses "
+       "No TLS and no keys: everyone who reaches the port has all rights. Loopback addresses "
        "only."},
       {"reflection", Of<&Options::reflection>, kRestart,
        "Let anyone list services and messages, without a key."},
@@ -59,15 +59,15 @@ std::vector<Setting> StoreSettings() {
       {"store",
        Of<&Options::store>,
        kRestart,
-       "Where collections are kept: in data_dir, or in PostgreSQL 15 or later, which several "
-       "daemons may share.",
+       "Store of the collections: data_dir, or PostgreSQL 15 or later, which several daemons may "
+       "share.",
        0,
        0,
        {"sqlite", "postgres"}},
       {"postgres_file", Of<&Options::postgres_file>, kRestart,
        "File with the libpq connection string of store postgres, readable by you alone."},
       {"postgres_connections", Of<&Options::postgres_connections>, kRestart,
-       "Connections to PostgreSQL at most, beside one that listens.", 1, 1000},
+       "Maximum connections to PostgreSQL, besides one that listens.", 1, 1000},
   };
 }
 
@@ -81,29 +81,30 @@ std::vector<Setting> OperationSettings() {
        "File of one JSON line a call, start, stop and reload; empty: audit.jsonl in the data "
        "directory; off: none. SIGHUP reopens it."},
       {"audit_max_bytes", Of<&Options::audit_max_bytes>, kLive,
-       "Size from which the audit log is renamed to NAME.1, over the one before, and begun anew; "
-       "0: never, for whoever rotates it (deploy/logrotate).",
-       0, kManyBytes},
+       "Size at which the audit log is renamed to NAME.1, replacing the previous one, and started "
+       "anew; 0: never, for external rotation (deploy/logrotate).",
+       0, kMaxBytes},
       {"drain_seconds", Of<&Options::drain_seconds>, kLive,
-       "After SIGTERM calls under way have this long to end before they are cancelled.", 0, 3600},
+       "Time that running calls have to end after SIGTERM before they are cancelled.", 0, 3600},
       {"auto_build_share", Of<&Options::auto_build_share>, kLive,
-       "Changed items, as a share of those embedded, from which a collection that was built before "
-       "is built again by itself; 0: never, as for all but one of the daemons on one PostgreSQL.",
+       "Fraction of changed items, relative to embedded ones, at which a built collection is "
+       "rebuilt automatically; 0: never, which all but one of the daemons of one PostgreSQL need.",
        0, 1},
       {"auto_build_quiet_seconds", Of<&Options::auto_build_quiet_seconds>, kLive,
-       "It is built when nothing of it has changed for so long, or after 12 times as long.", .05,
-       86400},
+       "Time without changes before an automatic rebuild starts; it starts after 12 times as long "
+       "in any case.",
+       .05, 86400},
       {"log_level",
        Of<&Options::log_level>,
        kLive,
-       "Least severity that is logged to standard error.",
+       "Minimum severity of messages that are logged to standard error.",
        0,
        0,
        {"debug", "info", "warning", "error"}},
       {"log_format",
        Of<&Options::log_format>,
        kLive,
-       "Format of the log's lines.",
+       "Format of log lines.",
        0,
        0,
        {"text", "json"}},
@@ -116,15 +117,14 @@ std::vector<Setting> IndexSettings() {
       {"index",
        Of<&Options::index>,
        kLive,
-       "How embeddings of more than 4 columns and 10000 items or more are searched: all of one, or "
-       "the lists of an inverted file that are nearest, of one that is built or loaded from then "
-       "on.",
+       "Index of embeddings of more than 4 columns and at least 10000 items: exact scan, or "
+       "inverted file (IVF). Applies to embeddings built or loaded from then on.",
        0,
        0,
        {"exact", "ivf"}},
       {"index_recall", Of<&Options::index_recall>, kLive,
-       "Share of the 8 true nearest that index ivf must find, measured when it is made; where it "
-       "would not, it is exact.",
+       "Minimum recall@8 of index ivf, measured when the index is built; below it, the exact index "
+       "is used.",
        .5, 1},
   };
 }
@@ -132,82 +132,83 @@ std::vector<Setting> IndexSettings() {
 std::vector<Setting> LimitSettings() {
   return {
       {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
-       "Largest message that is accepted, or is a whole answer; clients of this version send up to "
-       "64 MiB. Streams come in messages of some MiB.",
+       "Maximum size of a request message and of a unary response; clients of this version send up "
+       "to 64 MiB. Streams use messages of a few MiB.",
        65536, kMaxMessageBytes},
       {"max_transport_memory", Limit<&Limits::max_transport_memory>, kRestart,
-       "Bytes of messages that are being received, of all callers together; calls that would take "
-       "more are reset.",
+       "Maximum bytes of messages being received, over all callers; calls beyond are reset.",
        1 << 24, int64_t{1} << 40},
       {"max_parsed_memory", Limit<&Limits::max_parsed_memory>, kLive,
-       "Bytes that the messages of all calls may take together once they are parsed, as estimated "
-       "before; what a key may not do is refused first.",
+       "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "
+       "calls are refused first.",
        1 << 24, int64_t{1} << 40},
-      {"max_collections", Limit<&Limits::max_collections>, kLive, "Collections in all.", 0, 1e6},
+      {"max_collections", Limit<&Limits::max_collections>, kLive, "Maximum number of collections.",
+       0, 1e6},
       {"max_items", Limit<&Limits::max_items>, kLive,
-       "Items of one collection. An upload that might exceed it is refused from that message on.",
+       "Maximum items of one collection. An upload that might exceed it is refused from that "
+       "message on.",
        0, 1e12},
       {"max_batch_items", Limit<&Limits::max_batch_items>, kLive,
-       "Items of one message of an upload.", 1, 1e9},
-      {"max_anchors", Limit<&Limits::max_anchors>, kLive, "Anchors of a new collection.", 1, 1e9},
+       "Maximum items of one upload message.", 1, 1e9},
+      {"max_anchors", Limit<&Limits::max_anchors>, kLive, "Maximum anchors of a new collection.", 1,
+       1e9},
       {"max_dims", Limit<&Limits::max_dims>, kLive,
-       "Dimensions of a new collection's feature vectors.", 1, 1e9},
-      {"max_k", Limit<&Limits::max_k>, kLive, "Nearest items that a search may want of each slot.",
-       1, kMaxNeighbors},
+       "Maximum dimensions of a new collection's feature vectors.", 1, 1e9},
+      {"max_k", Limit<&Limits::max_k>, kLive, "Maximum neighbours per slot of a search.", 1,
+       kMaxNeighbors},
       {"max_request_memory", Limit<&Limits::max_request_memory>, kLive,
-       "Bytes that one call may work with, as estimated from its sizes before it starts.", 65536,
-       kManyBytes},
+       "Maximum memory of one call in bytes, estimated from its sizes before it starts.", 65536,
+       kMaxBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
-       "The same for building an embedding. Where feature vectors would take it beyond, they are "
-       "in a file without a name in data_dir meanwhile. Also for making what answers for cells, "
-       "which is not made beyond it.",
-       65536, kManyBytes},
+       "Maximum memory of one build in bytes, estimated before it starts; feature vectors that "
+       "would exceed it are moved to an unnamed file in data_dir. Also limits the cell index, "
+       "which is not built beyond it.",
+       65536, kMaxBytes},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
-       "Bytes of all snapshots that are being taken or restored; they are in files without names "
-       "in data_dir meanwhile.",
-       65536, kManyBytes},
+       "Maximum bytes of all running snapshots and restores, which use unnamed files in data_dir.",
+       65536, kMaxBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
-       "Connections at once, about; those beyond are closed. The process needs as many open files "
-       "and 256 more.",
+       "Approximate maximum of connections; further ones are closed. The process needs as many "
+       "open files plus 256.",
        1, 1'000'000},
       {"connection_idle_seconds", Limit<&Limits::connection_idle_seconds>, kRestart,
-       "Time without a call after which a connection is closed.", 1, 86400},
+       "Idle time after which a connection without calls is closed.", 1, 86400},
       {"max_concurrent", Limit<&Limits::max_concurrent>, kLive,
-       "Calls that are worked on at once, until their answers are taken. Of every 8, up to 4, one "
-       "is kept for keys with the scope admin for all collections.",
+       "Maximum concurrent calls, counted until their answers are delivered. One of every 8, at "
+       "most 4, is reserved for keys with scope admin for all collections.",
        1, 10000},
       {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
-       "Calls of one key that are worked on at once, and that wait; calls beyond are refused at "
-       "once.",
+       "Maximum concurrent calls of one key, and again as many waiting ones; further calls are "
+       "refused.",
        1, 10000},
       {"max_queued", Limit<&Limits::max_queued>, kLive,
-       "Calls that may wait for one of these to end; calls beyond are refused at once.", 0, 10000},
+       "Maximum number of waiting calls; further calls are refused.", 0, 10000},
       {"queue_seconds", Limit<&Limits::queue_seconds>, kLive,
-       "Longest time a call waits before it is refused.", 0, 3600},
+       "Maximum time that a call waits before it is refused.", 0, 3600},
       {"stream_idle_seconds", Limit<&Limits::stream_idle_seconds>, kLive,
-       "Longest time in which the next message of an upload must have come, or an answer or the "
-       "next part of a streamed one been taken; the call ends otherwise.",
+       "Maximum time to wait for the caller's next upload message, or for the caller to take an "
+       "answer or the next part of one; then the call ends.",
        1, 86400},
   };
 }
 
-bool Fits(const Setting& setting, double value) {
-  return value >= setting.least && value <= setting.most;  // false for NaN
+bool IsInRange(const Setting& setting, double value) {
+  return value >= setting.min && value <= setting.max;  // false for NaN
 }
 
-std::string Shown(const SettingValue& value) {
+absl::Status RangeError(const Setting& setting, absl::string_view name, absl::string_view actual) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be ", setting.Range(), ", but is ", actual));
+}
+
+}  // namespace
+
+std::string ToText(const SettingValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return absl::StrCat("'", *text, "'");
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
   return absl::StrCat(std::get<double>(value));
 }
-
-absl::Status Refuse(const Setting& setting, absl::string_view name, absl::string_view came) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be ", setting.Range(), ", but is ", came));
-}
-
-}  // namespace
 
 std::string Setting::Flag() const {
   return absl::StrCat("--", absl::StrReplaceAll(key, {{"_", "-"}}));
@@ -220,8 +221,7 @@ std::string Setting::Range() const {
   if (!choices.empty()) return absl::StrCat("one of ", absl::StrJoin(choices, ", "));
   if (std::holds_alternative<std::string*>(where)) return "a text";
   const bool whole = std::holds_alternative<int64_t*>(where);
-  return absl::StrFormat("%s between %.16g and %.16g", whole ? "an integer" : "a number", least,
-                         most);
+  return absl::StrFormat("%s between %.16g and %.16g", whole ? "an integer" : "a number", min, max);
 }
 
 SettingValue Setting::ValueIn(const DaemonOptions& options) const {
@@ -248,20 +248,22 @@ absl::Status Assign(const Setting& setting, absl::string_view name, const Settin
   if (auto* const* number = std::get_if<double*>(&slot); number && whole) {
     return Assign(setting, name, static_cast<double>(*whole), options);
   }
-  if (slot.index() != value.index()) return Refuse(setting, name, Shown(value));
+  if (slot.index() != value.index()) return RangeError(setting, name, ToText(value));
   if (const auto* text = std::get_if<std::string>(&value)) {
     const std::vector<std::string>& choices = setting.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end()) {
-      return Refuse(setting, name, Shown(value));
+      return RangeError(setting, name, ToText(value));
     }
     *std::get<std::string*>(slot) = *text;
   } else if (const auto* flag = std::get_if<bool>(&value)) {
     *std::get<bool*>(slot) = *flag;
   } else if (whole != nullptr) {
-    if (!Fits(setting, static_cast<double>(*whole))) return Refuse(setting, name, Shown(value));
+    if (!IsInRange(setting, static_cast<double>(*whole)))
+      return RangeError(setting, name, ToText(value));
     *std::get<int64_t*>(slot) = *whole;
   } else {
-    if (!Fits(setting, std::get<double>(value))) return Refuse(setting, name, Shown(value));
+    if (!IsInRange(setting, std::get<double>(value)))
+      return RangeError(setting, name, ToText(value));
     *std::get<double*>(slot) = std::get<double>(value);
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The one table of settings: flags, configuration files and their documentation all come from it.
+// The table of settings, from which flags, configuration files and their documentation are made.
 #ifndef PRIVATEMAIL_SERVER_CONFIG_SETTINGS_H_
 #define PRIVATEMAIL_SERVER_CONFIG_SETTINGS_H_
 
@@ -14,16 +14,16 @@
 namespace privatemail::server {
 
 using SettingValue = std::variant<std::string, bool, int64_t, double>;
-// Where in the options a setting lives; its alternative is the setting's type.
+// Pointer to the field of DaemonOptions; the alternative is the setting's type.
 using SettingSlot = std::variant<std::string*, bool*, int64_t*, double*>;
 
 struct Setting {
   const char* key;  // in a configuration file; the flag is --key with '-' for '_'
   SettingSlot (*slot)(DaemonOptions& options);
-  bool live;  // a reload changes it; otherwise a restart does
+  bool live;  // a reload changes it, otherwise only a restart
   const char* help;
-  double least = 0;                       // of numbers
-  double most = 0;                        // of numbers
+  double min = 0;                         // of numbers
+  double max = 0;                         // of numbers
   std::vector<std::string> choices = {};  // of texts; empty: any
 
   std::string Flag() const;   // "--max-k"
@@ -31,16 +31,19 @@ struct Setting {
   SettingValue ValueIn(const DaemonOptions& options) const;
 };
 
-// In the order in which they are documented.
+// As messages show it: texts in single quotes.
+std::string ToText(const SettingValue& value);
+
+// In order of documentation.
 const std::vector<Setting>& Settings();
 
-// Sets a value of the setting's own type; a whole number will do for a setting that is a number.
-// `name` is what the message calls the setting. INVALID_ARGUMENT: "max_k must be an integer between
-// 1 and 10000, but is 0".
+// Assigns a value of the setting's type; integers are also accepted for floating-point settings.
+// `name`: the setting as the user typed it. INVALID_ARGUMENT, with *options unchanged: "max_k must
+// be an integer between 1 and 10000, but is 0".
 absl::Status Assign(const Setting& setting, absl::string_view name, const SettingValue& value,
                     DaemonOptions* options);
 
-// The same from the text of a flag; NaN is no number.
+// Assign from the text of a flag.
 absl::Status AssignText(const Setting& setting, absl::string_view name, absl::string_view text,
                         DaemonOptions* options);
 

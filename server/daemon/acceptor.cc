@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,18 +16,53 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/open_files.h"
 #include "server/services/log.h"
 
 namespace privatemail::server {
+namespace {
+
+// Open files besides connections: store (with its pool of PostgreSQL connections), monitors, logs,
+// gRPC.
+constexpr int64_t kReservedFiles = 256;
+
+rlim_t RequiredFiles(int64_t max_connections) {
+  return static_cast<rlim_t>(max_connections + kReservedFiles);
+}
+
+rlimit OpenFileLimits() {
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  return files;
+}
+
+absl::Status TooManyConnectionsError(int64_t max_connections) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "max_connections is ", max_connections, ", which takes ", RequiredFiles(max_connections),
+      " open files, but this process may have ", OpenFileLimits().rlim_max,
+      ": lower it, or raise the limit (ulimit -n, LimitNOFILE= of systemd)"));
+}
+
+absl::Status RaiseOpenFileLimit(int64_t max_connections) {
+  PM_RETURN_IF_ERROR(CheckOpenFiles(max_connections));
+  rlimit files = OpenFileLimits();
+  files.rlim_cur = std::max(files.rlim_cur, RequiredFiles(max_connections));
+  return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? absl::OkStatus()
+                                                 : TooManyConnectionsError(max_connections);
+}
+}  // namespace
+
+absl::Status CheckOpenFiles(int64_t max_connections) {
+  const bool possible = OpenFileLimits().rlim_max >= RequiredFiles(max_connections);
+  return possible ? absl::OkStatus() : TooManyConnectionsError(max_connections);
+}
 
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
     ListeningSockets sockets, int64_t max_connections,
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-    std::function<void()> refused) {
-  PM_RETURN_IF_ERROR(AllowOpenFiles(max_connections));
+    std::function<void()> on_refused) {
+  PM_RETURN_IF_ERROR(RaiseOpenFileLimit(max_connections));
   auto acceptor = std::unique_ptr<Acceptor>(
-      new Acceptor(std::move(sockets), max_connections, std::move(server), std::move(refused)));
+      new Acceptor(std::move(sockets), max_connections, std::move(server), std::move(on_refused)));
   acceptor->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->stop_ < 0) {
     return absl::InternalError(absl::StrCat("cannot make an event: ", std::strerror(errno)));
@@ -41,11 +77,11 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
 
 Acceptor::Acceptor(ListeningSockets sockets, int64_t max_connections,
                    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-                   std::function<void()> refused)
+                   std::function<void()> on_refused)
     : sockets_(std::move(sockets)),
       max_connections_(max_connections),
       server_(std::move(server)),
-      refused_(std::move(refused)) {}
+      on_refused_(std::move(on_refused)) {}
 
 Acceptor::~Acceptor() {
   if (thread_.joinable()) {
@@ -73,14 +109,14 @@ void Acceptor::Accept(int socket) {
   const int connection = ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) {
     const bool gone = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
-    // The system as a whole has no more files or memory: asking at once would ask in vain.
+    // The system is out of files or memory: retrying at once would fail again.
     if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return;
   }
-  // The lowest free number is given, so that this one tells how many files are open.
-  if (connection >= max_connections_ + kOwnOpenFiles) {
+  // The kernel assigns the lowest free descriptor, so this one bounds the number of open files.
+  if (connection >= max_connections_ + kReservedFiles) {
     ::close(connection);
-    Refused();
+    OnRefused();
     return;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -89,11 +125,11 @@ void Acceptor::Accept(int socket) {
   server_->HandleNewConnection(&parameters);
 }
 
-void Acceptor::Refused() {
-  refused_();
+void Acceptor::OnRefused() {
+  on_refused_();
   const auto now = std::chrono::steady_clock::now();
-  if (now < warn_again_) return;
-  warn_again_ = now + std::chrono::minutes(1);
+  if (now < next_warning_) return;
+  next_warning_ = now + std::chrono::minutes(1);
   Log(LogLevel::kWarning, absl::StrCat("there are too many connections (max_connections ",
                                        max_connections_, "): more are closed"));
 }

@@ -1,4 +1,4 @@
-// Takes connections in.
+// Listener with a limit on connections.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_ACCEPTOR_H_
 #define PRIVATEMAIL_SERVER_DAEMON_ACCEPTOR_H_
 
@@ -10,43 +10,48 @@
 #include <memory>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/daemon/listening_sockets.h"
 
 namespace privatemail::server {
 
-// gRPC's own listener takes in as many connections as the process may have open files, and none
-// ever again once there were too many. This one keeps some back: the daemon itself needs them, for
-// its store, its log and whoever watches it.
+// FAILED_PRECONDITION naming max_connections and the limit: the process may not have as many open
+// files as these connections and the daemon itself need. Changes nothing.
+absl::Status CheckOpenFiles(int64_t max_connections);
+
+// Accepts connections for a gRPC server and closes those beyond the limit. gRPC's own listener
+// accepts until the process has no files left and then stops for good; this one reserves files for
+// store, logs and monitors.
 class Acceptor {
  public:
-  // Starts taking in; about `max_connections` at once, since open files are what is counted. Those
-  // beyond are closed; `refused` is told of each, the log of one a minute. The process's limit on
-  // open files is raised where needed and possible; FAILED_PRECONDITION naming both where it is
-  // not. INTERNAL: the system denies a thread or an event.
+  // Accepts up to about `max_connections` at once (open files are counted) on a thread of its own.
+  // Calls `on_refused` for each connection beyond, and logs at most one a minute. Raises the
+  // process's limit of open files if necessary.
+  // Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
       ListeningSockets sockets, int64_t max_connections,
       std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-      std::function<void()> refused);
+      std::function<void()> on_refused);
 
-  // Takes no more in; the port is free again.
+  // Stops accepting and closes the listening sockets.
   ~Acceptor();
 
  private:
   Acceptor(ListeningSockets sockets, int64_t max_connections,
            std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-           std::function<void()> refused);
+           std::function<void()> on_refused);
 
   void Run();
   void Accept(int socket);
-  void Refused();
+  void OnRefused();
 
   const ListeningSockets sockets_;
   const int64_t max_connections_;
   const std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server_;
-  const std::function<void()> refused_;
-  std::chrono::steady_clock::time_point warn_again_;
-  int stop_ = -1;  // becomes readable when the thread is to end
+  const std::function<void()> on_refused_;
+  std::chrono::steady_clock::time_point next_warning_;
+  int stop_ = -1;  // eventfd that stops the thread
   std::thread thread_;
 };
 

@@ -16,9 +16,9 @@ namespace {
 
 std::string Description(const Setting& setting) {
   std::string text(absl::StripSuffix(setting.help, "."));
-  const SettingValue usual = setting.ValueIn({});
-  const bool number =
-      std::holds_alternative<int64_t>(usual) || std::holds_alternative<double>(usual);
+  const SettingValue default_value = setting.ValueIn({});
+  const bool number = std::holds_alternative<int64_t>(default_value) ||
+                      std::holds_alternative<double>(default_value);
   if (setting.choices.empty() && !number) return text;
   return absl::StrCat(text, "; ", setting.Range());
 }
@@ -31,8 +31,8 @@ absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* optio
 
 void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {
   const std::string key = setting.key;
-  const SettingValue usual = setting.ValueIn({});
-  if (std::holds_alternative<bool>(usual)) {
+  const SettingValue default_value = setting.ValueIn({});
+  if (std::holds_alternative<bool>(default_value)) {
     app->add_flag_callback(
         setting.Flag(), [values, key] { (*values)[key] = "true"; }, Description(setting));
     return;
@@ -40,9 +40,11 @@ void AddFlag(const Setting& setting, std::map<std::string, std::string>* values,
   CLI::Option* option = app->add_option_function<std::string>(
       setting.Flag(), [values, key](const std::string& text) { (*values)[key] = text; },
       Description(setting));
-  if (const auto* text = std::get_if<std::string>(&usual)) option->default_str(*text);
-  if (const auto* whole = std::get_if<int64_t>(&usual)) option->default_str(absl::StrCat(*whole));
-  if (const auto* number = std::get_if<double>(&usual)) option->default_str(absl::StrCat(*number));
+  if (const auto* text = std::get_if<std::string>(&default_value)) option->default_str(*text);
+  if (const auto* whole = std::get_if<int64_t>(&default_value))
+    option->default_str(absl::StrCat(*whole));
+  if (const auto* number = std::get_if<double>(&default_value))
+    option->default_str(absl::StrCat(*number));
 }
 
 }  // namespace
@@ -57,28 +59,28 @@ void CommandLine::AddFlags(CLI::App* app) {
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
 }
 
-CommandLine::Reading CommandLine::Read() const {
-  Reading reading;
-  const absl::StatusOr<Problems> file = ApplyFile(config_file, &reading.options);
-  reading.file_is_read = file.ok();
+CommandLine::ReadResult CommandLine::Read() const {
+  ReadResult result;
+  const absl::StatusOr<Problems> file = ApplyFile(config_file, &result.options);
+  result.file_is_read = file.ok();
   if (file.ok()) {
-    reading.problems.Add(*file);
+    result.problems.Add(*file);
   } else {
-    reading.problems.Add(file.status());
+    result.problems.Add(file.status());
   }
   for (const Setting& setting : Settings()) {
     const auto given = values.find(setting.key);
     if (given == values.end()) continue;
-    reading.problems.Add(AssignText(setting, setting.Flag(), given->second, &reading.options));
+    result.problems.Add(AssignText(setting, setting.Flag(), given->second, &result.options));
   }
-  return reading;
+  return result;
 }
 
-absl::StatusOr<DaemonOptions> CommandLine::Effective() const {
-  Reading reading = Read();
-  if (reading.file_is_read) reading.problems.Add(Contradictions(reading.options));
-  PM_RETURN_IF_ERROR(reading.problems.status());
-  return std::move(reading.options);
+absl::StatusOr<DaemonOptions> CommandLine::EffectiveOptions() const {
+  ReadResult result = Read();
+  if (result.file_is_read) result.problems.Add(CheckOptions(result.options));
+  PM_RETURN_IF_ERROR(result.problems.status());
+  return std::move(result.options);
 }
 
 }  // namespace privatemail::server

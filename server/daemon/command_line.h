@@ -1,4 +1,4 @@
-// Flags and configuration file of privatemaild together.
+// Command line and configuration file of privatemaild.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_COMMAND_LINE_H_
 #define PRIVATEMAIL_SERVER_DAEMON_COMMAND_LINE_H_
 
@@ -8,31 +8,28 @@
 
 #include "absl/status/statusor.h"
 #include "server/config/options.h"
-#include "server/config/problems.h"
 
 namespace privatemail::server {
 
-// What was typed, kept so that a reload can apply it again over a changed file.
+// The parsed command line; a reload applies it again over a changed file.
 struct CommandLine {
   std::string config_file;                    // empty: none
-  bool check_config = false;                  // check and print what is in force, and end
-  std::map<std::string, std::string> values;  // text by the setting's key
+  bool check_config = false;                  // check, print the effective options, and exit
+  std::map<std::string, std::string> values;  // flag text by setting key
 
-  // Adds one flag a setting. The command line must outlive the parser.
+  // Adds one flag per setting. The command line must outlive the parser.
   void AddFlags(CLI::App* app);
 
-  // Defaults, then the file, then the flags, as far as they can be read; not yet checked as a whole
-  // (Contradictions).
-  struct Reading {
-    DaemonOptions options;
+  struct ReadResult {
+    DaemonOptions options;     // defaults, overridden by the file, overridden by flags
     Problems problems;         // INVALID_ARGUMENT naming flag or file, line and key
-    bool file_is_read = true;  // or there is none; else FAILED_PRECONDITION, or it is no TOML
+    bool file_is_read = true;  // false: cannot be read (FAILED_PRECONDITION), or not TOML
   };
-  Reading Read() const;
+  // Skips wrong settings and does not run CheckOptions.
+  ReadResult Read() const;
 
-  // The same where nothing is wrong with them, nor with all of them together; otherwise every
-  // problem at once.
-  absl::StatusOr<DaemonOptions> Effective() const;
+  // The options if neither Read nor CheckOptions finds a problem; otherwise all problems.
+  absl::StatusOr<DaemonOptions> EffectiveOptions() const;
 };
 
 }  // namespace privatemail::server

@@ -12,13 +12,22 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "server/access/key_file.h"
+#include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
-#include "server/daemon/open_files.h"
 #include "server/store/postgres/connection.h"
 
 namespace privatemail::server {
 namespace {
+
+constexpr mode_t kAnyByOthers = S_IRWXG | S_IRWXO;
+constexpr mode_t kWriteByOthers = S_IWGRP | S_IWOTH;
+
+bool Grants(const std::string& path, mode_t mode) {
+  struct stat properties = {};
+  return ::stat(path.c_str(), &properties) == 0 && S_ISCHR(properties.st_mode) == 0 &&
+         (properties.st_mode & mode) != 0;
+}
 
 bool Exists(const std::string& path) {
   struct stat found = {};
@@ -39,9 +48,9 @@ absl::Status CheckDirectory(const std::string& what, const std::string& path, in
   return CheckAccess(what, path, mode);
 }
 
-// What is missing of it the start makes, in the part that is there.
+// A start creates missing directories, so the existing part of the path must be writable.
 absl::Status CheckDataDirectory(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();  // that it is not given is told already
+  if (path.empty()) return absl::OkStatus();  // CheckOptions reports it
   if (Exists(path)) return CheckDirectory("--data-dir", path, R_OK | W_OK | X_OK);
   std::filesystem::path there = std::filesystem::absolute(path).lexically_normal();
   while (!Exists(there.string()) && there.has_relative_path()) there = there.parent_path();
@@ -50,14 +59,15 @@ absl::Status CheckDataDirectory(const std::string& path) {
 }
 
 absl::Status CheckIdentity(const DaemonOptions& options) {
-  // That one is missing is told already.
+  // CheckOptions reports a missing one.
   if (options.tls_certificate.empty() != options.tls_key.empty()) return absl::OkStatus();
   if (!options.tls_certificate.empty()) {
     return LoadIdentity(options.tls_certificate, options.tls_key).status();
   }
-  const std::string made = absl::StrCat(options.data_directory, "/tls/server.crt");
-  if (!Exists(made)) return absl::OkStatus();  // the start makes it
-  return LoadIdentity(made, absl::StrCat(options.data_directory, "/tls/server.key")).status();
+  const std::string self_signed = absl::StrCat(options.data_directory, "/tls/server.crt");
+  if (!Exists(self_signed)) return absl::OkStatus();  // created by the start
+  return LoadIdentity(self_signed, absl::StrCat(options.data_directory, "/tls/server.key"))
+      .status();
 }
 
 absl::Status CheckKeys(const std::string& data_directory) {
@@ -103,6 +113,31 @@ Problems CheckFiles(const DaemonOptions& options) {
     problems.Add(CheckAuditLog(options.audit_log));
   }
   return problems;
+}
+
+std::vector<std::string> CheckFilePermissions(const DaemonOptions& options,
+                                              const std::string& config_file,
+                                              const std::string& tls_key) {
+  std::vector<std::string> warnings;
+  const auto open = [&](const std::string& what, const std::string& path,
+                        const std::string& consequence, const std::string& mode) {
+    if (!Grants(path, kAnyByOthers)) return;
+    warnings.push_back(absl::StrCat(what, " ", path, " is open to others", consequence, ": chmod ",
+                                    mode, " ", path));
+  };
+  const auto writable = [&](const std::string& what, const std::string& path,
+                            const std::string& consequence) {
+    if (!Grants(path, kWriteByOthers)) return;
+    warnings.push_back(absl::StrCat(what, " ", path, " can be written by others, who may ",
+                                    consequence, ": chmod go-w ", path));
+  };
+  open("data directory", options.data_directory, "", "700");
+  open("--postgres-file", options.postgres_file, ", who may read a password in it", "600");
+  open("private key", tls_key, ", who can stand in for this server", "600");
+  writable("--config", config_file, "turn this server's defences off");
+  writable("--client-ca", options.client_ca, "let in whom they want");
+  writable("audit log", AuditLogPath(options), "change what was done");
+  return warnings;
 }
 
 }  // namespace privatemail::server

@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/daemon/listening_sockets.h"
 #include "server/config/options.h"
+#include "server/daemon/listening_sockets.h"
 
 namespace privatemail::server {
 namespace {
 
-// A connection that sends nothing holds a thread until its time is over.
+// An idle connection holds a thread until the timeout.
 constexpr char kThreads[] = "64";
 constexpr char kRequestMilliseconds[] = "1000";
 
@@ -34,7 +34,7 @@ const char* Reason(int status) {
   }
 }
 
-Answer AnswerTo(const mg_request_info& request, const HttpServer::Pages& pages) {
+Answer HandleRequest(const mg_request_info& request, const HttpServer::Pages& pages) {
   const absl::string_view method = request.request_method;
   const absl::string_view path = request.local_uri == nullptr ? "" : request.local_uri;
   const bool known = path == "/livez" || path == "/readyz" || path == "/metrics";
@@ -63,7 +63,7 @@ absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address) {
 int HttpServer::Serve(mg_connection* connection) {
   const auto* http = static_cast<HttpServer*>(mg_get_user_data(mg_get_context(connection)));
   const mg_request_info& request = *mg_get_request_info(connection);
-  const Answer answer = AnswerTo(request, http->pages_);
+  const Answer answer = HandleRequest(request, http->pages_);
   mg_printf(connection,
             "HTTP/1.1 %d %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
             "Content-Length: %zu\r\nCache-Control: no-store\r\n%sConnection: close\r\n\r\n",
@@ -72,7 +72,7 @@ int HttpServer::Serve(mg_connection* connection) {
   if (absl::string_view(request.request_method) != "HEAD") {
     mg_write(connection, answer.body.data(), answer.body.size());
   }
-  return answer.status;  // not 0: it is answered
+  return answer.status;  // nonzero: handled
 }
 
 void HttpServer::Stop::operator()(mg_context* server) const {
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view 
                                                               Pages pages) {
   ListenAddress where;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(where), ParseHttpAddress(address));
-  // The library does not say why it cannot.
+  // civetweb gives no reason for a failure.
   PM_RETURN_IF_ERROR(ListeningSockets::Open(where).status());
   auto http = std::unique_ptr<HttpServer>(new HttpServer(std::move(pages)));
   mg_callbacks callbacks = {};

@@ -1,4 +1,4 @@
-// What monitors and probes read, over HTTP.
+// HTTP server for Prometheus metrics and container probes.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_HTTP_H_
 #define PRIVATEMAIL_SERVER_DAEMON_HTTP_H_
 
@@ -16,15 +16,15 @@ struct mg_context;
 
 namespace privatemail::server {
 
-// Where monitors are listened for. INVALID_ARGUMENT: not IP:PORT.
+// The address of --http. INVALID_ARGUMENT: not IP:PORT.
 absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
 
-// Answers GET, and HEAD with the same without a body, without TLS and without a key: /livez (200
-// while the process runs), /readyz (200, or 503 while it drains; while the store is away, too, 200:
-// searches are answered) and /metrics. Other paths are 404, other methods 405, or 400 where HTTP
-// knows no such method. Whoever has not sent a request within a second is hung up on, so that a
-// hundred who never do hold up the others for two seconds at most. Thread-safe; stops on
-// destruction.
+// Serves GET and HEAD without TLS or key. Thread-safe; stops on destruction.
+//   /livez    200 while the process runs
+//   /readyz   200, or 503 while it drains; 200 also without the store, since searches still work
+//   /metrics  Prometheus text
+// Other paths are 404, other methods 405, unknown methods 400. Connections without a whole request
+// after one second are closed, so 100 idle ones delay others by at most two seconds.
 class HttpServer {
  public:
   struct Pages {
@@ -34,7 +34,7 @@ class HttpServer {
 
   // INVALID_ARGUMENT: the address is not IP:PORT. FAILED_PRECONDITION: cannot listen there.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(absl::string_view address, Pages pages);
-  const std::string& address() const { return address_; }  // with the port that was picked
+  const std::string& address() const { return address_; }  // with the actual port
 
  private:
   struct Stop {
@@ -47,7 +47,7 @@ class HttpServer {
 
   const Pages pages_;
   std::string address_;
-  std::unique_ptr<mg_context, Stop> server_;  // its threads end before the pages go
+  std::unique_ptr<mg_context, Stop> server_;  // its threads use pages_
 };
 
 }  // namespace privatemail::server

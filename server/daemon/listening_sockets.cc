@@ -16,7 +16,7 @@
 namespace privatemail::server {
 namespace {
 
-void SwitchOn(int socket, int level, int option) {
+void EnableOption(int socket, int level, int option) {
   const int on = 1;
   ::setsockopt(socket, level, option, &on, sizeof(on));
 }
@@ -26,10 +26,10 @@ int Listen(const addrinfo& address) {
   constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
   const int socket = ::socket(address.ai_family, kKind, 0);
   if (socket < 0) return socket;
-  // Otherwise a port that was just closed would look taken.
-  SwitchOn(socket, SOL_SOCKET, SO_REUSEADDR);
-  // Connections inherit it: no answer waits to be sent together with the next.
-  SwitchOn(socket, IPPROTO_TCP, TCP_NODELAY);
+  // Otherwise a recently closed port counts as in use.
+  EnableOption(socket, SOL_SOCKET, SO_REUSEADDR);
+  // Inherited by connections; avoids Nagle delays.
+  EnableOption(socket, IPPROTO_TCP, TCP_NODELAY);
   if (::bind(socket, address.ai_addr, address.ai_addrlen) == 0 &&
       ::listen(socket, SOMAXCONN) == 0) {
     return socket;

@@ -1,4 +1,4 @@
-// The sockets of an address that is listened on.
+// Listening sockets of one address.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_LISTENING_SOCKETS_H_
 #define PRIVATEMAIL_SERVER_DAEMON_LISTENING_SOCKETS_H_
 
@@ -10,12 +10,11 @@
 
 namespace privatemail::server {
 
-// One for each address that the host's name stands for, all with the same port, which no other
-// process shares. Closed on destruction.
+// One socket for each IP address of the host name, all on the same port. Closed on destruction.
 class ListeningSockets {
  public:
-  // FAILED_PRECONDITION with the system's reason: "cannot listen on 127.0.0.1:50051: Address
-  // already in use". Blocks while a host name is resolved.
+  // Blocks while the host name is resolved. FAILED_PRECONDITION: "cannot listen on 127.0.0.1:50051:
+  // Address already in use".
   static absl::StatusOr<ListeningSockets> Open(const ListenAddress& address);
 
   ListeningSockets(ListeningSockets&& other) noexcept
@@ -24,7 +23,7 @@ class ListeningSockets {
   ~ListeningSockets();
 
   const std::vector<int>& sockets() const { return sockets_; }
-  int port() const { return port_; }  // that was picked, when 0 was asked for
+  int port() const { return port_; }  // the actual one if port 0 was given
 
  private:
   explicit ListeningSockets(int port) : port_(port) {}

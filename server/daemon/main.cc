@@ -16,11 +16,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/printable.h"
-#include "server/daemon/command_line.h"
 #include "server/config/config.h"
-#include "server/daemon/file_check.h"
-#include "server/daemon/file_modes.h"
 #include "server/config/options.h"
+#include "server/daemon/command_line.h"
+#include "server/daemon/file_check.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
 
@@ -28,39 +27,37 @@ namespace privatemail::server {
 namespace {
 
 constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;  // INVALID_ARGUMENT: starting again would not help
+constexpr int kExitUsage = 2;  // INVALID_ARGUMENT: a restart would not help
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return 0;
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }
 
-// What gRPC has to say goes into the daemon's log, in its format.
+// Never an error in our log: gRPC's messages are for its developers, and the daemon logs failures
+// itself.
 void LogFromGrpc(gpr_log_func_args* line) {
-  // Its messages name source files of its own and are for its developers: an operator's reasons are
-  // in the daemon's own lines.
   Log(line->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kInfo,
       absl::StrCat("grpc: ", line->message));
 }
 
-// So does what protobuf has to say, mostly of what a peer has sent, at any length and rate: its
-// reasons are for its developers, too.
+// At debug level: protobuf complains about peer input of any length, at any rate.
 void LogFromProtobuf(google::protobuf::LogLevel level, const char* /*file*/, int /*line*/,
                      const std::string& message) {
-  constexpr size_t kMostBytes = 300;
+  constexpr size_t kMaxBytes = 300;
   Log(level == google::protobuf::LOGLEVEL_FATAL ? LogLevel::kError : LogLevel::kDebug,
-      absl::StrCat("protobuf: ", Shortened(message, kMostBytes)));
+      absl::StrCat("protobuf: ", TruncateUtf8(message, kMaxBytes)));
 }
 
 std::string Date(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d", time, absl::UTCTimeZone());
 }
 
-// What a person or a script that started the daemon needs to know, on stdout.
-void Announce(const DaemonServer& server) {
+// Prints what the person or script that started the daemon needs, to stdout.
+void PrintAnnouncement(const DaemonServer& server) {
   if (const auto& identity = server.identity(); identity) {
     std::printf("certificate: %s (%s, valid until %s)\n", identity->certificate_path.c_str(),
-                identity->made_now ? "self-signed, made now" : "found",
+                identity->created ? "self-signed, made now" : "found",
                 Date(identity->not_after).c_str());
     std::printf("trust this server with: --trust %s\n", identity->fingerprint.c_str());
     std::printf("or with: --ca %s\n", identity->certificate_path.c_str());
@@ -68,8 +65,8 @@ void Announce(const DaemonServer& server) {
     std::printf("no TLS: reach this server with --insecure\n");
   }
   if (const std::string path = server.admin_key_path(); !path.empty()) {
-    std::printf("admin key, made %s: %s\n", server.made_admin_key() ? "now" : "by the first start",
-                path.c_str());
+    std::printf("admin key, made %s: %s\n",
+                server.created_admin_key() ? "now" : "by the first start", path.c_str());
     std::printf("show it to this server with: --key-file %s\n", path.c_str());
   }
   if (const std::string address = server.http_address(); !address.empty()) {
@@ -91,19 +88,18 @@ void WarnAboutTls(const DaemonServer& server) {
   }
 }
 
-void WarnAboutModes(const CommandLine& command_line, const DaemonOptions& options,
-                    const std::string& tls_key) {
+void WarnAboutFilePermissions(const CommandLine& command_line, const DaemonOptions& options,
+                              const std::string& tls_key) {
   for (const std::string& warning :
-       WarningsAboutModes(options, command_line.config_file, tls_key)) {
+       CheckFilePermissions(options, command_line.config_file, tls_key)) {
     Log(LogLevel::kWarning, warning);
   }
 }
 
 pthread_t serving_thread;
 
-// Blocked before any thread of ours starts, so that only Serve ever receives them. Threads that
-// libraries start before main (a BLAS does) have them unblocked, and would end the program in its
-// place: they pass them on.
+// Called before the first thread is started, so that only Serve receives these signals. Threads
+// that libraries start before main (a BLAS does) do not block them; their handler forwards them.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -113,20 +109,20 @@ sigset_t BlockSignals() {
     std::signal(signal, [](int number) { pthread_kill(serving_thread, number); });
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Who reads the log may go away.
+  // The reader of the log may exit.
   std::signal(SIGPIPE, SIG_IGN);
-  // A write beyond the largest file that is allowed (ulimit -f) fails like one to a full disk.
+  // Makes a write beyond ulimit -f fail like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   return signals;
 }
 
 void Reload(const CommandLine& command_line, DaemonServer* server) {
-  const absl::StatusOr<DaemonOptions> updated = command_line.Effective();
+  const absl::StatusOr<DaemonOptions> updated = command_line.EffectiveOptions();
   if (updated.ok()) {
     Log(LogLevel::kInfo, "reload: SIGHUP");
     return server->Reload(*updated);
   }
-  // Whoever rotates the log or revokes a key by its file has nothing to do with the settings.
+  // Log rotation and key revocation must work even if the settings are wrong.
   Log(LogLevel::kError,
       absl::StrCat("reload: ", updated.status().message(),
                    "; all settings stay as they were, keys, certificates and audit log are read "
@@ -134,16 +130,17 @@ void Reload(const CommandLine& command_line, DaemonServer* server) {
   server->ReloadFiles();
 }
 
-// Until a signal asks for the end.
+// Returns after SIGTERM or SIGINT.
 void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServer* server) {
   while (true) {
-    const timespec patience = absl::ToTimespec(absl::Seconds(server->options().tls_reload_seconds));
-    const int signal = sigtimedwait(&signals, nullptr, &patience);
+    const timespec poll_interval =
+        absl::ToTimespec(absl::Seconds(server->options().tls_reload_seconds));
+    const int signal = sigtimedwait(&signals, nullptr, &poll_interval);
     if (signal == SIGHUP) {
       Reload(command_line, server);
     } else if (signal > 0) {
       const double grace = server->options().drain_seconds;
-      // A second signal ends the program at once; what was acknowledged is safe on disk.
+      // A second signal kills the process; acknowledged writes are on disk.
       for (const int end : {SIGTERM, SIGINT}) std::signal(end, SIG_DFL);
       sigset_t ends = signals;
       sigdelset(&ends, SIGHUP);
@@ -160,7 +157,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
 
 int Run(const CommandLine& command_line, const DaemonOptions& options) {
   const sigset_t signals = BlockSignals();
-  // Debian's Abseil looks for deadlocks at every lock that gRPC takes, at some percent of a search.
+  // Debian's Abseil checks every lock of gRPC for deadlocks, which costs some percent of a search.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   absl::StatusOr<std::unique_ptr<DaemonServer>> server = DaemonServer::Start(options);
   if (!server.ok()) {
@@ -168,9 +165,9 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
     return ExitCodeOf(server.status());
   }
   WarnAboutTls(**server);
-  WarnAboutModes(command_line, options,
-                 (*server)->identity() ? (*server)->identity()->key_path : "");
-  Announce(**server);
+  WarnAboutFilePermissions(command_line, options,
+                           (*server)->identity() ? (*server)->identity()->key_path : "");
+  PrintAnnouncement(**server);
   Log(LogLevel::kInfo,
       absl::StrCat("privatemaild " PRIVATEMAIL_VERSION " listening on ",
                    (*server)->address().ToString(), ", data directory ", options.data_directory));
@@ -179,16 +176,16 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
   return 0;
 }
 
-// Every problem on a line of its own, or else what is in force.
-int Check(const CommandLine& command_line) {
-  const CommandLine::Reading reading = command_line.Read();
-  const DaemonOptions& options = reading.options;
-  Problems problems = reading.problems;
-  // Without its file a configuration is another one, of which nothing need be told.
-  if (reading.file_is_read) {
+// Logs one line per problem, or prints the effective configuration.
+int CheckConfig(const CommandLine& command_line) {
+  const CommandLine::ReadResult result = command_line.Read();
+  const DaemonOptions& options = result.options;
+  Problems problems = result.problems;
+  // Without its file the configuration is incomplete, and further problems would be spurious.
+  if (result.file_is_read) {
     ApplyLogSettings(options);
-    WarnAboutModes(command_line, options, options.tls_key);
-    problems.Add(Contradictions(options));
+    WarnAboutFilePermissions(command_line, options, options.tls_key);
+    problems.Add(CheckOptions(options));
     problems.Add(CheckFiles(options));
   }
   for (const absl::Status& problem : problems.all()) Log(LogLevel::kError, problem.message());
@@ -210,8 +207,8 @@ int Main(int argc, char** argv) {
   }
   gpr_set_log_function(LogFromGrpc);
   google::protobuf::SetLogHandler(LogFromProtobuf);
-  if (command_line.check_config) return Check(command_line);
-  const absl::StatusOr<DaemonOptions> options = command_line.Effective();
+  if (command_line.check_config) return CheckConfig(command_line);
+  const absl::StatusOr<DaemonOptions> options = command_line.EffectiveOptions();
   if (!options.ok()) {
     Log(LogLevel::kError, options.status().message());
     return ExitCodeOf(options.status());
@@ -227,7 +224,7 @@ int main(int argc, char** argv) {
   try {
     return privatemail::server::Main(argc, argv);
   } catch (const std::exception& error) {
-    // Memory that runs out while a gallery is loaded, for one.
+    // For instance out of memory while a gallery is loaded.
     std::fprintf(stderr, "privatemaild: %s\n", error.what());
     return privatemail::server::kExitFailure;
   }

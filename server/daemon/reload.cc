@@ -1,36 +1,29 @@
-// What a running daemon changes when its configuration is read again.
+// DaemonServer: reload of settings, keys, certificates and audit log.
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/daemon/server.h"
 #include "server/config/settings.h"
+#include "server/daemon/server.h"
 #include "server/services/log.h"
 
 namespace privatemail::server {
 namespace {
 
-std::string Shown(const SettingValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return absl::StrCat("'", *text, "'");
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* whole = std::get_if<int64_t>(&value)) return absl::StrCat(*whole);
-  return absl::StrCat(std::get<double>(value));
-}
-
-// Takes over what may change while calls are served, and says of each difference what became of it.
+// Applies live settings and logs every difference.
 void MergeLive(const DaemonOptions& updated, DaemonOptions* options) {
   for (const Setting& setting : Settings()) {
     const SettingValue before = setting.ValueIn(*options);
     const SettingValue after = setting.ValueIn(updated);
     if (before == after) continue;
     if (!setting.live) {
-      Log(LogLevel::kWarning, absl::StrCat("reload: ", setting.key, " stays ", Shown(before),
-                                           " until a restart makes it ", Shown(after)));
+      Log(LogLevel::kWarning, absl::StrCat("reload: ", setting.key, " stays ", ToText(before),
+                                           " until a restart makes it ", ToText(after)));
       continue;
     }
     Log(LogLevel::kInfo,
-        absl::StrCat("reload: ", setting.key, " is now ", Shown(after), ", was ", Shown(before)));
-    // A value that was read is in its range.
+        absl::StrCat("reload: ", setting.key, " is now ", ToText(after), ", was ", ToText(before)));
+    // The value was validated when it was read.
     Assign(setting, setting.key, after, options).IgnoreError();
   }
 }
@@ -44,10 +37,10 @@ void LogOutcome(const absl::Status& status, absl::string_view what, absl::string
 }
 
 void ReloadKeys(KeyRing* keys) {
-  const absl::StatusOr<std::vector<std::string>> valid_again = keys->Reload();
-  LogOutcome(valid_again.status(), "keys read", "the former keys stay valid");
-  if (!valid_again.ok()) return;
-  for (const std::string& id : *valid_again) {
+  const absl::StatusOr<std::vector<std::string>> revalidated = keys->Reload();
+  LogOutcome(revalidated.status(), "keys read", "the former keys stay valid");
+  if (!revalidated.ok()) return;
+  for (const std::string& id : *revalidated) {
     Log(LogLevel::kError, absl::StrCat("reload: key ", id,
                                        " was revoked, but that could not be "
                                        "written, so that it is valid again: revoke it once more"));
@@ -69,9 +62,9 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     const std::lock_guard<std::mutex> guard(options_mutex_);
     MergeLive(updated, &options_);
     ApplyLogSettings(options_);
-    gate_.SetLimits(options_.limits);
-    builds_.SetOptions(AutomaticBuildsOf(options_));
-    catalog_->SetOptions(CatalogOptionsOf(options_));
+    dispatcher_.SetLimits(options_.limits);
+    builds_.SetOptions(ToAutomaticBuildOptions(options_));
+    catalog_->SetOptions(ToCatalogOptions(options_));
     if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
   }
   ReloadFiles();

@@ -30,7 +30,7 @@ absl::Status OpenSslFailed(absl::string_view doing) {
   return absl::InternalError(OpenSslReason(doing));
 }
 
-// The host name where it can stand in a certificate's list of names, otherwise nothing.
+// The host name if a certificate may contain it, otherwise "".
 std::string HostName() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) return "";
@@ -79,17 +79,17 @@ absl::Status SetNames(X509* certificate) {
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_key_usage, "critical,digitalSignature"));
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_ext_key_usage, "serverAuth"));
   PM_RETURN_IF_ERROR(AddExtension(certificate, NID_subject_key_identifier, "hash"));
-  // Beside the names a second sign of who has signed: see LoadIdentity.
+  // Second evidence of the signer besides the name, see ClaimsSelfSigned.
   return AddExtension(certificate, NID_authority_key_identifier, "keyid:always");
 }
 
 }  // namespace
 
-absl::StatusOr<SelfSigned> MakeSelfSigned() {
+absl::StatusOr<SelfSignedCertificate> CreateSelfSigned() {
   const PrivateKey key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslFailed("make a P-256 key");
   const Certificate certificate(X509_new());
-  // Version 3 is written as 2.
+  // X.509 version 3 is encoded as 2.
   if (certificate == nullptr || X509_set_version(certificate.get(), 2) != 1 ||
       X509_set_pubkey(certificate.get(), key.get()) != 1) {
     return OpenSslFailed("make a certificate");
@@ -99,10 +99,10 @@ absl::StatusOr<SelfSigned> MakeSelfSigned() {
   if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) {
     return OpenSslFailed("sign the certificate");
   }
-  SelfSigned made;
-  PM_ASSIGN_OR_RETURN(made.certificate_pem, ToPem(certificate.get()));
-  PM_ASSIGN_OR_RETURN(made.key_pem, ToPem(key.get()));
-  return made;
+  SelfSignedCertificate created;
+  PM_ASSIGN_OR_RETURN(created.certificate_pem, ToPem(certificate.get()));
+  PM_ASSIGN_OR_RETURN(created.key_pem, ToPem(key.get()));
+  return created;
 }
 
 }  // namespace privatemail::server

@@ -1,4 +1,4 @@
-// A certificate that vouches for itself.
+// Creation of self-signed certificates.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_
 #define PRIVATEMAIL_SERVER_DAEMON_SELF_SIGNED_H_
 
@@ -8,15 +8,15 @@
 
 namespace privatemail::server {
 
-struct SelfSigned {
+struct SelfSignedCertificate {
   std::string certificate_pem;
   std::string key_pem;  // private
 };
 
-// EC P-256, valid for ten years and since yesterday, for clients whose clocks are behind, as a TLS
-// server named localhost, 127.0.0.1, ::1 and the machine's host name; it cannot sign other
-// certificates. INTERNAL when OpenSSL fails.
-absl::StatusOr<SelfSigned> MakeSelfSigned();
+// EC P-256 for a TLS server named localhost, 127.0.0.1, ::1 and this machine's host name. Valid for
+// ten years from yesterday, for clients whose clocks are behind. Not an authority. INTERNAL:
+// OpenSSL failed.
+absl::StatusOr<SelfSignedCertificate> CreateSelfSigned();
 
 }  // namespace privatemail::server
 

@@ -18,7 +18,6 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/daemon/listening_sockets.h"
-#include "server/daemon/open_files.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -26,15 +25,14 @@
 namespace privatemail::server {
 namespace {
 
-constexpr int kStreamsOfOneConnection = 100;
+constexpr int kMaxStreamsPerConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
-// Of which two blocks of items (server/cells/cell_index.h) or some chunks of anchors are made.
-constexpr int64_t kMostStreamedBytes = 4 << 20;
-constexpr int kAskEveryMilliseconds = 60'000;
-constexpr int kAskedAtMostEveryMilliseconds = 10'000;
+// Above the size of any streamed message (blocks of cell items, chunks of anchors).
+constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
+constexpr int kKeepaliveMilliseconds = 60'000;
+constexpr int kMinPingIntervalMilliseconds = 10'000;
 
-// Linking the reflection library turns reflection on for every server of the program; this takes it
-// out again.
+// Removes reflection, which linking the library enables for every server of the program.
 class WithoutReflection final : public grpc::ServerBuilderOption {
  public:
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
@@ -48,43 +46,44 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 };
 
 void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
-  // What grows when it is unpacked would grow before any limit is looked at.
+  // Compressed messages would grow before any limit is checked.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  for (const grpc_compression_algorithm packed : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-    builder->SetCompressionAlgorithmSupportStatus(packed, false);
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsOfOneConnection);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                               static_cast<int>(1000 * limits.connection_idle_seconds));
-  // A caller whose machine has gone says nothing; one that is there answers.
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskEveryMilliseconds);
+  // Detects callers whose machine is gone.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
-  // Callers ask, too (client/transport/channel.cc), and not only while something is sent.
+  // Clients send keepalive pings as well, also without a running call
+  // (client/transport/channel.cc).
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                              kAskedAtMostEveryMilliseconds);
-  // Messages are received whole before anything of theirs is looked at, the key included. Whoever
-  // sends when no more may be held is reset.
+                              kMinPingIntervalMilliseconds);
+  // gRPC receives whole messages before it hands over anything, the key included; beyond the quota
+  // it resets calls.
   grpc::ResourceQuota quota("messages");
   quota.Resize(static_cast<size_t>(limits.max_transport_memory));
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
-  // Streams are cut to no limit: of anchors and of items for cells.
+  // Streamed messages have a fixed size, whatever max_message_bytes is.
   builder->SetMaxSendMessageSize(
-      static_cast<int>(std::max(limits.max_message_bytes, kMostStreamedBytes)));
+      static_cast<int>(std::max(limits.max_message_bytes, kMaxStreamedMessageBytes)));
 }
 
 absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {
   if (options.insecure) return std::nullopt;
   if (options.tls_certificate.empty()) {
-    // Absolute, because the path is printed for clients, who run elsewhere.
-    return SelfSignedIdentity(std::filesystem::absolute(options.data_directory) / "tls");
+    // Absolute, because it is printed for clients in other directories.
+    return LoadOrCreateIdentity(std::filesystem::absolute(options.data_directory) / "tls");
   }
   return LoadIdentity(options.tls_certificate, options.tls_key);
 }
 
 std::string AdminKeyPath(const DaemonOptions& options) {
-  // Absolute, because the path is printed for clients, who run elsewhere.
+  // Absolute, because it is printed for clients in other directories.
   return std::filesystem::absolute(options.data_directory) / "admin.key";
 }
 
@@ -95,7 +94,7 @@ absl::StatusOr<std::unique_ptr<KeyRing>> OpenKeys(const DaemonOptions& options) 
                        AdminKeyPath(options));
 }
 
-// Null: none is kept.
+// Null: no audit log.
 absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& options) {
   const std::string path = AuditLogPath(options);
   if (path.empty()) return nullptr;
@@ -103,13 +102,13 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& opti
 }
 
 // Null: TLS is off.
-absl::StatusOr<std::unique_ptr<ServingTls>> PrepareTls(const DaemonOptions& options) {
+absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
   if (!identity) return nullptr;
-  return ServingTls::Start(*std::move(identity), options.client_ca);
+  return ReloadableTls::Start(*std::move(identity), options.client_ca);
 }
 
-// `lock`: of the data directory, unless the store holds it.
+// Sets *lock, the lock of the data directory, unless the store holds it.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
                                                  std::optional<DirectoryLock>* lock) {
   PM_ASSIGN_OR_RETURN(const StoreKind kind, ParseStoreKind(options.store));
@@ -123,16 +122,15 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
   return PostgresStore::Open(conninfo, pool);
 }
 
-// Looks at what can be looked at before anything is made: a first start that failed later would
-// leave a data directory behind whose admin key nobody was told of. Both addresses at once, since
-// one may be the other.
-absl::Status CheckBeforeAnythingIsMade(const DaemonOptions& options, const ListenAddress& address) {
+// Checks everything possible before the data directory is created: a first start that failed later
+// would leave an admin key that was never announced. Opens both addresses, which may be equal.
+absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddress& address) {
   PM_RETURN_IF_ERROR(CheckOpenFiles(options.limits.max_connections));
   PM_ASSIGN_OR_RETURN(const ListeningSockets calls, ListeningSockets::Open(address));
   if (options.http.empty()) return absl::OkStatus();
-  ListenAddress monitors;
-  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(monitors), ParseHttpAddress(options.http));
-  return ListeningSockets::Open(monitors).status();
+  ListenAddress http;
+  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(http), ParseHttpAddress(options.http));
+  return ListeningSockets::Open(http).status();
 }
 
 void LogRefresh(const absl::Status& status) {
@@ -147,12 +145,12 @@ void LogRefresh(const absl::Status& status) {
 
 }  // namespace
 
-AutomaticBuildOptions AutomaticBuildsOf(const DaemonOptions& options) {
+AutomaticBuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
   return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds),
           options.limits.max_build_memory};
 }
 
-CatalogOptions CatalogOptionsOf(const DaemonOptions& options) {
+CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
   return {{options.index == "ivf", options.index_recall}, options.limits.max_build_memory};
 }
 
@@ -166,12 +164,12 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       audit_(std::move(parts.audit)),
       admission_(options.limits),
       metrics_(catalog_.get(), &admission_),
-      gate_({keys_.get(), audit_.get(), &admission_, &metrics_}, options.limits),
-      retrieval_(catalog_.get(), &gate_),
-      collections_(catalog_.get(), &gate_),
-      key_service_(keys_.get(), &gate_),
-      health_(catalog_.get(), &gate_),
-      builds_(catalog_.get(), AutomaticBuildsOf(options), BuildHooks()) {
+      dispatcher_({keys_.get(), audit_.get(), &admission_, &metrics_}, options.limits),
+      retrieval_(catalog_.get(), &dispatcher_),
+      collections_(catalog_.get(), &dispatcher_),
+      key_service_(keys_.get(), &dispatcher_),
+      health_(catalog_.get(), &dispatcher_),
+      builds_(catalog_.get(), ToAutomaticBuildOptions(options), BuildHooks()) {
   if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->identity().not_after);
 }
 
@@ -210,24 +208,24 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_RETURN_IF_ERROR(Validate(options));
   Parts parts;
   PM_ASSIGN_OR_RETURN(parts.address, ParseListenAddress(options.listen));
-  PM_RETURN_IF_ERROR(CheckBeforeAnythingIsMade(options, parts.address));
-  // The store first: with it the data directory is made and locked, so that no two daemons make
-  // certificates or keys at once.
+  PM_RETURN_IF_ERROR(CheckBeforeCreating(options, parts.address));
+  // The store first: it creates and locks the data directory, so that only one daemon creates
+  // certificates and keys.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
   PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), options.data_directory,
-                                                   LogRefresh, CatalogOptionsOf(options)));
+                                                   LogRefresh, ToCatalogOptions(options)));
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
-  PM_RETURN_IF_ERROR(daemon->ListenToMonitors(options));
+  PM_RETURN_IF_ERROR(daemon->StartHttp(options));
   daemon->Audit("start");
   return daemon;
 }
 
-absl::Status DaemonServer::ListenToMonitors(const DaemonOptions& options) {
+absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
   if (options.http.empty()) return absl::OkStatus();
   PM_ASSIGN_OR_RETURN(http_,
                       HttpServer::Start(options.http, {[this] { return !health_.draining(); },
@@ -238,10 +236,10 @@ absl::Status DaemonServer::ListenToMonitors(const DaemonOptions& options) {
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address_));
   address_.port = sockets.port();
-  grpc::EnableDefaultHealthCheckService(false);  // which knows no keys
+  grpc::EnableDefaultHealthCheckService(false);  // it knows no keys
   grpc::ServerBuilder builder;
   SetArguments(options.limits, &builder);
-  // Named here, the library is linked whatever the flag says.
+  // Forces the linker to keep the library.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);

@@ -81,12 +81,12 @@ class Retriever {
   const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
   // True if a search without a filter takes microseconds a slot.
-  bool IsBrief() const { return index_.IsBrief(); }
+  bool IsFast() const { return index_.IsFast(); }
   // SearchIndex::description.
   std::string index_description() const { return index_.description(); }
-  // As SearchIndex::MakeApproximate.
+  // As SearchIndex::BuildApproximateIndex.
   void MakeApproximateIndex(const std::atomic<bool>* stopped = nullptr) const {
-    index_.MakeApproximate(stopped);
+    index_.BuildApproximateIndex(stopped);
   }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }

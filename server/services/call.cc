@@ -1,58 +1,98 @@
 #include "server/services/call.h"
 
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/services/request.h"
-#include "server/services/wire.h"
+#include "common/wire/message_memory.h"
 
 namespace privatemail::server {
 namespace {
 
-constexpr size_t kNamedBytes = 64;  // of what a peer may send at any length
+constexpr size_t kMaxQuotedNameBytes = 64;  // a peer may send a name of any length
+
+absl::Status NotAMessage(const Bytes& bytes, const google::protobuf::Descriptor& type) {
+  return absl::InvalidArgumentError(absl::StrCat("message must be a ", type.full_name(),
+                                                 ", but its ", bytes.Length(),
+                                                 " bytes cannot be parsed as one"));
+}
+
+// Estimated memory of the parsed message (message_memory.h).
+absl::StatusOr<int64_t> EstimateParsedMemory(const Bytes& bytes,
+                                             const google::protobuf::Descriptor& type) {
+  Bytes shared(bytes);  // the reader consumes its buffer
+  grpc::ProtoBufferReader reader(&shared);
+  if (!reader.status().ok()) return NotAMessage(bytes, type);
+  const std::optional<int64_t> memory = MessageMemory(type, &reader);
+  return memory.has_value() ? absl::StatusOr<int64_t>(*memory) : NotAMessage(bytes, type);
+}
+
+absl::Status ParseBytes(const Bytes& bytes, google::protobuf::Message* message) {
+  Bytes shared(bytes);  // the reader consumes its buffer
+  grpc::ProtoBufferReader reader(&shared);
+  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  return NotAMessage(bytes, *message->GetDescriptor());
+}
 
 }  // namespace
 
-absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+Bytes ToByteBuffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return Bytes(&slice, 1);
+}
+
+Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
+  using Owner = std::shared_ptr<const std::string>;
+  auto owner = std::make_unique<Owner>(std::move(bytes));
+  const std::string& held = **owner;
+  const auto release = [](void* held_owner) { delete static_cast<Owner*>(held_owner); };
+  // gRPC never writes into a slice, so the const_cast is safe.
+  const grpc::Slice slice(const_cast<char*>(held.data()), held.size(), release, owner.release());
+  return Bytes(&slice, 1);
+}
+
+absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {
   parsed_.GiveBack();
-  PM_ASSIGN_OR_RETURN(const int64_t memory, MemoryOfParsed(bytes, *message->GetDescriptor()));
+  PM_ASSIGN_OR_RETURN(const int64_t memory, EstimateParsedMemory(bytes, *message->GetDescriptor()));
   PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
                                 limits().max_request_memory, "max_request_memory"));
   PM_RETURN_IF_ERROR(parsed_.Take(memory, limits().max_parsed_memory));
-  return server::Parse(bytes, message);
+  return ParseBytes(bytes, message);
 }
 
-absl::Status Call::Admit(const google::protobuf::Message& message) {
+absl::Status Call::CheckAccess(const google::protobuf::Message& message) {
   request_bytes_ += message.ByteSizeLong();
-  if (parts_.rpc.collection[0] == '\0') return absl::OkStatus();
-  const std::string name = CollectionNamedIn(message, parts_.rpc);
-  PM_RETURN_IF_ERROR(CheckGiven(parts_.rpc.collection, name));
-  return RequireCollection(name);
+  if (dependencies_.rpc.collection[0] == '\0') return absl::OkStatus();
+  const std::string name = GetCollectionName(message, dependencies_.rpc);
+  PM_RETURN_IF_ERROR(CheckNotEmpty(dependencies_.rpc.collection, name));
+  return CheckCollectionAccess(name);
 }
 
-absl::Status Call::RequireCollection(absl::string_view name) {
+absl::Status Call::CheckCollectionAccess(absl::string_view name) {
   collection_ = std::string(name);
   if (key_ == nullptr) return key_error_;
   if (key_->Covers(name)) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("key ", key_->id, " is not for collection '",
-                                                  absl::CHexEscape(name.substr(0, kNamedBytes)),
-                                                  "'"));
+  return absl::PermissionDeniedError(
+      absl::StrCat("key ", key_->id, " is not for collection '",
+                   absl::CHexEscape(name.substr(0, kMaxQuotedNameBytes)), "'"));
 }
 
-bool Call::Await(absl::FunctionRef<bool()> wait) {
-  if (!ended_.ok()) return false;
-  IdleCalls::Watch watch(parts_.idle, parts_.context, limits().stream_idle_seconds);
+bool Call::AwaitCaller(absl::FunctionRef<bool()> wait) {
+  if (!stream_error_.ok()) return false;
+  IdleCalls::Watch watch(dependencies_.idle, dependencies_.context, limits().stream_idle_seconds);
   const bool done = wait();
   if (watch.End()) {
-    ended_ = IdleCalls::TimedOut(limits().stream_idle_seconds);
-  } else if (parts_.keys != nullptr && key_ != nullptr) {
-    ended_ = parts_.keys->CheckValid(key_->id, absl::Now());
+    stream_error_ = IdleCalls::TimeoutError(limits().stream_idle_seconds);
+  } else if (dependencies_.keys != nullptr && key_ != nullptr) {
+    stream_error_ = dependencies_.keys->CheckValid(key_->id, absl::Now());
   }
-  return done && ended_.ok();
+  return done && stream_error_.ok();
 }
 
 absl::Status Call::StreamStatus() const {
-  PM_RETURN_IF_ERROR(ended_);
+  PM_RETURN_IF_ERROR(stream_error_);
   if (Cancelled()) return absl::CancelledError("the caller broke the stream off");
   return absl::OkStatus();
 }

@@ -12,14 +12,13 @@
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "server/services/collection_state.h"
-#include "server/services/request.h"
+#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
 
 constexpr int kMaxRejectionsListed = 100;
 
-// Moves the items out of a message that is about to be overwritten.
 std::vector<Item> TakeItems(v1::UpsertItemsRequest* message) {
   std::vector<Item> items;
   items.reserve(static_cast<size_t>(message->items_size()));
@@ -33,7 +32,7 @@ std::vector<Item> TakeItems(v1::UpsertItemsRequest* message) {
   return items;
 }
 
-// Adds the result of one message whose first item is number `offset` of the stream.
+// `offset`: index of the message's first item in the stream.
 void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint64_t offset,
                v1::UpsertItemsResponse* totals) {
   totals->set_inserted(totals->inserted() + result.inserted);
@@ -45,7 +44,7 @@ void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint6
     v1::RejectedItem* listed = totals->add_first_rejected();
     listed->set_position(offset + rejection.position);
     const std::string& id = items[rejection.position].id;
-    // An oversized id is what the reason is about; repeating it could exceed the message limit.
+    // An oversized id could exceed the message limit; the reason describes it.
     if (id.size() <= kMaxItemIdBytes) listed->set_id(id);
     listed->set_reason(rejection.reason);
   }
@@ -60,8 +59,7 @@ absl::Status CheckSameCollection(const std::string& expected, const std::string&
                    message, " (from 0); earlier messages are stored"));
 }
 
-// Items that replace others are counted as if they were new: which they are is known only once
-// they are stored.
+// Counts every item as new: the store alone knows which ones replace others.
 absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& catalog,
                          const Limits& limits) {
   PM_RETURN_IF_ERROR(CheckLimit("number of items in one message", message.items_size(),
@@ -72,9 +70,9 @@ absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& c
                     "max_items");
 }
 
-// A key is for a name, the store goes by UUID: that of a collection which was deleted may come back
-// under a name that the key is not for.
-absl::Status CheckStillThere(const Catalog& catalog, const CollectionView& collection) {
+// Keys cover names, the store uses UUIDs: the UUID of a deleted collection may come back under a
+// name that the key does not cover.
+absl::Status CheckNotReplaced(const Catalog& catalog, const CollectionView& collection) {
   const std::string& name = collection.published->name;
   PM_ASSIGN_OR_RETURN(const CollectionView now, catalog.Find(name));
   if (now.published->parameters.collection_uuid ==
@@ -93,13 +91,13 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
   CollectionView collection;
   uint64_t offset = 0;
   for (int64_t number = 0; reader.Read(&message); ++number) {
-    PM_RETURN_IF_ERROR(call.Admit(message));
+    PM_RETURN_IF_ERROR(call.CheckAccess(message));
     if (number == 0) {
       name = message.collection();
       PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
     }
     PM_RETURN_IF_ERROR(CheckSameCollection(name, message.collection(), number));
-    PM_RETURN_IF_ERROR(CheckStillThere(*catalog, collection));
+    PM_RETURN_IF_ERROR(CheckNotReplaced(*catalog, collection));
     PM_RETURN_IF_ERROR(CheckLimits(message, *catalog, call.limits()));
     const std::vector<Item> items = TakeItems(&message);
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
@@ -107,9 +105,9 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
     offset += items.size();
     call.AddRows(items.size());
   }
-  // A stream that broke ends like one that is complete.
+  // Read returns false for a broken stream as well.
   PM_RETURN_IF_ERROR(call.StreamStatus());
-  return CheckGiven("collection", name);
+  return CheckNotEmpty("collection", name);
 }
 
 absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
@@ -123,9 +121,9 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
     const double elapsed = absl::ToDoubleSeconds(absl::Now() - start);
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
-    call.ReportBuild(done / steps);
+    call.ReportBuildProgress(done / steps);
     if (!call.Cancelled() && writer.Write(progress)) return absl::OkStatus();
-    const absl::Status ended = call.StreamStatus();  // revoked, expired, or nobody takes answers
+    const absl::Status ended = call.StreamStatus();  // key revoked or expired, or caller idle
     if (!ended.ok() && !absl::IsCancelled(ended)) return ended;
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
@@ -140,26 +138,26 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
                       catalog->Build(name, report, call.limits().max_build_memory));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
-  ToProto(built, progress.mutable_collection());
+  CollectionToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
   progress.set_plan(built.retriever->plan());
-  writer.Write(progress);  // the embedding is in place whether or not anybody still listens
+  writer.Write(progress);  // the build is done even if the caller is gone
   return absl::OkStatus();
 }
 
-// An answer that is too large is refused before all of it is in memory.
+// Fails as soon as the response is too large, before all of it is in memory.
 absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsResponse* response) {
   constexpr size_t kCollectionOverhead = 16;  // tag and length, at most
-  const int64_t most = call.limits().max_message_bytes;
+  const int64_t max_bytes = call.limits().max_message_bytes;
   size_t bytes = 0;
   for (const CollectionView& view : catalog.List()) {
     if (!call.Covers(view.published->name)) continue;
     v1::GetCollectionResponse& listed = *response->add_collections();
-    ToProto(view, &listed);
+    CollectionToProto(view, &listed);
     bytes += listed.ByteSizeLong() + kCollectionOverhead;
-    if (bytes > static_cast<size_t>(most)) {
+    if (bytes > static_cast<size_t>(max_bytes)) {
       response->Clear();
-      return AnswerTooLarge(most, "raise it, or get collections one by one");
+      return ResponseTooLargeError(max_bytes, "raise it, or get collections one by one");
     }
   }
   call.AddRows(static_cast<uint64_t>(response->collections_size()));
@@ -175,7 +173,7 @@ absl::Status CheckLimits(const v1::CreateCollectionRequest& request, const Limit
                            request.anchors().cols(), limits);
 }
 
-absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request) {
+absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionRequest& request) {
   NewCollection collection;
   collection.name = request.name();
   PM_ASSIGN_OR_RETURN(collection.settings, FromProto(request.settings()));
@@ -192,37 +190,34 @@ absl::StatusOr<NewCollection> Decode(const v1::CreateCollectionRequest& request)
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CollectionsService::CreateCollection(grpc::CallbackServerContext* context,
-                                                               const grpc::ByteBuffer* request,
-                                                               grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
+UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const Bytes* request,
+                                                   Bytes* response) {
+  return dispatcher_->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
       context, "CreateCollection", request, response,
       [this](Call& call, const v1::CreateCollectionRequest& message,
              v1::CreateCollectionResponse* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
-        PM_ASSIGN_OR_RETURN(NewCollection collection, Decode(message));
+        PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(message));
         const std::lock_guard<std::mutex> guard(create_mutex_);
-        PM_RETURN_IF_ERROR(CheckOneMore(call.limits()));
+        PM_RETURN_IF_ERROR(CheckCollectionQuota(call.limits()));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
-        ToProto(view, answer->mutable_collection());
+        CollectionToProto(view, answer->mutable_collection());
         return absl::OkStatus();
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::ListCollections(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request,
-                                                              grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+UnaryReactor* CollectionsService::ListCollections(RpcContext* context, const Bytes* request,
+                                                  Bytes* response) {
+  return dispatcher_->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
       context, "ListCollections", request, response,
       [this](Call& call, const v1::ListCollectionsRequest&, v1::ListCollectionsResponse* answer) {
         return List(*catalog_, call, answer);
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(grpc::CallbackServerContext* context,
-                                                               const grpc::ByteBuffer* request,
-                                                               grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
+UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const Bytes* request,
+                                                   Bytes* response) {
+  return dispatcher_->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
       context, "DeleteCollection", request, response,
       [this](Call& call, const v1::DeleteCollectionRequest& message,
              v1::DeleteCollectionResponse* answer) -> absl::Status {
@@ -233,17 +228,15 @@ grpc::ServerUnaryReactor* CollectionsService::DeleteCollection(grpc::CallbackSer
       });
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::UpsertItems(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  return gate_->ServeReading<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
+ReadReactor* CollectionsService::UpsertItems(RpcContext* context, Bytes* response) {
+  return dispatcher_->ServeClientStream<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
       context, "UpsertItems", response,
       [this](Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
              v1::UpsertItemsResponse* totals) { return Upsert(catalog_, call, reader, totals); });
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::BuildEmbedding(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return gate_->ServeWriting<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
+WriteReactor* CollectionsService::BuildEmbedding(RpcContext* context, const Bytes* request) {
+  return dispatcher_->ServeServerStream<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
       context, "BuildEmbedding", request,
       [this](Call& call, const v1::BuildEmbeddingRequest& message,
              MessageWriter<v1::BuildEmbeddingResponse>& writer) {

@@ -1,4 +1,4 @@
-// What an operator calls.
+// v1.CollectionsService: collections, items, builds and snapshots.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 
@@ -8,74 +8,60 @@
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/access/byte_budget.h"
 #include "server/engine/catalog.h"
-#include "server/services/gate.h"
+#include "server/services/dispatcher.h"
 
 namespace privatemail::server {
 
-// Adapter from v1.CollectionsService to a catalog; statuses as collections.proto lists them.
-// Thread-safe. Sees the operator's gallery, which the server holds in the clear, and logs none of
-// it.
+// Adapter from v1.CollectionsService to a catalog; collections.proto lists the statuses.
+// Thread-safe. Sees the gallery, which the server holds in the clear, and logs none of it.
+// Sources: collections_service.cc, items_service.cc (single items), snapshot_service.cc.
 class CollectionsService final
-    : public BytesService<v1::CollectionsService::Service,
-                          v1::CollectionsService::WithRawCallbackMethod_CreateCollection,
-                          v1::CollectionsService::WithRawCallbackMethod_ListCollections,
-                          v1::CollectionsService::WithRawCallbackMethod_DeleteCollection,
-                          v1::CollectionsService::WithRawCallbackMethod_UpsertItems,
-                          v1::CollectionsService::WithRawCallbackMethod_BuildEmbedding,
-                          v1::CollectionsService::WithRawCallbackMethod_DeleteItems,
-                          v1::CollectionsService::WithRawCallbackMethod_GetItems,
-                          v1::CollectionsService::WithRawCallbackMethod_ScrollItems,
-                          v1::CollectionsService::WithRawCallbackMethod_CountItems,
-                          v1::CollectionsService::WithRawCallbackMethod_SnapshotCollection,
-                          v1::CollectionsService::WithRawCallbackMethod_RestoreCollection> {
+    : public RawService<v1::CollectionsService::Service,
+                        v1::CollectionsService::WithRawCallbackMethod_CreateCollection,
+                        v1::CollectionsService::WithRawCallbackMethod_ListCollections,
+                        v1::CollectionsService::WithRawCallbackMethod_DeleteCollection,
+                        v1::CollectionsService::WithRawCallbackMethod_UpsertItems,
+                        v1::CollectionsService::WithRawCallbackMethod_BuildEmbedding,
+                        v1::CollectionsService::WithRawCallbackMethod_DeleteItems,
+                        v1::CollectionsService::WithRawCallbackMethod_GetItems,
+                        v1::CollectionsService::WithRawCallbackMethod_ScrollItems,
+                        v1::CollectionsService::WithRawCallbackMethod_CountItems,
+                        v1::CollectionsService::WithRawCallbackMethod_SnapshotCollection,
+                        v1::CollectionsService::WithRawCallbackMethod_RestoreCollection> {
  public:
   // Both must outlive the service.
-  CollectionsService(Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
+  CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
+      : catalog_(catalog), dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* CreateCollection(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListCollections(grpc::CallbackServerContext* context,
-                                            const grpc::ByteBuffer* request,
-                                            grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* DeleteCollection(grpc::CallbackServerContext* context,
-                                             const grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response) override;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* UpsertItems(grpc::CallbackServerContext* context,
-                                                         grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* BuildEmbedding(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
-  grpc::ServerUnaryReactor* DeleteItems(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* GetItems(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ScrollItems(grpc::CallbackServerContext* context,
-                                        const grpc::ByteBuffer* request,
-                                        grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* CountItems(grpc::CallbackServerContext* context,
-                                       const grpc::ByteBuffer* request,
-                                       grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotCollection(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
-  grpc::ServerReadReactor<grpc::ByteBuffer>* RestoreCollection(grpc::CallbackServerContext* context,
-                                                               grpc::ByteBuffer* response) override;
+  UnaryReactor* CreateCollection(RpcContext* context, const Bytes* request,
+                                 Bytes* response) override;
+  UnaryReactor* ListCollections(RpcContext* context, const Bytes* request,
+                                Bytes* response) override;
+  UnaryReactor* DeleteCollection(RpcContext* context, const Bytes* request,
+                                 Bytes* response) override;
+  ReadReactor* UpsertItems(RpcContext* context, Bytes* response) override;
+  WriteReactor* BuildEmbedding(RpcContext* context, const Bytes* request) override;
+  UnaryReactor* DeleteItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* GetItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* ScrollItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* CountItems(RpcContext* context, const Bytes* request, Bytes* response) override;
+  WriteReactor* SnapshotCollection(RpcContext* context, const Bytes* request) override;
+  ReadReactor* RestoreCollection(RpcContext* context, Bytes* response) override;
 
  private:
-  // Whether one more collection may be made, with those that are being restored.
-  absl::Status CheckOneMore(const Limits& limits) const;
-  // Takes a place for a collection until the other is called.
-  absl::Status BeginRestore(const Limits& limits);
-  void EndRestore() { --restoring_; }
+  // RESOURCE_EXHAUSTED: one more collection, besides reserved ones, would exceed max_collections.
+  absl::Status CheckCollectionQuota(const Limits& limits) const;
+  // Counts a collection that is being restored against max_collections until ReleaseCollection.
+  absl::Status ReserveCollection(const Limits& limits);
+  void ReleaseCollection() { --reserved_; }
   absl::Status Restore(Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
                        v1::RestoreCollectionResponse* response);
 
   Catalog* const catalog_;
-  Gate* const gate_;
-  std::mutex create_mutex_;  // so that two calls cannot both take the last place
-  std::atomic<int64_t> restoring_ = 0;
-  // Of snapshots that are taken or restored, in the file system of the data directory.
+  Dispatcher* const dispatcher_;
+  std::mutex create_mutex_;  // makes quota check and creation atomic
+  std::atomic<int64_t> reserved_ = 0;
+  // Scratch files of running snapshots and restores, in the data directory.
   ByteBudget snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};
 };
 

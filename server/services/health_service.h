@@ -1,41 +1,69 @@
-// grpc.health.v1, for load balancers and container probes.
+// grpc.health.v1.Health for load balancers and container probes.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_HEALTH_SERVICE_H_
 
 #include <atomic>
+#include <string>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/engine/catalog.h"
-#include "server/services/gate.h"
+#include "server/services/dispatcher.h"
 
 namespace privatemail::server {
 
-// Check answers SERVING for the service "" until the daemon drains, without a key. For
-// "privatemail.collection.NAME" it answers SERVING once the collection is built, and takes a key
-// for that collection, since the answer tells that it exists: UNAUTHENTICATED, PERMISSION_DENIED;
-// NOT_FOUND: no such collection, or no such service. Watch is UNIMPLEMENTED. gRPC's own health
-// service knows no keys, which is why this one stands in for it. Thread-safe.
-class HealthService final
-    : public BytesService<grpc::health::v1::Health::Service,
-                          grpc::health::v1::Health::WithRawCallbackMethod_Check,
-                          grpc::health::v1::Health::WithCallbackMethod_Watch> {
+// Answers Check by service name; Watch is UNIMPLEMENTED. Replaces gRPC's own health service, which
+// knows no keys. Thread-safe.
+//   ""                             needs no key. SERVING until Drain.
+//   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
+//                                  exists. SERVING once it is built. UNAUTHENTICATED,
+//                                  PERMISSION_DENIED, NOT_FOUND: no such collection.
+//   any other                      NOT_FOUND.
+class HealthService final : public RawService<grpc::health::v1::Health::Service,
+                                              grpc::health::v1::Health::WithRawCallbackMethod_Check,
+                                              grpc::health::v1::Health::WithCallbackMethod_Watch> {
  public:
   // Both must outlive the service.
-  HealthService(const Catalog* catalog, Gate* gate) : catalog_(catalog), gate_(gate) {}
+  HealthService(const Catalog* catalog, Dispatcher* dispatcher)
+      : catalog_(catalog), dispatcher_(dispatcher) {}
 
-  // NOT_SERVING from now on, whatever is asked for.
+  // From now on every answer is NOT_SERVING.
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
+  UnaryReactor* Check(RpcContext* context, const Bytes* request, Bytes* response) override {
+    using grpc::health::v1::HealthCheckRequest;
+    using grpc::health::v1::HealthCheckResponse;
+    return dispatcher_->ServeUnary<HealthCheckRequest, HealthCheckResponse>(
+        context, "Check", request, response,
+        [this](Call& call, const HealthCheckRequest& message,
+               HealthCheckResponse* answer) -> absl::Status {
+          PM_ASSIGN_OR_RETURN(const bool serving, IsServing(message.service(), &call));
+          answer->set_status(serving ? HealthCheckResponse::SERVING
+                                     : HealthCheckResponse::NOT_SERVING);
+          return absl::OkStatus();
+        });
+  }
 
  private:
-  absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const;
+  absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const {
+    if (service.empty()) return !draining_;
+    absl::string_view collection = service;
+    if (!absl::ConsumePrefix(&collection, "privatemail.collection.")) {
+      return absl::NotFoundError(
+          absl::StrCat("service must be '' or 'privatemail.collection.NAME', but is '",
+                       absl::CHexEscape(service.substr(0, 64)), "'"));
+    }
+    PM_RETURN_IF_ERROR(call->CheckCollectionAccess(collection));
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
+    return !draining_ && view.retriever != nullptr;
+  }
 
   const Catalog* const catalog_;
-  Gate* const gate_;
+  Dispatcher* const dispatcher_;
   std::atomic<bool> draining_ = false;
 };
 

@@ -9,9 +9,9 @@
 namespace privatemail::server {
 namespace {
 
-// TryCancel would tell the caller nothing but "cancelled"; the call below it tells code and reason.
+// Unlike TryCancel this sends a code and a reason.
 void EndCall(grpc::CallbackServerContext* context, double seconds) {
-  const std::string reason(IdleCalls::TimedOut(seconds).message());
+  const std::string reason(IdleCalls::TimeoutError(seconds).message());
   grpc_call_cancel_with_status(context->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED, reason.c_str(),
                                nullptr);
 }
@@ -23,13 +23,13 @@ IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context, 
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(seconds));
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
-  place_ = calls_->watches_.emplace(deadline, this);
-  if (deadline < calls_->looks_at_) calls_->changed_.notify_one();
+  position_ = calls_->watches_.emplace(deadline, this);
+  if (deadline < calls_->wakes_at_) calls_->changed_.notify_one();
 }
 
 bool IdleCalls::Watch::End() {
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
-  if (watching_) calls_->watches_.erase(place_);
+  if (watching_) calls_->watches_.erase(position_);
   watching_ = false;
   return ended_;
 }
@@ -43,7 +43,7 @@ IdleCalls::~IdleCalls() {
   thread_.join();
 }
 
-absl::Status IdleCalls::TimedOut(double seconds) {
+absl::Status IdleCalls::TimeoutError(double seconds) {
   return absl::DeadlineExceededError(
       absl::StrCat("the caller neither sent what was awaited nor took what was sent within ",
                    seconds, " s (stream_idle_seconds)"));
@@ -52,22 +52,21 @@ absl::Status IdleCalls::TimedOut(double seconds) {
 void IdleCalls::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    EndDue();
+    EndExpired();
     if (watches_.empty()) {
-      looks_at_ = Clock::time_point::max();
+      wakes_at_ = Clock::time_point::max();
       changed_.wait(lock);
     } else {
-      // A watch that ends before leaves it at that: waking for each would cost every call a switch
-      // of threads.
-      looks_at_ = watches_.begin()->first;
-      const Clock::time_point until = looks_at_;
+      // Watches that end early do not wake the thread: that would cost each call a context switch.
+      wakes_at_ = watches_.begin()->first;
+      const Clock::time_point until = wakes_at_;
       changed_.wait_until(lock, until);
     }
   }
 }
 
-// Under the lock, so that no call can end before.
-void IdleCalls::EndDue() {
+// Under the lock, so that no watched call is destroyed meanwhile.
+void IdleCalls::EndExpired() {
   while (!watches_.empty() && watches_.begin()->first <= Clock::now()) {
     Watch* const watch = watches_.begin()->second;
     watches_.erase(watches_.begin());

@@ -1,4 +1,4 @@
-// Ends calls whose callers are idle.
+// Idle timeouts of calls that wait for their callers.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_IDLE_CALLS_H_
 #define PRIVATEMAIL_SERVER_SERVICES_IDLE_CALLS_H_
 
@@ -14,9 +14,9 @@
 
 namespace privatemail::server {
 
-// Nothing in gRPC bounds how long a caller takes to send its next message, or to take the next part
-// of an answer: who does neither would hold a place for ever. One thread looks after all of them
-// and ends the call of whoever lets one wait for too long. Thread-safe; outlives its watches.
+// Cancels calls whose caller neither sends the next message nor takes the next part of an answer
+// within a timeout; gRPC bounds neither. One timer thread serves all calls. Thread-safe; outlives
+// its watches.
 class IdleCalls {
   using Clock = std::chrono::steady_clock;
 
@@ -26,8 +26,8 @@ class IdleCalls {
   IdleCalls(const IdleCalls&) = delete;
   IdleCalls& operator=(const IdleCalls&) = delete;
 
-  // While it lives and End was not called, the call waits for its caller. After `seconds` the
-  // caller gets the status TimedOut, and what waits for it fails.
+  // Until End or destruction the call waits for its caller. After `seconds` the call ends with
+  // TimeoutError, and pending operations on it fail.
   class Watch {
    public:
     Watch(IdleCalls* calls, grpc::CallbackServerContext* context, double seconds);
@@ -35,7 +35,7 @@ class IdleCalls {
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-    // Whether the call was ended.
+    // Stops watching; returns whether the timeout ended the call.
     bool End();
 
    private:
@@ -44,22 +44,22 @@ class IdleCalls {
     IdleCalls* const calls_;
     grpc::CallbackServerContext* const context_;
     const double seconds_;
-    std::multimap<Clock::time_point, Watch*>::iterator place_;
+    std::multimap<Clock::time_point, Watch*>::iterator position_;
     bool watching_ = true;
     bool ended_ = false;
   };
 
   // DEADLINE_EXCEEDED naming the limit and its value.
-  static absl::Status TimedOut(double seconds);
+  static absl::Status TimeoutError(double seconds);
 
  private:
   void Run();
-  void EndDue();
+  void EndExpired();
 
-  std::mutex mutex_;  // guards the following, and a watch from its beginning to its end
+  std::mutex mutex_;  // guards the following and all watches
   std::condition_variable changed_;
-  std::multimap<Clock::time_point, Watch*> watches_;       // by their deadlines
-  Clock::time_point looks_at_ = Clock::time_point::max();  // when the thread wakes by itself
+  std::multimap<Clock::time_point, Watch*> watches_;       // by deadline
+  Clock::time_point wakes_at_ = Clock::time_point::max();  // next timeout of the thread
   bool stopping_ = false;
   std::thread thread_;  // last: it uses the others
 };

@@ -1,4 +1,4 @@
-// What CollectionsService does with single items.
+// CollectionsService: single items.
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,22 +9,22 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "server/services/collections_service.h"
-#include "server/services/request.h"
+#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
 
-constexpr int64_t kMaxDeletedIds = 10000;
-constexpr int64_t kMaxFetchedItems = 1000;
+constexpr int64_t kMaxIdsToDelete = 10000;
+constexpr int64_t kMaxItemsToGet = 1000;
 
-absl::Status CheckCount(int64_t ids, int64_t most) {
-  if (ids >= 1 && ids <= most) return absl::OkStatus();
+absl::Status CheckCount(int64_t ids, int64_t max) {
+  if (ids >= 1 && ids <= max) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("ids must be 1 to ", most, " in one call, but are ", ids));
+      absl::StrCat("ids must be 1 to ", max, " in one call, but are ", ids));
 }
 
 template <typename Request>
-absl::StatusOr<std::optional<PayloadFilter>> FilterOf(const Request& request) {
+absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request) {
   if (!request.has_filter()) return std::nullopt;
   return PayloadFilter::FromProto("filter", request.filter());
 }
@@ -37,27 +37,27 @@ void ToProto(Item item, v1::Item* proto) {
   proto->set_version(item.version);
 }
 
-// In parts, so that an answer that is too large is refused before all of it is in memory.
+// In batches, so that a response that is too large fails before all of it is in memory.
 absl::Status Fetch(const Catalog& catalog, const CollectionView& view,
                    const std::vector<std::string>& ids, int64_t max_bytes,
                    v1::GetItemsResponse* response) {
-  constexpr size_t kFetchedAtOnce = 16;
+  constexpr size_t kBatch = 16;
   const absl::Span<const std::string> all = ids;
-  for (size_t first = 0; first < all.size(); first += kFetchedAtOnce) {
+  for (size_t first = 0; first < all.size(); first += kBatch) {
     PM_ASSIGN_OR_RETURN(std::vector<Item> items,
-                        catalog.GetItems(view, all.subspan(first, kFetchedAtOnce)));
+                        catalog.GetItems(view, all.subspan(first, kBatch)));
     for (Item& item : items) ToProto(std::move(item), response->add_items());
     if (response->ByteSizeLong() > static_cast<size_t>(max_bytes)) {
       response->Clear();
-      return AnswerTooLarge(max_bytes, "ask for fewer ids at once");
+      return ResponseTooLargeError(max_bytes, "ask for fewer ids at once");
     }
   }
   return absl::OkStatus();
 }
 
-// Moves as many of the items into the response as fit into a message; a page may be short.
+// Moves items into the response while they fit into a message, so a page may be short.
 absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse* response) {
-  // The tag and length of one item and the cursor, at most.
+  // Upper bounds of the tag and length of an item, and of the cursor field.
   constexpr size_t kItemOverhead = 16;
   constexpr size_t kCursorBytes = kMaxItemIdBytes + 16;
   size_t bytes = kCursorBytes;
@@ -67,7 +67,8 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
     ToProto(std::move(item), &message);
     bytes += message.ByteSizeLong() + kItemOverhead;
     if (bytes > static_cast<size_t>(max_bytes)) {
-      if (last.empty()) return AnswerTooLarge(max_bytes, "one item alone does; raise the limit");
+      if (last.empty())
+        return ResponseTooLargeError(max_bytes, "one item alone does; raise the limit");
       response->set_next_cursor(last);
       return absl::OkStatus();
     }
@@ -80,14 +81,13 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
 
 }  // namespace
 
-grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
+UnaryReactor* CollectionsService::DeleteItems(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
+  return dispatcher_->ServeUnary<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
       context, "DeleteItems", request, response,
       [this](Call& call, const v1::DeleteItemsRequest& message,
              v1::DeleteItemsResponse* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxDeletedIds));
+        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxIdsToDelete));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
         PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
@@ -97,14 +97,13 @@ grpc::ServerUnaryReactor* CollectionsService::DeleteItems(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::GetItemsRequest, v1::GetItemsResponse>(
+UnaryReactor* CollectionsService::GetItems(RpcContext* context, const Bytes* request,
+                                           Bytes* response) {
+  return dispatcher_->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(
       context, "GetItems", request, response,
       [this](Call& call, const v1::GetItemsRequest& message,
              v1::GetItemsResponse* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxFetchedItems));
+        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxItemsToGet));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
         PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, answer));
@@ -113,15 +112,14 @@ grpc::ServerUnaryReactor* CollectionsService::GetItems(grpc::CallbackServerConte
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
+UnaryReactor* CollectionsService::ScrollItems(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
+  return dispatcher_->ServeUnary<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
       context, "ScrollItems", request, response,
       [this](Call& call, const v1::ScrollItemsRequest& message,
              v1::ScrollItemsResponse* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", message.limit(), 1, kMaxFetchedItems));
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(message));
+        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", message.limit(), 1, kMaxItemsToGet));
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_ASSIGN_OR_RETURN(ItemPage page,
                             catalog_->ScrollItems(view, filter, message.cursor(), message.limit()));
@@ -131,14 +129,13 @@ grpc::ServerUnaryReactor* CollectionsService::ScrollItems(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerUnaryReactor* CollectionsService::CountItems(grpc::CallbackServerContext* context,
-                                                         const grpc::ByteBuffer* request,
-                                                         grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::CountItemsRequest, v1::CountItemsResponse>(
+UnaryReactor* CollectionsService::CountItems(RpcContext* context, const Bytes* request,
+                                             Bytes* response) {
+  return dispatcher_->ServeUnary<v1::CountItemsRequest, v1::CountItemsResponse>(
       context, "CountItems", request, response,
       [this](Call& call, const v1::CountItemsRequest& message,
              v1::CountItemsResponse* answer) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, FilterOf(message));
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_ASSIGN_OR_RETURN(const uint64_t items,
                             catalog_->CountItems(view, filter, [&] { return call.Cancelled(); }));

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/services/request.h"
+#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::pair<v1::KeyScope, Scopes> kScopes[] = {{v1::KEY_SCOPE_SEARCH, kS
                                                        {v1::KEY_SCOPE_WRITE, kWriteScope},
                                                        {v1::KEY_SCOPE_ADMIN, kAdminScope}};
 
-absl::StatusOr<KeyGrant> Decode(const v1::CreateKeyRequest& request) {
+absl::StatusOr<KeyGrant> ParseGrant(const v1::CreateKeyRequest& request) {
   KeyGrant grant;
   grant.name = request.name();
   for (const int wanted : request.scopes()) {
@@ -51,28 +51,24 @@ absl::Status KeysService::CheckKeysAreOn() const {
   return absl::FailedPreconditionError("this daemon runs without keys (--insecure)");
 }
 
-grpc::ServerUnaryReactor* KeysService::CreateKey(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::CreateKeyRequest, v1::CreateKeyResponse>(
+UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, Bytes* response) {
+  return dispatcher_->ServeUnary<v1::CreateKeyRequest, v1::CreateKeyResponse>(
       context, "CreateKey", request, response,
       [this](Call& call, const v1::CreateKeyRequest& message,
              v1::CreateKeyResponse* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        PM_ASSIGN_OR_RETURN(KeyGrant grant, Decode(message));
-        PM_ASSIGN_OR_RETURN(NewAccessKey made, keys_->Create(std::move(grant)));
+        PM_ASSIGN_OR_RETURN(KeyGrant grant, ParseGrant(message));
+        PM_ASSIGN_OR_RETURN(NewAccessKey created, keys_->Create(std::move(grant)));
         call.AddRows(1);
-        call.SetSubject(made.key.id);
-        ToProto(made.key, answer->mutable_key());
-        answer->set_text(std::move(made.text));
+        call.SetAuditSubject(created.key.id);
+        ToProto(created.key, answer->mutable_key());
+        answer->set_text(std::move(created.text));
         return absl::OkStatus();
       });
 }
 
-grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* context,
-                                                const grpc::ByteBuffer* request,
-                                                grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::ListKeysRequest, v1::ListKeysResponse>(
+UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, Bytes* response) {
+  return dispatcher_->ServeUnary<v1::ListKeysRequest, v1::ListKeysResponse>(
       context, "ListKeys", request, response,
       [this](Call& call, const v1::ListKeysRequest&, v1::ListKeysResponse* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
@@ -82,17 +78,15 @@ grpc::ServerUnaryReactor* KeysService::ListKeys(grpc::CallbackServerContext* con
       });
 }
 
-grpc::ServerUnaryReactor* KeysService::RevokeKey(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
+UnaryReactor* KeysService::RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) {
+  return dispatcher_->ServeUnary<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
       context, "RevokeKey", request, response,
       [this](Call& call, const v1::RevokeKeyRequest& message,
              v1::RevokeKeyResponse* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        PM_RETURN_IF_ERROR(CheckGiven("id", message.id()));
-        // Also of one that is revoked, but whose file cannot be written.
-        if (IsKeyId(message.id())) call.SetSubject(message.id());
+        PM_RETURN_IF_ERROR(CheckNotEmpty("id", message.id()));
+        // Before Revoke, which may fail after revoking because the key file cannot be written.
+        if (IsKeyId(message.id())) call.SetAuditSubject(message.id());
         PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(message.id()));
         call.AddRows(1);
         ToProto(key, answer->mutable_key());

@@ -1,38 +1,32 @@
-// Who may call what, for the operator who decides it.
+// v1.KeysService: create, list and revoke access keys.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_KEYS_SERVICE_H_
 
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "server/access/key_ring.h"
-#include "server/services/gate.h"
+#include "server/services/dispatcher.h"
 
 namespace privatemail::server {
 
-// Adapter from v1.KeysService to a key ring; statuses as keys.proto lists them. Thread-safe. A new
-// key's text passes through to its holder and is neither kept nor logged.
-class KeysService final : public BytesService<v1::KeysService::Service,
-                                              v1::KeysService::WithRawCallbackMethod_CreateKey,
-                                              v1::KeysService::WithRawCallbackMethod_ListKeys,
-                                              v1::KeysService::WithRawCallbackMethod_RevokeKey> {
+// Adapter from v1.KeysService to a key ring; keys.proto lists the statuses. Thread-safe. The text
+// of a new key is sent to its holder and neither stored nor logged.
+class KeysService final
+    : public RawService<v1::KeysService::Service, v1::KeysService::WithRawCallbackMethod_CreateKey,
+                        v1::KeysService::WithRawCallbackMethod_ListKeys,
+                        v1::KeysService::WithRawCallbackMethod_RevokeKey> {
  public:
   // `keys` is null on a daemon without keys. Both must outlive the service.
-  KeysService(KeyRing* keys, Gate* gate) : keys_(keys), gate_(gate) {}
+  KeysService(KeyRing* keys, Dispatcher* dispatcher) : keys_(keys), dispatcher_(dispatcher) {}
 
-  grpc::ServerUnaryReactor* CreateKey(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* ListKeys(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* RevokeKey(grpc::CallbackServerContext* context,
-                                      const grpc::ByteBuffer* request,
-                                      grpc::ByteBuffer* response) override;
+  UnaryReactor* CreateKey(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* ListKeys(RpcContext* context, const Bytes* request, Bytes* response) override;
+  UnaryReactor* RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) override;
 
  private:
   absl::Status CheckKeysAreOn() const;
 
   KeyRing* const keys_;
-  Gate* const gate_;
+  Dispatcher* const dispatcher_;
 };
 
 }  // namespace privatemail::server

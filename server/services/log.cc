@@ -17,7 +17,7 @@
 namespace privatemail::server {
 namespace {
 
-std::atomic<LogLevel> least_level = LogLevel::kInfo;
+std::atomic<LogLevel> min_level = LogLevel::kInfo;
 std::atomic<LogFormat> line_format = LogFormat::kText;
 
 const char* NameOf(LogLevel level) {
@@ -34,8 +34,8 @@ const char* NameOf(LogLevel level) {
   return "ERROR";
 }
 
-// In quotes a value cannot pass for another field.
-std::string Value(const std::string& value) {
+// Quoted, a value cannot imitate another field.
+std::string Quoted(const std::string& value) {
   const bool plain = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-' || c == ':' || c == '/';
   });
@@ -45,7 +45,7 @@ std::string Value(const std::string& value) {
 std::string TextLine(absl::string_view time, LogLevel level, absl::string_view text,
                      const LogFields& fields) {
   std::string line = absl::StrCat(time, " ", NameOf(level), " ", Printable(text));
-  for (const auto& [name, value] : fields) absl::StrAppend(&line, " ", name, "=", Value(value));
+  for (const auto& [name, value] : fields) absl::StrAppend(&line, " ", name, "=", Quoted(value));
   return line;
 }
 
@@ -59,20 +59,20 @@ std::string JsonLine(absl::string_view time, LogLevel level, absl::string_view t
 
 }  // namespace
 
-void SetLog(LogLevel least, LogFormat format) {
-  least_level = least;
+void SetLog(LogLevel min, LogFormat format) {
+  min_level = min;
   line_format = format;
 }
 
 void Log(LogLevel level, absl::string_view text, const LogFields& fields) {
-  if (level < least_level) return;
+  if (level < min_level) return;
   const std::string time =
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
   const std::string line =
       absl::StrCat(line_format == LogFormat::kJson ? JsonLine(time, level, text, fields)
                                                    : TextLine(time, level, text, fields),
                    "\n");
-  // Nobody is left to be told when stderr is gone.
+  // If stderr is closed there is nowhere to report it.
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,4 +1,4 @@
-// Log lines of the daemon. Never given a vector, a payload, the content of a slot or a key.
+// The daemon's log. Callers never pass a vector, a payload, the content of a slot or a key.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_LOG_H_
 #define PRIVATEMAIL_SERVER_SERVICES_LOG_H_
 
@@ -14,13 +14,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-// Lines below `least` are dropped from now on. info and text before the first call.
-void SetLog(LogLevel least, LogFormat format);
+// Drops lines below `min_level`. Default: info and text.
+void SetLog(LogLevel min_level, LogFormat format);
 
-// One line to stderr, in one write, so that lines of several threads do not mix:
-// "2026-01-31T12:00:00.123Z INFO text rpc=Retrieve", values with anything but ordinary characters
-// in quotes; or {"time":..., "level":..., "text":..., "rpc":...}. What could break the line is
-// escaped, so text and values may hold what a peer sent. Thread-safe.
+// Writes one line to stderr in a single write. Text and values are escaped, so they may hold peer
+// input. Thread-safe.
+//   text  2026-01-31T12:00:00.123Z INFO text rpc=Retrieve   (unusual values are quoted)
+//   json  {"time":..., "level":..., "text":..., "rpc":...}
 void Log(LogLevel level, absl::string_view text, const LogFields& fields = {});
 
 }  // namespace privatemail::server

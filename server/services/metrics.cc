@@ -14,11 +14,11 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 
-constexpr size_t kNamedCollections = 100;
+constexpr size_t kMaxNamedCollections = 100;
 constexpr char kOther[] = "_other";
 
-// From below a search of a small gallery to a long build.
-const prometheus::Histogram::BucketBoundaries& Buckets() {
+// In seconds, from a search of a small gallery to a long build.
+const prometheus::Histogram::BucketBoundaries& BucketBoundaries() {
   static const prometheus::Histogram::BucketBoundaries buckets = {
       .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600};
   return buckets;
@@ -36,8 +36,8 @@ MetricFamily GaugeFamily(const std::string& name, const std::string& help,
   return family;
 }
 
-MetricFamily Single(const std::string& name, const std::string& help, prometheus::MetricType type,
-                    double value) {
+MetricFamily SingleValue(const std::string& name, const std::string& help,
+                         prometheus::MetricType type, double value) {
   MetricFamily family{name, help, type, {}};
   ClientMetric metric;
   metric.gauge.value = value;
@@ -64,10 +64,10 @@ double CpuSeconds() {
 }
 
 void AddProcess(std::vector<MetricFamily>* families) {
-  families->push_back(Single("process_resident_memory_bytes", "Memory of the daemon.",
-                             prometheus::MetricType::Gauge, ResidentBytes()));
-  families->push_back(Single("process_cpu_seconds_total", "Processor time of the daemon.",
-                             prometheus::MetricType::Counter, CpuSeconds()));
+  families->push_back(SingleValue("process_resident_memory_bytes", "Memory of the daemon.",
+                                  prometheus::MetricType::Gauge, ResidentBytes()));
+  families->push_back(SingleValue("process_cpu_seconds_total", "Processor time of the daemon.",
+                                  prometheus::MetricType::Counter, CpuSeconds()));
 }
 
 void AddCollections(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
@@ -75,7 +75,7 @@ void AddCollections(const std::vector<CollectionView>& views, std::vector<Metric
   std::map<std::string, double> embedded;
   std::map<std::string, double> changes;
   for (size_t i = 0; i < views.size(); ++i) {
-    const std::string name = i < kNamedCollections ? views[i].published->name : kOther;
+    const std::string name = i < kMaxNamedCollections ? views[i].published->name : kOther;
     items[name] += static_cast<double>(views[i].items);
     embedded[name] += static_cast<double>(views[i].embedded_items());
     changes[name] += static_cast<double>(views[i].changes_since_embedding());
@@ -86,8 +86,9 @@ void AddCollections(const std::vector<CollectionView>& views, std::vector<Metric
   families->push_back(GaugeFamily("privatemail_collection_changes_since_embedding",
                                   "Insertions, updates and deletions since the last build.",
                                   changes));
-  families->push_back(Single("privatemail_collections", "Collections.",
-                             prometheus::MetricType::Gauge, static_cast<double>(views.size())));
+  families->push_back(SingleValue("privatemail_collections", "Collections.",
+                                  prometheus::MetricType::Gauge,
+                                  static_cast<double>(views.size())));
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
 void Metrics::CountCall(const std::string& rpc, const absl::Status& status, double seconds) {
   const std::string code = absl::StatusCodeToString(status.code());
   calls_->Add({{"rpc", rpc}, {"code", code}}).Increment();
-  seconds_->Add({{"rpc", rpc}}, Buckets()).Observe(seconds);
+  seconds_->Add({{"rpc", rpc}}, BucketBoundaries()).Observe(seconds);
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
     refusals_->Add({{"code", code}}).Increment();
   }
@@ -154,10 +155,10 @@ void Metrics::SetCertificateExpiry(absl::Time time) {
   certificate_expiry_->Set(static_cast<double>(absl::ToUnixSeconds(time)));
 }
 
-void Metrics::SetBuildProgress(const std::string& collection, double done) {
+void Metrics::SetBuildProgress(const std::string& collection, double fraction) {
   const std::lock_guard<std::mutex> guard(builds_mutex_);
-  if (builds_.size() < kNamedCollections || builds_.count(collection) > 0) {
-    builds_[collection] = done;
+  if (builds_.size() < kMaxNamedCollections || builds_.count(collection) > 0) {
+    builds_[collection] = fraction;
   }
 }
 
@@ -168,13 +169,13 @@ void Metrics::EndBuild(const std::string& collection) {
 
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
-  families.push_back(Single("privatemail_requests_in_flight",
-                            "Calls that are worked on, or whose answers wait to be taken.",
-                            prometheus::MetricType::Gauge,
-                            static_cast<double>(admission_->working())));
-  families.push_back(Single("privatemail_requests_queued", "Calls that wait for their turn.",
-                            prometheus::MetricType::Gauge,
-                            static_cast<double>(admission_->waiting())));
+  families.push_back(SingleValue("privatemail_requests_in_flight",
+                                 "Calls that are worked on, or whose answers wait to be taken.",
+                                 prometheus::MetricType::Gauge,
+                                 static_cast<double>(admission_->working())));
+  families.push_back(SingleValue("privatemail_requests_queued", "Calls that wait for their turn.",
+                                 prometheus::MetricType::Gauge,
+                                 static_cast<double>(admission_->waiting())));
   AddCollections(catalog_->List(), &families);
   {
     const std::lock_guard<std::mutex> guard(builds_mutex_);

@@ -1,5 +1,4 @@
-// What a monitor reads. Counts and times only; the one text of an operator's in it is the name of a
-// collection.
+// Prometheus metrics of the daemon: counts, times, and the names of collections.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_METRICS_H_
 #define PRIVATEMAIL_SERVER_SERVICES_METRICS_H_
 
@@ -20,25 +19,25 @@
 
 namespace privatemail::server {
 
-// Thread-safe. Labels are bounded: RPCs, status codes, and the names of the first 100 collections;
-// what is beyond is added up as collection "_other", which no collection can be called.
+// Labels are RPCs, status codes and the names of the first 100 collections; further collections are
+// summed as "_other", which is not a valid collection name. Thread-safe.
 class Metrics {
  public:
   // Both must outlive the metrics.
   Metrics(const Catalog* catalog, const Admission* admission);
 
   void CountCall(const std::string& rpc, const absl::Status& status, double seconds);
-  // Which kind of limit refused a call: "rate", "concurrency" or "size".
+  // limit: "rate", "concurrency", "size" or "connections".
   void CountRejection(const std::string& limit);
   void CountStoreError(absl::StatusCode code);
   void CountAuditFailure() { audit_failures_->Increment(); }
   void SetCertificateExpiry(absl::Time time);
 
-  // Share of a build that is done, 0 to 1; and its end.
-  void SetBuildProgress(const std::string& collection, double done);
+  // fraction: 0 to 1, removed by EndBuild.
+  void SetBuildProgress(const std::string& collection, double fraction);
   void EndBuild(const std::string& collection);
 
-  // Prometheus's text format.
+  // In the Prometheus text format.
   std::string Text() const;
 
  private:

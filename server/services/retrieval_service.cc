@@ -12,25 +12,22 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/plan_affinity.h"
-#include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
-#include "common/wire/parameters_proto.h"
 #include "common/rpc/status.h"
-#include "server/services/answer_bytes.h"
-#include "server/services/answer_cells.h"
+#include "common/wire/codec.h"
 #include "server/services/collection_state.h"
-#include "server/services/request.h"
-#include "server/services/wire.h"
+#include "server/services/rpc_table.h"
+#include "server/services/slot_encoder.h"
 
 namespace privatemail::server {
 namespace {
 
-// Large enough for little overhead, small enough to show progress and to bound memory.
+// Bounds memory and lets callers show progress.
 constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
-constexpr int64_t kMatchBytes = 64;  // on the wire, about, without its payload
+constexpr int64_t kEncodedMatchBytes = 64;  // estimate, without payload
 
-// Where the rows lie in the embedding that answers for cells.
+// Coordinates of the rows in the embedding of the cell index.
 void AddCoordinates(const CellIndex& cells, Eigen::Index first, Eigen::Index count,
                     v1::GetAnchorsResponse* response) {
   ToProto(FloatMatrix(cells.anchor_coordinates().middleRows(first, count)),
@@ -62,8 +59,8 @@ absl::Status SendAnchors(const CollectionView& view, Call& call,
   return absl::OkStatus();
 }
 
-void EncodeAlignment(const RetrievalAnswer& answer, const Retriever& retriever,
-                     bool with_server_anchors, v1::Alignment* proto) {
+void AlignmentToProto(const RetrievalAnswer& answer, const Retriever& retriever,
+                      bool with_server_anchors, v1::Alignment* proto) {
   const Similarity& map = answer.alignment;
   proto->set_scale(map.scale);
   proto->mutable_rotation()->Assign(map.rotation.data(), map.rotation.data() + map.rotation.size());
@@ -75,24 +72,26 @@ void EncodeAlignment(const RetrievalAnswer& answer, const Retriever& retriever,
   }
 }
 
-// Fails before a response is made that no client would accept.
-absl::Status CheckSize(const SlotBytes& slots, int64_t max_bytes) {
+absl::Status CheckResponseSize(const SlotEncoder& slots, int64_t max_bytes) {
   if (static_cast<int64_t>(slots.size()) <= max_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("the response would exceed the limit of ", max_bytes,
                    " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
 }
 
-// The release in double, its images under post-processing and alignment, the affinities that
-// post-processing keeps, and every slot's neighbours twice: found, and encoded.
-int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& parameters) {
+// Estimated bytes of one search:
+//   kCopies x 8 x (slots + anchors) x embedding_dim   release, post-processed, aligned
+//   affinities                                        with post-processing only
+//   slots x k x kNeighbourBytes                       neighbours, found and encoded
+int64_t EstimateSearchMemory(const v1::RetrieveRequest& request,
+                             const PublicParameters& parameters) {
   constexpr int64_t kCopies = 5;
-  constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + kMatchBytes;
+  constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + kEncodedMatchBytes;
   const int64_t slots = static_cast<int64_t>(parameters.slot_labels.size());
   const int64_t columns = parameters.settings.embedding_dim;
   const int64_t affinities =
       request.post_processing_steps() > 0
-          ? MostAffinityBytes(request.release().values_size() / columns, columns)
+          ? MaxAffinityBytes(request.release().values_size() / columns, columns)
           : 0;
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
          affinities + slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
@@ -101,12 +100,12 @@ int64_t MemoryOf(const v1::RetrieveRequest& request, const PublicParameters& par
 absl::Status CheckLimits(const v1::RetrieveRequest& request, const PublicParameters& parameters,
                          const Limits& limits) {
   PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), limits.max_k, "max_k"));
-  return CheckLimit("memory of this search in bytes", MemoryOf(request, parameters),
+  return CheckLimit("memory of this search in bytes", EstimateSearchMemory(request, parameters),
                     limits.max_request_memory, "max_request_memory");
 }
 
-// A searcher who was told of an embedding by one daemon is not answered from an earlier one by
-// another. UNAVAILABLE makes clients send the same again.
+// Another daemon of the same store may have announced a later embedding than this one has;
+// UNAVAILABLE makes clients retry.
 absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& retriever) {
   if (request.embedding_version() <= retriever.version()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
@@ -116,18 +115,17 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
 
 }  // namespace
 
-grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  return gate_->Serve<v1::GetCollectionRequest, v1::GetCollectionResponse>(
+UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* request,
+                                              Bytes* response) {
+  return dispatcher_->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
       context, "GetCollection", request, response,
       [this](Call& call, const v1::GetCollectionRequest& message,
              v1::GetCollectionResponse* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        ToProto(view, answer);
+        CollectionToProto(view, answer);
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
-        // Whoever searches is told how many, above; to tell them apart takes a look at every item.
-        if (!message.with_changes() || !call.Has(kWriteScope | kAdminScope))
+        // Counting by kind reads every item, so it needs a writing key.
+        if (!message.with_changes() || !call.HasScope(kWriteScope | kAdminScope))
           return absl::OkStatus();
         PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
         answer->mutable_changes()->set_inserted(changes.inserted);
@@ -137,34 +135,33 @@ grpc::ServerUnaryReactor* RetrievalService::GetCollection(grpc::CallbackServerCo
       });
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::GetAnchors(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return gate_->ServeWriting<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
+WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* request) {
+  return dispatcher_->ServeServerStream<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
       context, "GetAnchors", request,
       [this](Call& call, const v1::GetAnchorsRequest& message,
              MessageWriter<v1::GetAnchorsResponse>& writer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view,
-                            FindMatching(*catalog_, message.collection(), message.fingerprint()));
+                            FindCollection(*catalog_, message.collection(), message.fingerprint()));
         call.AddRows(view.published->anchors.labels.size());
         return SendAnchors(view, call, writer);
       });
 }
 
-bool RetrievalService::IsBrief(const v1::RetrieveRequest& request) const {
-  constexpr int64_t kFewMatches = 10'000;
+bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
+  constexpr int64_t kMaxCheapMatches = 10'000;
   if (request.has_filter() || request.post_processing_steps() != 0) return false;
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
-  if (!view.ok() || view->retriever == nullptr) return true;  // refused at once
+  if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
-  return view->retriever->IsBrief() && slots * request.k() <= kFewMatches &&
-         request.release().values_size() <= kFewMatches;
+  return view->retriever->IsFast() && slots * request.k() <= kMaxCheapMatches &&
+         request.release().values_size() <= kMaxCheapMatches;
 }
 
-absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& call,
-                                      grpc::ByteBuffer* response) {
+absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& call,
+                                      Bytes* response) {
   const absl::Time start = absl::Now();
   PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindMatching(*catalog_, request.collection(), request.fingerprint()));
+                      FindCollection(*catalog_, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
@@ -180,43 +177,32 @@ absl::Status RetrievalService::Answer(const v1::RetrieveRequest& request, Call& 
     query.filter_memory = call.limits().max_request_memory;
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
-  const SlotBytes slots(answer, *retriever, request.with_payloads());
-  PM_RETURN_IF_ERROR(CheckSize(slots, call.limits().max_message_bytes));
+  const SlotEncoder slots(answer, *retriever, request.with_payloads());
+  PM_RETURN_IF_ERROR(CheckResponseSize(slots, call.limits().max_message_bytes));
   call.AddRows(slots.matches());
   std::string bytes;
   slots.AppendTo(&bytes);
   google::protobuf::Arena arena;
   auto& rest = *google::protobuf::Arena::CreateMessage<v1::RetrieveResponse>(&arena);
-  EncodeAlignment(answer, *retriever, request.with_alignment(), rest.mutable_alignment());
+  AlignmentToProto(answer, *retriever, request.with_alignment(), rest.mutable_alignment());
   rest.set_embedding_version(retriever->version());
   rest.set_changes_since_embedding(view.changes_since_embedding());
   rest.set_truncated(answer.truncated);
   rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   rest.AppendToString(&bytes);
-  *response = ToWire(bytes);
+  *response = ToByteBuffer(bytes);
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* RetrievalService::Retrieve(grpc::CallbackServerContext* context,
-                                                     const grpc::ByteBuffer* request,
-                                                     grpc::ByteBuffer* response) {
-  return gate_->ServeBytes<v1::RetrieveRequest>(
+UnaryReactor* RetrievalService::Retrieve(RpcContext* context, const Bytes* request,
+                                         Bytes* response) {
+  return dispatcher_->ServeUnaryBytes<v1::RetrieveRequest>(
       context, "Retrieve", request,
       [this](const v1::RetrieveRequest& message) {
-        return IsBrief(message) ? Gate::Pace::kBrief : Gate::Pace::kAny;
+        return IsCheap(message) ? Dispatcher::Execution::kInline : Dispatcher::Execution::kWorker;
       },
       [this, response](Call& call, const v1::RetrieveRequest& message) {
-        return Answer(message, call, response);
-      });
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* RetrievalService::RetrieveCells(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return gate_->ServeWriting<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
-      context, "RetrieveCells", request,
-      [this](Call& call, const v1::RetrieveCellsRequest& message,
-             MessageWriter<v1::RetrieveCellsResponse>& writer) {
-        return AnswerForCells(*catalog_, message, call, writer);
+        return Search(message, call, response);
       });
 }
 

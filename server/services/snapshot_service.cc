@@ -1,4 +1,4 @@
-// What CollectionsService does with whole collections.
+// CollectionsService: snapshots of whole collections.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -12,14 +12,13 @@
 #include "common/base/status_macros.h"
 #include "server/engine/snapshot_io.h"
 #include "server/services/collections_service.h"
-#include "server/services/request.h"
+#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
 
-// A snapshot is in a file between the store and its caller: neither makes the other wait, and one
-// that is not whole is never relied on.
-absl::StatusOr<std::unique_ptr<ScratchFile>> FileOf(const Catalog& catalog) {
+// Decouples store and caller: neither blocks the other, and only complete snapshots are used.
+absl::StatusOr<std::unique_ptr<ScratchFile>> CreateScratchFile(const Catalog& catalog) {
   return ScratchFile::Create(catalog.directory(), "a snapshot");
 }
 
@@ -29,9 +28,9 @@ absl::Status Append(absl::string_view bytes, const Limits& limits, ByteBudget::S
   return file->Append(bytes);
 }
 
-// Before anything is written of what cannot be written whole.
-absl::Status CheckFeatures(const CollectionView& collection, const Limits& limits,
-                           const ByteBudget::Share& disk) {
+// Fails before the first write if the feature vectors alone exceed the limit.
+absl::Status CheckFeatureBytes(const CollectionView& collection, const Limits& limits,
+                               const ByteBudget::Share& disk) {
   const int64_t row_bytes =
       collection.published->parameters.feature_dim * static_cast<int64_t>(sizeof(float));
   return disk.Check(static_cast<int64_t>(collection.items) * row_bytes, limits.max_snapshot_bytes);
@@ -42,8 +41,8 @@ absl::Status Send(const ScratchFile& file, Call& call,
   v1::SnapshotCollectionResponse response;
   std::string& piece = *response.mutable_data();
   for (int64_t at = 0; at < file.size(); at += static_cast<int64_t>(piece.size())) {
-    constexpr int64_t kPiece = kSnapshotPieceBytes;
-    piece.resize(static_cast<size_t>(std::min(kPiece, file.size() - at)));
+    constexpr int64_t kPieceBytes = kSnapshotPieceBytes;
+    piece.resize(static_cast<size_t>(std::min(kPieceBytes, file.size() - at)));
     PM_RETURN_IF_ERROR(file.Read(at, piece.size(), piece.data()));
     if (writer.Write(response)) continue;
     PM_RETURN_IF_ERROR(call.StreamStatus());
@@ -57,8 +56,8 @@ absl::Status Snapshot(const Catalog& catalog, ByteBudget* budget, Call& call,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
   ByteBudget::Share disk(budget);
-  PM_RETURN_IF_ERROR(CheckFeatures(view, call.limits(), disk));
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(catalog));
+  PM_RETURN_IF_ERROR(CheckFeatureBytes(view, call.limits(), disk));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, CreateScratchFile(catalog));
   const auto write = [&](absl::string_view block) -> absl::Status {
     PM_RETURN_IF_ERROR(call.StreamStatus());
     return Append(block, call.limits(), &disk, file.get());
@@ -70,9 +69,9 @@ absl::Status Snapshot(const Catalog& catalog, ByteBudget* budget, Call& call,
 }
 
 absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limits) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr uint64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
   PM_RETURN_IF_ERROR(CheckLimit("number of items of the snapshot",
-                                static_cast<int64_t>(std::min(head.items(), kMost)),
+                                static_cast<int64_t>(std::min(head.items(), kMaxInt64)),
                                 limits.max_items, "max_items"));
   PM_RETURN_IF_ERROR(CheckLimit("number of anchors of the snapshot",
                                 head.parameters().anchor_count(), limits.max_anchors,
@@ -84,8 +83,8 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
                            limits);
 }
 
-// Reads and checks the whole stream; the collection gets the name that the messages say.
-absl::StatusOr<StoredCollection> Receive(
+// Copies the whole stream to `file` and validates it; the result has the name of the messages.
+absl::StatusOr<StoredCollection> ReceiveSnapshot(
     Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
     const std::function<absl::Status(const std::string&)>& check_name, ByteBudget::Share* disk,
     ScratchFile* file) {
@@ -95,10 +94,10 @@ absl::StatusOr<StoredCollection> Receive(
   v1::RestoreCollectionRequest message;
   std::string name;
   for (int64_t number = 0; reader.Read(&message); ++number) {
-    PM_RETURN_IF_ERROR(call.Admit(message));
+    PM_RETURN_IF_ERROR(call.CheckAccess(message));
     if (number == 0) {
       name = message.collection();
-      // Before anything large is sent in vain.
+      // Before the caller sends the rest in vain.
       PM_RETURN_IF_ERROR(check_name(name));
     } else if (message.collection() != name) {
       return absl::InvalidArgumentError(
@@ -109,9 +108,9 @@ absl::StatusOr<StoredCollection> Receive(
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
     PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), disk, file));
   }
-  // A stream that broke ends like one that is complete.
+  // Read returns false for a broken stream as well.
   PM_RETURN_IF_ERROR(call.StreamStatus());
-  PM_RETURN_IF_ERROR(CheckGiven("collection", name));
+  PM_RETURN_IF_ERROR(CheckNotEmpty("collection", name));
   PM_ASSIGN_OR_RETURN(StoredCollection collection, snapshot.Finish());
   collection.name = std::move(name);
   return collection;
@@ -119,16 +118,16 @@ absl::StatusOr<StoredCollection> Receive(
 
 }  // namespace
 
-absl::Status CollectionsService::CheckOneMore(const Limits& limits) const {
+absl::Status CollectionsService::CheckCollectionQuota(const Limits& limits) const {
   return CheckLimit("number of collections with this one",
-                    static_cast<int64_t>(catalog_->List().size()) + restoring_ + 1,
+                    static_cast<int64_t>(catalog_->List().size()) + reserved_ + 1,
                     limits.max_collections, "max_collections");
 }
 
-absl::Status CollectionsService::BeginRestore(const Limits& limits) {
+absl::Status CollectionsService::ReserveCollection(const Limits& limits) {
   const std::lock_guard<std::mutex> guard(create_mutex_);
-  PM_RETURN_IF_ERROR(CheckOneMore(limits));
-  ++restoring_;
+  PM_RETURN_IF_ERROR(CheckCollectionQuota(limits));
+  ++reserved_;
   return absl::OkStatus();
 }
 
@@ -136,15 +135,15 @@ absl::Status CollectionsService::Restore(Call& call,
                                          MessageReader<v1::RestoreCollectionRequest>& reader,
                                          v1::RestoreCollectionResponse* response) {
   ByteBudget::Share disk(&snapshot_bytes_);
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, FileOf(*catalog_));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, CreateScratchFile(*catalog_));
   const auto check_name = [&](const std::string& name) -> absl::Status {
     PM_RETURN_IF_ERROR(catalog_->CheckNewName(name));
-    return CheckOneMore(call.limits());
+    return CheckCollectionQuota(call.limits());
   };
   PM_ASSIGN_OR_RETURN(StoredCollection collection,
-                      Receive(call, reader, check_name, &disk, file.get()));
-  PM_RETURN_IF_ERROR(BeginRestore(call.limits()));
-  const auto end = absl::MakeCleanup([this] { EndRestore(); });
+                      ReceiveSnapshot(call, reader, check_name, &disk, file.get()));
+  PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
+  const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
   const auto items = [&](Store::GalleryPartVisitor visit) {
     return ReadSnapshotItems(*file, [&](Gallery part) -> absl::Status {
       PM_RETURN_IF_ERROR(call.StreamStatus());
@@ -153,26 +152,28 @@ absl::Status CollectionsService::Restore(Call& call,
   };
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Restore(std::move(collection), items));
   call.AddRows(view.items);
-  ToProto(view, response->mutable_collection());
+  CollectionToProto(view, response->mutable_collection());
   return absl::OkStatus();
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* CollectionsService::SnapshotCollection(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return gate_->ServeWriting<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
-      context, "SnapshotCollection", request,
-      [this](Call& call, const v1::SnapshotCollectionRequest& message,
-             MessageWriter<v1::SnapshotCollectionResponse>& writer) {
-        return Snapshot(*catalog_, &snapshot_bytes_, call, message.collection(), writer);
-      });
+WriteReactor* CollectionsService::SnapshotCollection(RpcContext* context, const Bytes* request) {
+  return dispatcher_
+      ->ServeServerStream<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
+          context, "SnapshotCollection", request,
+          [this](Call& call, const v1::SnapshotCollectionRequest& message,
+                 MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+            return Snapshot(*catalog_, &snapshot_bytes_, call, message.collection(), writer);
+          });
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* CollectionsService::RestoreCollection(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  return gate_->ServeReading<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
-      context, "RestoreCollection", response,
-      [this](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
-             v1::RestoreCollectionResponse* restored) { return Restore(call, reader, restored); });
+ReadReactor* CollectionsService::RestoreCollection(RpcContext* context, Bytes* response) {
+  return dispatcher_
+      ->ServeClientStream<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
+          context, "RestoreCollection", response,
+          [this](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
+                 v1::RestoreCollectionResponse* restored) {
+            return Restore(call, reader, restored);
+          });
 }
 
 }  // namespace privatemail::server

@@ -1,4 +1,4 @@
-// Fields of messages, written as protobuf writes them.
+// Protobuf wire-format primitives for hand-written encoders.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_
 #define PRIVATEMAIL_SERVER_SERVICES_WIRE_FIELDS_H_
 
@@ -16,17 +16,17 @@ using Coded = google::protobuf::io::CodedOutputStream;
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
 
-// One byte on the wire: of a field with a number below 16.
+// The tag of a field number below 16, which is one byte on the wire.
 constexpr uint32_t Tag(int field, WireType type) {
   return static_cast<uint32_t>(field) << 3 | type;
 }
 
-// Bytes of a text, a message or packed values of this length, with tag and length.
-inline size_t Delimited(size_t length) {
+// Encoded size of a length-delimited field, tag and length included.
+inline size_t DelimitedSize(size_t length) {
   return 1 + Coded::VarintSize32(static_cast<uint32_t>(length)) + length;
 }
 
-// Each writes to `to`, where there is room, and returns what lies behind it.
+// Both write to `to` and return the end; the caller provides enough space.
 inline uint8_t* BeginDelimited(uint32_t tag, size_t length, uint8_t* to) {
   *to++ = static_cast<uint8_t>(tag);
   return Coded::WriteVarint32ToArray(static_cast<uint32_t>(length), to);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 
 namespace privatemail::server {
 
@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
   const std::string message =
       absl::StrCat("cannot make a file for ", holds, " in ", directory, ": ", std::strerror(error));
   const bool full = IsFull(error) || error == EMFILE || error == ENFILE;
-  return PlaceError(full ? absl::ResourceExhaustedError(message)
+  return OperatorOnlyError(full ? absl::ResourceExhaustedError(message)
                          : absl::FailedPreconditionError(message));
 }
 
@@ -46,7 +46,7 @@ ScratchFile::~ScratchFile() { ::close(file_); }
 absl::Status ScratchFile::Unusable(absl::string_view doing) const {
   const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
                                            ": ", std::strerror(errno));
-  return PlaceError(IsFull(errno) ? absl::ResourceExhaustedError(message)
+  return OperatorOnlyError(IsFull(errno) ? absl::ResourceExhaustedError(message)
                                   : absl::UnavailableError(message));
 }
 

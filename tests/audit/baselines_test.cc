@@ -1,5 +1,5 @@
-// The evaluation's baselines under attack: as they are, and with mistakes built in on purpose.
-// Every failure of the former would be a false alarm with a probability below 1e-6 a baseline.
+// Audit of the baselines, in production and with planted faults. False-alarm probability: below
+// 1e-6 per baseline.
 #include <cmath>
 #include <set>
 
@@ -13,9 +13,9 @@ namespace {
 
 constexpr baselines::Cost kCost{.epsilon = 2, .delta = 1e-5};
 
-constexpr int64_t kReleases = 200'000;  // fewer where a step allows no more
+constexpr int64_t kReleases = 200'000;  // at most
 
-// The logarithm of the ratio of likelihoods that the pair leaves to be found, at epsilon 2.
+// The privacy loss of the attacked pair at epsilon 2.
 double LossOfThePair(const std::string& name) {
   // Axes weighed 3 to 1 or 4 to none by e: the second has 1 / (1 + e^2) or 1 / (1 + e^4).
   if (name == "candidate-ppca") return std::log((1 + std::exp(4)) / (1 + std::exp(2)));
@@ -31,7 +31,7 @@ Result AuditOf(const BaselineStep& step, const baselines::Cost& cost, double cla
   return *RunAudit(subject, {.releases = kReleases});
 }
 
-TEST(BaselineAudit, EveryBaselineThatTakesAnEpsilonIsAttacked) {
+TEST(BaselineAudit, CoversEveryPrivateBaseline) {
   std::set<std::string> attacked;
   for (const BaselineStep& step : BaselineSteps()) attacked.insert(step.name);
   std::set<std::string> private_ones;
@@ -42,29 +42,29 @@ TEST(BaselineAudit, EveryBaselineThatTakesAnEpsilonIsAttacked) {
   EXPECT_EQ(BaselineStepFromName("gaussian"), nullptr);
 }
 
-TEST(BaselineAudit, NoneCostsMoreThanItClaims) {
+TEST(BaselineAudit, NoBaselineExceedsItsClaim) {
   for (const BaselineStep& step : BaselineSteps()) {
     SCOPED_TRACE(step.name);
     EXPECT_EQ(BaselineStepFromName(step.name), &step);
     const Result result = AuditOf(step, kCost, kCost.epsilon);
-    EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
     EXPECT_EQ(result.mechanism, step.name);
     EXPECT_EQ(result.claim.delta, step.takes_delta ? kCost.delta : 0);
-    EXPECT_GT(result.epsilon_lower, .8 * LossOfThePair(step.name)) << "the attack is worth little";
+    EXPECT_GT(result.epsilon_lower, .8 * LossOfThePair(step.name)) << "the attack is weak";
   }
 }
 
 // Noise made for twice the epsilon, as when halves of a sensitivity or of a score are forgotten.
-TEST(BaselineAudit, NoiseForTwiceTheEpsilonIsCaught) {
+TEST(BaselineAudit, DetectsNoiseForTwiceTheEpsilon) {
   for (const BaselineStep& step : BaselineSteps()) {
     SCOPED_TRACE(step.name);
     const Result result =
         AuditOf(step, {.epsilon = 2 * kCost.epsilon, .delta = kCost.delta}, kCost.epsilon);
-    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
   }
 }
 
-TEST(BaselineAudit, BadCostsAreNamed) {
+TEST(BaselineAudit, InvalidEpsilonReturnsInvalidArgument) {
   for (const BaselineStep& step : BaselineSteps()) {
     if (!step.takes_delta) continue;
     EXPECT_THAT(step.attack({.epsilon = -1, .delta = .1}),

@@ -1,5 +1,5 @@
-// What the audit says of the joint release as it is, by every mechanism. A failure of what must
-// stay below a claim would be a false alarm with a probability below 1e-6.
+// Audit of the production joint release by every mechanism. False-alarm probability: below 1e-6 per
+// upper bound.
 #include <cmath>
 
 #include "client/audit/joint_attack.h"
@@ -19,11 +19,11 @@ using Law = MechanismTraits::Law;
 constexpr double kEpsilon = 2;
 constexpr double kDelta = 1e-5;
 
-class AuditedJointRelease : public ::testing::TestWithParam<PrivacyCost> {};
+class JointAudit : public ::testing::TestWithParam<PrivacyCost> {};
 
-// The attack is worth something. Each floor is five deviations below what 10,000 releases find on
-// average: 1.37 and 1.46, 1.02, .42, .46. The pairs move by less than the whole sensitivity.
-double FloorOf(const PrivacyCost& cost) {
+// Power of the attack: each floor is five deviations below the average of 10,000 releases (1.37 and
+// 1.46, 1.02, .42, .46). The pairs move by less than the whole sensitivity.
+double MinEpsilonFound(const PrivacyCost& cost) {
   if (cost.private_iterations > 2) return 0;
   switch (cost.mechanism) {
     case MechanismKind::kGaussian:
@@ -40,17 +40,17 @@ double FloorOf(const PrivacyCost& cost) {
   }
 }
 
-TEST_P(AuditedJointRelease, CostsNoMoreThanItClaims) {
+TEST_P(JointAudit, ReleaseStaysWithinClaim) {
   const PrivacyCost& cost = GetParam();
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackJointRelease(cost));
   const bool slow =
       TraitsOf(cost.mechanism).law == Law::kBoundedGaussian || cost.private_iterations > 2;
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = slow ? 2000 : 10'000}));
   EXPECT_LE(result.epsilon_lower, kEpsilon);
-  EXPECT_GE(result.epsilon_lower, FloorOf(cost)) << result.attacked;
+  EXPECT_GE(result.epsilon_lower, MinEpsilonFound(cost)) << result.best_attack;
 }
 
-TEST_P(AuditedJointRelease, IsNamedAndClaimedAsItIsReleased) {
+TEST_P(JointAudit, SubjectStatesMechanismAndClaim) {
   const PrivacyCost& cost = GetParam();
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackJointRelease(cost));
@@ -59,11 +59,12 @@ TEST_P(AuditedJointRelease, IsNamedAndClaimedAsItIsReleased) {
   EXPECT_EQ(subject.claim.delta, std::isnan(cost.delta) ? 0 : kDelta);
   EXPECT_EQ(subject.claim.proven, !traits.published);
   EXPECT_EQ(subject.claim.radius.has_value(), traits.protects != MechanismTraits::Protects::kValue);
-  for (const Attack& attack : subject.attacks) EXPECT_THAT(attack.what, HasSubstr("moves by"));
+  for (const Attack& attack : subject.attacks)
+    EXPECT_THAT(attack.description, HasSubstr("moves by"));
 }
 
-// Under the same bits, what is attacked last is what JointScheme::Release lets out.
-TEST_P(AuditedJointRelease, IsReleasedAsInProduction) {
+// Under the same bits the last attacked release is that of JointScheme::Release.
+TEST_P(JointAudit, AttackedReleaseEqualsProduction) {
   const PrivacyCost& cost = GetParam();
   Anchors anchors{NormalRows(12, 4, 1), {}};
   for (int i = 0; i < 12; ++i) anchors.labels.push_back(i % 3);
@@ -78,7 +79,8 @@ TEST_P(AuditedJointRelease, IsReleasedAsInProduction) {
   const JointSetting setting = *MakeJointSetting(parameters, anchors, std::nullopt);
   const Matrix unit = *UnitRows("target", FloatMatrix(target.features));
   SeededBits again(7);
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, again));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                       DrawTargetIndependentPart(setting, cost, again));
   ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> attacked,
                        ReleaseIterations(setting, part, cost, 1, unit.row(0), again));
   EXPECT_EQ(static_cast<int64_t>(attacked.size()), cost.private_iterations);
@@ -86,8 +88,7 @@ TEST_P(AuditedJointRelease, IsReleasedAsInProduction) {
   EXPECT_EQ(part.guarantee, production.guarantee);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, AuditedJointRelease,
-                         ::testing::ValuesIn(AuditedJointCosts(kEpsilon, kDelta)),
+INSTANTIATE_TEST_SUITE_P(Of, JointAudit, ::testing::ValuesIn(AuditedJointCosts(kEpsilon, kDelta)),
                          [](const auto& param_info) {
                            std::string name = TraitsOf(param_info.param.mechanism).name;
                            std::erase(name, '-');
@@ -95,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Of, AuditedJointRelease,
                            return iterations == 1 ? name : absl::StrCat(name, "_", iterations);
                          });
 
-TEST(AuditedJointCosts, HaveEveryMechanismAndBothWaysToCompose) {
+TEST(AuditedJointCosts, CoverMechanismsAndCompositions) {
   const std::vector<PrivacyCost> costs = AuditedJointCosts(kEpsilon, kDelta);
   ASSERT_EQ(costs.size(), AllMechanisms().size() + 2);
   EXPECT_THAT(AttackJointRelease(costs[costs.size() - 2])->claim.source,
@@ -106,24 +107,24 @@ TEST(AuditedJointCosts, HaveEveryMechanismAndBothWaysToCompose) {
   }
 }
 
-TEST(AttackJointRelease, SaysHowFarItsPairMovesAndWhatThatLeaves) {
-  const auto what = [](const PrivacyCost& cost) {
-    return AttackJointRelease(cost)->attacks[0].what;
+TEST(AttackJointRelease, DescriptionStatesMoveAndLimit) {
+  const auto description = [](const PrivacyCost& cost) {
+    return AttackJointRelease(cost)->attacks[0].description;
   };
   EXPECT_THAT(
-      what({.epsilon = kEpsilon, .delta = kDelta}),
+      description({.epsilon = kEpsilon, .delta = kDelta}),
       ContainsRegex("moves by 0.9[678] of the sensitivity, so about 1.9[1-7] is to be found"));
-  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].what,
+  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].description,
               ContainsRegex("at the papers' settings; moves by 0.5[0-9]? of the sensitivity"));
-  // A radius is hidden through a constant of twice what the sphere's tangents move.
-  EXPECT_THAT(what({.epsilon = kEpsilon,
-                    .delta = kDelta,
-                    .mechanism = MechanismKind::kGaussOutput,
-                    .radius = .1}),
+  // The Lipschitz constant is twice the move of the sphere's tangents.
+  EXPECT_THAT(description({.epsilon = kEpsilon,
+                           .delta = kDelta,
+                           .mechanism = MechanismKind::kGaussOutput,
+                           .radius = .1}),
               ContainsRegex("0.1 apart, labels outweigh the rest; moves by 0.[45][0-9]? of the"));
 }
 
-TEST(AttackJointRelease, BadCostsAreNamed) {
+TEST(AttackJointRelease, InvalidCostReturnsInvalidArgument) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(AttackJointRelease({}), FailsWith(kInvalid, "epsilon"));
   EXPECT_THAT(AttackJointRelease({.epsilon = 1}), FailsWith(kInvalid, "delta"));

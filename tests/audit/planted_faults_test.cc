@@ -1,4 +1,4 @@
-// Mistakes that others have made, built in on purpose: the audit must exit 1 for each.
+// Planted faults in mechanisms, after published bugs: the audit must exit 1 for each.
 #include <array>
 #include <cstring>
 #include <random>
@@ -18,7 +18,7 @@ const ReleaseShape kOneValue{.values = 1, .largest_value = 1};
 
 std::unique_ptr<BitSource> Secure() { return std::make_unique<SecureBits>(); }
 
-// The claim of the sound mechanism, whatever noise is really added.
+// The claim of the sound mechanism.
 Guarantee Claim() {
   return (*MakeMechanism(AuditParameters(MechanismKind::kGaussian, kEpsilon, kDelta), kOneValue))
       ->guarantee();
@@ -26,9 +26,9 @@ Guarantee Claim() {
 
 double SoundStddevPerUnit() { return *AnalyticGaussianStddev(kEpsilon, kDelta); }
 
-void ExpectCaught(const Subject& subject, int64_t releases = 1'000'000) {
+void ExpectDetected(const Subject& subject, int64_t releases = 1'000'000) {
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = releases}));
-  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
 }
 
 Subject WithStddevPerUnit(double stddev_per_unit) {
@@ -37,18 +37,17 @@ Subject WithStddevPerUnit(double stddev_per_unit) {
                          kDistance / 2, Secure);
 }
 
-TEST(PlantedFault, NoneIsNotCaught) {
+TEST(PlantedFault, SoundNoiseIsNotFlagged) {
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(WithStddevPerUnit(SoundStddevPerUnit()), {}));
-  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.attacked;
+  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
 }
 
-TEST(PlantedFault, ADeviationFivePercentTooSmall) {
-  ExpectCaught(WithStddevPerUnit(.95 * SoundStddevPerUnit()));
+TEST(PlantedFault, DetectsStddevFivePercentTooSmall) {
+  ExpectDetected(WithStddevPerUnit(.95 * SoundStddevPerUnit()));
 }
 
-// Every law and every place for the noise: noise made for an epsilon whose deviation is 5 %
-// smaller, under the claim of kEpsilon.
-TEST(PlantedFault, ADeviationFivePercentTooSmallOfAnyProvenMechanism) {
+// Noise of an epsilon whose stddev is 5 % smaller, under the claim of kEpsilon.
+TEST(PlantedFault, DetectsStddevFivePercentTooSmallOfEveryProvenMechanism) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     if (traits.published) continue;
     SCOPED_TRACE(traits.name);
@@ -64,16 +63,16 @@ TEST(PlantedFault, ADeviationFivePercentTooSmallOfAnyProvenMechanism) {
     ASSERT_OK_AND_ASSIGN(Subject subject, AttackProductionMechanism(traits.kind, high, kDelta));
     subject.claim.epsilon = kEpsilon;
     ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {}));
-    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.attacked;
+    EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
   }
 }
 
-TEST(PlantedFault, AVarianceUsedAsADeviation) {
+TEST(PlantedFault, DetectsVarianceUsedAsStddev) {
   const double variance = std::pow(SoundStddevPerUnit() * kDistance, 2);
-  ExpectCaught(WithStddevPerUnit(variance / kDistance), 10'000);
+  ExpectDetected(WithStddevPerUnit(variance / kDistance), 10'000);
 }
 
-// Draws in floating point of one precision and adds.
+// Floating-point noise of one precision.
 template <typename Real>
 class FloatingPointNoise final : public Mechanism {
  public:
@@ -111,21 +110,21 @@ Result AuditOfNoiseIn() {
                    {.releases = 100'000});
 }
 
-TEST(PlantedFault, NoiseInSinglePrecision) {
+TEST(PlantedFault, DetectsNoiseInSinglePrecision) {
   const Result result = AuditOfNoiseIn<float>();
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
-  EXPECT_THAT(result.attacked, ::testing::HasSubstr("between two"));
+  EXPECT_THAT(result.best_attack, ::testing::HasSubstr("between two"));
 }
 
-// Doubles near kDistance are 2^-59 apart, which a float resolves below 2^-35 only, where about 1e-9
-// of releases are: it is what is released in double that gives this away.
-TEST(PlantedFault, NoiseInDoublePrecision) {
+// Doubles near kDistance are 2^-59 apart, which a float resolves below 2^-35 only (1e-9 of
+// releases): only the release in double reveals it.
+TEST(PlantedFault, DetectsNoiseInDoublePrecision) {
   const Result result = AuditOfNoiseIn<double>();
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
-  EXPECT_THAT(result.attacked, ::testing::HasSubstr("in double between two doubles"));
+  EXPECT_THAT(result.best_attack, ::testing::HasSubstr("in double between two doubles"));
 }
 
-// Reads ahead and lets a forked child have the rest.
+// Reads ahead; a forked child inherits the buffer.
 class BufferedBits final : public BitSource {
  public:
   absl::Status Fill(absl::Span<uint8_t> bytes) override {
@@ -145,12 +144,12 @@ class BufferedBits final : public BitSource {
   size_t left_ = 0;
 };
 
-TEST(PlantedFault, ABufferOfBitsSharedOverAFork) {
-  ExpectCaught(AttackMechanism("fault",
-                               std::shared_ptr<const Mechanism>(*MakeGaussianMechanism(
-                                   SoundStddevPerUnit(), kDistance, kOneValue, Claim())),
-                               kDistance / 2, [] { return std::make_unique<BufferedBits>(); }),
-               10'000);
+TEST(PlantedFault, DetectsBitBufferSharedOverFork) {
+  ExpectDetected(AttackMechanism("fault",
+                                 std::shared_ptr<const Mechanism>(*MakeGaussianMechanism(
+                                     SoundStddevPerUnit(), kDistance, kOneValue, Claim())),
+                                 kDistance / 2, [] { return std::make_unique<BufferedBits>(); }),
+                 10'000);
 }
 
 }  // namespace

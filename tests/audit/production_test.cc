@@ -1,5 +1,4 @@
-// What the audit says of the mechanisms as they are. Every failure here would be a false alarm with
-// a probability below 1e-6 a mechanism.
+// Audit of the production mechanisms. False-alarm probability: below 1e-6 per mechanism.
 #include "client/audit/audit.h"
 #include "client/audit/mechanism_attacks.h"
 #include "tests/testing/matchers.h"
@@ -10,7 +9,7 @@ namespace {
 constexpr double kEpsilon = 2;
 constexpr double kDelta = 1e-5;
 
-TEST(Audit, NoMechanismCostsMoreThanItClaims) {
+TEST(MechanismAudit, NoMechanismExceedsItsClaim) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     ASSERT_OK_AND_ASSIGN(const Subject subject,
@@ -19,15 +18,15 @@ TEST(Audit, NoMechanismCostsMoreThanItClaims) {
     EXPECT_LE(result.epsilon_lower, kEpsilon);
     EXPECT_EQ(result.claim.proven, !traits.published);
     if (traits.published) continue;
-    // The attack is worth something: it finds a good part of what is really spent.
+    // Power of the attack.
     const bool laplace = traits.law == MechanismTraits::Law::kLaplace;
     EXPECT_GT(result.epsilon_lower, (laplace ? .95 : .8) * kEpsilon);
   }
 }
 
-class AuditedGaussian : public ::testing::TestWithParam<MechanismKind> {};
+class GaussianAudit : public ::testing::TestWithParam<MechanismKind> {};
 
-TEST_P(AuditedGaussian, IsFoundToCostNearlyWhatItClaims) {
+TEST_P(GaussianAudit, CostsNearlyItsClaim) {
   ASSERT_OK_AND_ASSIGN(const Subject subject,
                        AttackProductionMechanism(GetParam(), kEpsilon, kDelta));
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = 1'000'000}));
@@ -35,7 +34,7 @@ TEST_P(AuditedGaussian, IsFoundToCostNearlyWhatItClaims) {
   EXPECT_GE(result.epsilon_lower, .9 * kEpsilon);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, AuditedGaussian,
+INSTANTIATE_TEST_SUITE_P(Of, GaussianAudit,
                          ::testing::Values(MechanismKind::kGaussian, MechanismKind::kGaussOutput,
                                            MechanismKind::kGaussInput),
                          [](const auto& param_info) {
@@ -44,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Of, AuditedGaussian,
                            return name;
                          });
 
-TEST(Audit, BadParametersAreNamed) {
+TEST(MechanismAudit, InvalidParametersReturnInvalidArgument) {
   EXPECT_THAT(AttackProductionMechanism(MechanismKind::kLaplace, -1, .1),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
   ASSERT_OK_AND_ASSIGN(const Subject subject,

@@ -1,7 +1,8 @@
-// What the audit makes of attacks whose counts are given. The expected values are Clopper and
-// Pearson's, out of exact fractions.
+// RunAudit on attacks with given counts. Expected values: Clopper-Pearson bounds by exact
+// fractions.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <mutex>
 
@@ -14,16 +15,16 @@ namespace {
 constexpr int64_t kReleases = 100;
 const Guarantee kClaim{.epsilon = 1, .neighbours = "of the test", .source = "test"};
 
-// Hits so often, of however many releases and however they are shared out.
-Attack HitsOf(std::string what, int64_t one, int64_t other) {
+// An attack with a fixed number of hits in all, whatever the order and size of its calls.
+Attack AttackWithHits(std::string description, int64_t one, int64_t other) {
   struct Left {
     std::mutex mutex;
     std::array<int64_t, 2> hits;
   };
   const auto left = std::make_shared<Left>();
   left->hits = {one, other};
-  return {.what = std::move(what),
-          .hits = [left](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
+  return {.description = std::move(description),
+          .count_hits = [left](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
             const std::lock_guard lock(left->mutex);
             int64_t& of_this = left->hits[neighbour == Neighbour::kOne ? 0 : 1];
             const int64_t hits = std::min(of_this, releases);
@@ -37,44 +38,71 @@ Result ResultOf(std::vector<Attack> attacks) {
   return *RunAudit(subject, {.releases = kReleases, .confidence = .95});
 }
 
-// Among k attacks one is the likelier to get too far by chance: each has a k-th of the risk.
-TEST(RunAudit, SharesTheRiskAmongItsAttacks) {
+// Union bound: each of k attacks has a k-th of the risk.
+TEST(RunAudit, SplitsRiskAmongAttacks) {
   std::vector<Attack> useless;
   for (const double expected : {1.0372628075841552, 0.9450714686899422}) {
     std::vector<Attack> attacks = useless;
-    attacks.push_back(HitsOf("useful", 60, 10));
+    attacks.push_back(AttackWithHits("useful", 60, 10));
     EXPECT_NEAR(ResultOf(attacks).epsilon_lower, expected, 1e-9);
-    useless.push_back(HitsOf("useless", 0, 0));
+    useless.push_back(AttackWithHits("useless", 0, 0));
   }
-  EXPECT_NEAR(ResultOf({HitsOf("useful", 60, 10), useless[0], useless[0], useless[0], useless[0]})
-                  .epsilon_lower,
-              0.8371625556959607, 1e-9);
+  EXPECT_NEAR(
+      ResultOf({AttackWithHits("useful", 60, 10), useless[0], useless[0], useless[0], useless[0]})
+          .epsilon_lower,
+      0.8371625556959607, 1e-9);
 }
 
-TEST(RunAudit, ReportsTheAttackThatGotFurthest) {
+TEST(RunAudit, ReportsBestAttack) {
   for (const bool first : {true, false}) {
-    std::vector<Attack> attacks = {HitsOf("weak", 40, 20), HitsOf("strong", 90, 5)};
+    std::vector<Attack> attacks = {AttackWithHits("weak", 40, 20), AttackWithHits("strong", 90, 5)};
     if (first) std::reverse(attacks.begin(), attacks.end());
     const Result result = ResultOf(attacks);
-    EXPECT_EQ(result.attacked, "strong");
+    EXPECT_EQ(result.best_attack, "strong");
     EXPECT_TRUE(result.Exceeded());
   }
 }
 
-TEST(RunAudit, TakesNoMoreReleasesThanAnAttackAllows) {
-  Attack slow = HitsOf("slow", kReleases, 0);
-  slow.most_releases = 20;
+TEST(RunAudit, RespectsMaxReleases) {
+  Attack slow = AttackWithHits("slow", kReleases, 0);
+  slow.max_releases = 20;
   const Result result = ResultOf({slow});
   EXPECT_EQ(result.releases, 20);
-  EXPECT_LT(result.epsilon_lower, ResultOf({HitsOf("fast", kReleases, 0)}).epsilon_lower);
+  EXPECT_LT(result.epsilon_lower, ResultOf({AttackWithHits("fast", kReleases, 0)}).epsilon_lower);
 }
 
-TEST(RunAudit, FailsWithARelease) {
-  const Attack failing{.what = "fails", .hits = [](Neighbour, int64_t) -> absl::StatusOr<int64_t> {
+TEST(RunAudit, FailedReleaseReturnsItsError) {
+  const Attack failing{.description = "fails",
+                       .count_hits = [](Neighbour, int64_t) -> absl::StatusOr<int64_t> {
                          return absl::UnavailableError("no bits");
                        }};
   EXPECT_THAT(RunAudit({.mechanism = "test", .claim = kClaim, .attacks = {failing}}, {}),
               FailsWith(absl::StatusCode::kUnavailable, "no bits"));
+}
+
+// scipy: beta.ppf(.025, 60, 41) and beta.ppf(.975, 11, 90).
+TEST(ClopperPearsonRates, MatchScipy) {
+  const Rates rates = ClopperPearsonRates({.releases = 100, .one = 60, .other = 10}, .95);
+  EXPECT_NEAR(rates.one_lower, 0.49720915042233477, 1e-9);
+  EXPECT_NEAR(rates.other_upper, 0.17622259774002266, 1e-9);
+}
+
+TEST(ClopperPearsonRates, NoneOrAllHitsGiveTrivialBounds) {
+  const Rates never = ClopperPearsonRates({.releases = 1000, .one = 0, .other = 0}, .95);
+  EXPECT_EQ(never.one_lower, 0);
+  EXPECT_NEAR(never.other_upper, 1 - std::pow(.025, 1e-3), 1e-12);
+  const Rates always = ClopperPearsonRates({.releases = 1000, .one = 1000, .other = 1000}, .95);
+  EXPECT_NEAR(always.one_lower, std::pow(.025, 1e-3), 1e-12);
+  EXPECT_EQ(always.other_upper, 1);
+}
+
+TEST(LowerBounds, MatchClosedForms) {
+  EXPECT_NEAR(EpsilonLowerBound({.5, .1}, .1), std::log(4), 1e-15);
+  EXPECT_EQ(EpsilonLowerBound({.1, .5}, .1), 0);
+  EXPECT_NEAR(MuLowerBound({.975, .5}), 1.959963984540054, 1e-12);
+  EXPECT_EQ(MuLowerBound({.2, .3}), 0);
+  EXPECT_EQ(MuLowerBound({0, .3}), 0);
+  EXPECT_EQ(MuLowerBound({.3, 1}), 0);
 }
 
 }  // namespace

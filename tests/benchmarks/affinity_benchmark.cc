@@ -1,7 +1,9 @@
-// One product with the affinity matrix of n unit rows (s = 6, two columns and the degrees) by the
-// tiled or the factored operator, and its largest relative error on sampled rows beside the plain
-// definition: affinity_benchmark tiled|factored N D RUNS SAMPLED, which prints a line of JSON.
-// compare_affinity.py runs it beside numpy.
+// One product with the affinity matrix of n unit rows (s = 6, two columns and the degrees).
+//
+// usage: affinity_benchmark tiled|factored N D RUNS SAMPLED
+//
+// Prints a line of JSON: time, memory, and the largest relative error on SAMPLED rows compared with
+// the definition. Baseline: numpy, see compare_affinity.py.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -94,7 +96,7 @@ int Main(int argc, char** argv) {
     plan = PlanAffinity({.rows = points->rows(),
                          .cols = points->cols(),
                          .kernel_denominator = kDenominator,
-                         .most_squared_length = kUnitSquaredLength,
+                         .max_squared_length = kUnitSquaredLength,
                          .tolerance = 1e-6});
     std::fprintf(stderr, "%s\n", plan.why.c_str());
   }

@@ -1,7 +1,9 @@
-// A whole embedding job as an operator runs it: build_benchmark ITEMS DIM. A daemon reads the items
-// from its store, embeds them (T = 5, s = 6, k = 2) and saves the result. Once with the features in
-// memory, once with a max_build_memory that has no room for them, so that they are in a file.
-// Prints the time and what the daemon's memory grew by at its peak, beside what they aim at.
+// A whole build through the daemon (T = 5, s = 6, k = 2), features in memory and in a file.
+//
+// usage: build_benchmark ITEMS DIM
+//
+// Prints time and growth of the daemon's memory beside their targets. The file is forced by a small
+// max_build_memory.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,8 +23,8 @@ constexpr int kAnchors = 1000;
 constexpr int kClasses = 100;
 constexpr double kTargetSeconds = 60;
 constexpr double kTargetMemory = 1.3;
-// What a build with features in a file is said to take: README, Limits. Images of the embedding
-// with their degrees, lengths and classes; id and payload; the new coordinates with their tree.
+// Documented bytes per row of a build with features in a file: images of the embedding, degrees,
+// lengths and classes; id and payload; coordinates and their tree.
 double StatedBytesOfRow() {
   constexpr double kColumns = 2;
   const double cores = std::thread::hardware_concurrency();

@@ -1,8 +1,10 @@
-// What it costs the daemon to answer for a cell beside sending the same bytes from memory:
-// cells_serving_benchmark ITEMS. A hundredth of the items comes back, in codes of 32 bytes; 16
-// callers over TLS, each with a connection of its own, and the two servers in turns.
+// Cells queries per second over TLS; baseline: a server that sends as many bytes from memory.
 //
-// The program runs itself as the other server: cells_serving_benchmark echo CERTIFICATE KEY BYTES.
+// usage: cells_serving_benchmark ITEMS
+//        cells_serving_benchmark echo CERTIFICATE KEY BYTES    runs the baseline
+//
+// A hundredth of the items is returned, in codes of 32 bytes, to 16 connections; the servers take
+// turns.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -11,11 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -26,7 +28,7 @@ constexpr int kFeaturesOfRows = 16;  // in half precision: 32 bytes
 constexpr uint32_t kCells = 30;
 constexpr size_t kChunkBytes = 1 << 19;  // as the daemon's
 
-// Sends one piece of memory again and again, until it is as many bytes.
+// Answers with `bytes` bytes from one repeated piece of memory.
 class Memory final : public v1::RetrievalService::WithRawCallbackMethod_RetrieveCells<
                          v1::RetrievalService::Service> {
  public:
@@ -79,11 +81,12 @@ void Fill(const Transport& admin, int items) {
   Build(admin, "things");
 }
 
-// Seconds until the cells answer.
-double AwaitCells(const Transport& admin) {
+// Returns the seconds until the cells are ready.
+double WaitForCells(const Transport& admin) {
   const auto start = std::chrono::steady_clock::now();
-  while (!admin.GetCollection("things")->cells_ready()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (!WaitUntil([&] { return admin.GetCollection("things")->cells_ready(); },
+                 std::chrono::hours(1))) {
+    std::abort();
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -94,7 +97,7 @@ int Measure(const char* self, int items) {
   const auto daemon = StartDaemon(folder, certificates);
   const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
   Fill(admin, items);
-  std::printf("cells of %d items: ready %.0f s after the embedding\n", items, AwaitCells(admin));
+  std::printf("cells of %d items: ready %.0f s after the embedding\n", items, WaitForCells(admin));
 
   v1::RetrieveCellsRequest request;
   request.set_collection("things");

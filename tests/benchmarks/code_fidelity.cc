@@ -1,14 +1,12 @@
-// What each code costs in bytes, and how many of the nearest items that come back are still ranked
-// first by it; and without a code, by the coordinates of the usual embedding.
+// Bytes and fidelity of each item code, and of coordinates (code `none`).
 //
 // usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS
 //
-// VECTORS and LABELS in the formats of common/features/vector_file.h. The rows are dealt at random
-// into ANCHORS anchors, kTargets targets and a gallery. ITEMS of it answer for the one of CELLS
-// cells that a target is nearest to. Targets rank them by what their codes decode to; the share of
-// the kMatches nearest that are among the kMatches first, averaged over targets, is the fidelity
-// among the returned. Coordinates are compared with the place that a target is given by the class
-// that its features lean to, or by its own.
+// VECTORS and LABELS have the formats of common/features/vector_file.h. Rows are split at random
+// into ANCHORS anchors, kTargets targets and a gallery. Each target queries its nearest one of
+// CELLS cells for ITEMS items and ranks them by their decoded features. Fidelity is the mean share
+// of the kMatches nearest returned items among the kMatches ranked first. For coordinates the
+// target is placed by the class it resembles, and by its own class.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -22,12 +20,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "privatemail/target_placer.h"
 #include "common/base/validate.h"
+#include "common/cells/item_code.h"
+#include "common/embedding/default_alpha.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
-#include "common/embedding/usual_alpha.h"
-#include "common/cells/item_code.h"
+#include "privatemail/out_of_sample_embedder.h"
 #include "server/cells/cell_index.h"
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
@@ -36,6 +34,9 @@
 
 namespace privatemail {
 namespace {
+
+using namespace client;  // NOLINT: forecasts and placement
+using namespace server;  // NOLINT: lists and embeddings
 
 constexpr int64_t kMatches = 8;
 constexpr int64_t kTargets = 500;
@@ -113,7 +114,7 @@ PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells)
   std::optional<ProductCodebook> codebook;
   if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
   EmbeddingSettings settings;
-  settings.alpha = UsualAlpha(settings.label_graph, SpanOf(scene.anchors.labels));
+  settings.alpha = DefaultAlpha(settings.label_graph, LabelSpan(scene.anchors.labels));
   return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
                               PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
                               std::move(codebook))
@@ -142,11 +143,11 @@ void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells,
 }
 
 // label_of: the class of target i, given by what places it.
-Matrix PlacesOf(const Scene& scene, const TargetPlacer& placer,
+Matrix PlacesOf(const Scene& scene, const OutOfSampleEmbedder& placer,
                 const std::function<int32_t(Eigen::Index)>& label_of) {
   Matrix places(kTargets, EmbeddingSettings{}.embedding_dim);
   for (Eigen::Index i = 0; i < kTargets; ++i) {
-    places.row(i) = placer.Place(scene.unit_targets.row(i), label_of(i)).value();
+    places.row(i) = placer.Embed(scene.unit_targets.row(i), label_of(i)).value();
   }
   return places;
 }
@@ -162,8 +163,8 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
                       CellCoordinates{.embedding_version = 1,
                                       .items = embedding.coordinates.cast<float>(),
                                       .anchors = embedding.anchor_coordinates.cast<float>()});
-  const TargetPlacer placer =
-      TargetPlacer::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
+  const OutOfSampleEmbedder placer =
+      OutOfSampleEmbedder::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
                            scene.anchors.labels, index->anchor_coordinates().cast<double>())
           .value();
   const Matrix decoded = Decoded(parameters, *index);

@@ -1,12 +1,10 @@
 #!/usr/bin/python3
-"""Products with the affinity matrix beside the numpy functions of tests/golden/make_golden.py, in one run on one machine.
+"""Products with the affinity matrix; baseline: the numpy functions of tests/golden/make_golden.py in the same run.
 
 usage: compare_affinity.py BUILD_FOLDER
 
-Three comparisons, s = 6, d = 128: tiled beside numpy (squared_distances, gaussian_affinity, the product and the degrees) at
-20,000 rows; factored beside tiled at 100,000; factored at 1,000,000 beside 100,000. On a machine that does other work,
-seconds of the clock say little: ratios are printed in processor seconds, too, which all cores together have spent.
-numpy takes about 7 GB.
+Three comparisons, s = 6, d = 128: tiled with numpy at 20,000 rows; factored with tiled at 100,000; factored at 1,000,000
+with 100,000. Ratios are printed in clock and in processor seconds, which depend less on other work. numpy takes about 7 GB.
 """
 import json
 import os
@@ -21,7 +19,7 @@ ROWS, DIM = 20_000, 128
 
 
 def numpy_product():
-    """Runs in a process of its own, whose peak memory it prints."""
+    """Runs in a separate process, because it prints its peak memory."""
     import numpy as np
     import make_golden as reference
     rng = np.random.default_rng(1)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""A client release beside the numpy functions of tests/golden/make_golden.py, in one run on one machine.
+"""A client release; baseline: the numpy functions of tests/golden/make_golden.py in the same run.
 
 usage: compare_release.py BUILD_FOLDER
 
-The baseline is squared_distances, gaussian_affinity and smlq_step, 1 + 5 times over 1,100 x 128 rows and then the
-embedding; it draws no noise and charges no ledger, ours does both.
+The baseline runs squared_distances, gaussian_affinity and smlq_step, 1 + 5 times over 1,100 x 128 rows and then the
+embedding. It draws no noise and charges no ledger; the release does both.
 """
 import json
 import os
@@ -37,7 +37,7 @@ def numpy_milliseconds():
 
 
 def release_milliseconds(build):
-    """Of a whole release, and of its steps by name."""
+    """Milliseconds of a whole release, and of each step by name."""
     done = subprocess.run([os.path.join(build, "tests/benchmarks/release_benchmark"), "--benchmark_format=json"],
                           stdout=subprocess.PIPE, check=True)
     rows = json.loads(done.stdout)["benchmarks"]

@@ -1,5 +1,6 @@
-// Fixed pieces of work for instruction_budget.py, which has their instructions counted:
-// counted_work NAME. What is done before Measured is not counted.
+// Fixed pieces of work for instruction_budget.py, which counts the instructions within Measured.
+//
+// usage: counted_work NAME    without a name: lists the names
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -7,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
+#include "client/privacy/sampling/exact_sampling.h"
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/factored_affinity.h"
 #include "common/embedding/label_graph.h"
@@ -16,7 +17,7 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/tiled_affinity.h"
 #include "common/index/exact_index.h"
-#include "common/index/inverted_lists.h"
+#include "common/index/approximate_index.h"
 #include "tests/testing/seeded_bits.h"
 
 // By this name callgrind finds it.
@@ -115,9 +116,10 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
 }  // namespace privatemail::client
 
 int main(int argc, char** argv) {
-  const auto work = argc == 2 ? privatemail::kWork.find(argv[1]) : privatemail::kWork.end();
-  if (work == privatemail::kWork.end()) {
-    for (const auto& [name, unused] : privatemail::kWork) std::printf("%s\n", name.c_str());
+  const auto work =
+      argc == 2 ? privatemail::client::kWork.find(argv[1]) : privatemail::client::kWork.end();
+  if (work == privatemail::client::kWork.end()) {
+    for (const auto& [name, unused] : privatemail::client::kWork) std::printf("%s\n", name.c_str());
     return 2;
   }
   work->second();

@@ -1,6 +1,8 @@
-// A whole embedding job over a synthetic gallery, features in memory: embed_benchmark ITEMS DIM.
-// T = 5, s = 6, 1,000 anchors, 100 classes. Prints its time, its processor time and its peak memory
-// beside the size of the features, each with its target.
+// A whole embedding of a synthetic gallery in memory (T = 5, s = 6, 1,000 anchors, 100 classes).
+//
+// usage: embed_benchmark ITEMS DIM
+//
+// Prints time and peak memory relative to the features, each with its target.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -71,4 +73,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace privatemail::server
 
-int main(int argc, char** argv) { return privatemail::Main(argc, argv); }
+int main(int argc, char** argv) { return privatemail::server::Main(argc, argv); }

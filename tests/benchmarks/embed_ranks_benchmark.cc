@@ -1,6 +1,9 @@
-// privatemaild-embed with one rank and with two, each on one core, on a PostgreSQL server of its
-// own: embed_ranks_benchmark ITEMS DIM. T = 5, s = 6, 1,000 anchors. Prints rows a second of a step
-// after the first, and the whole job; the baseline is the one rank.
+// privatemaild-embed with two ranks, one core each, on a PostgreSQL server (T = 5, s = 6, 1,000
+// anchors); baseline: one rank.
+//
+// usage: embed_ranks_benchmark ITEMS DIM
+//
+// Prints rows per second of a step, and the whole job.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -78,7 +81,7 @@ double ProcessorSecondsOfChildren() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Nothing of it succeeded: zeros.
+// Returns zeros on failure.
 Times Embed(int ranks, const std::string& conninfo_file, const std::string& directory) {
   std::vector<std::string> command = e2e::Mpirun(
       ranks, {"--collection", "large", "--postgres-file", conninfo_file, "--data-dir", directory});
@@ -109,7 +112,6 @@ void Print(int ranks, double rows, const Times& times) {
       times.job, times.processor);
 }
 
-// After one embedding was saved.
 void PrintTable(const std::string& conninfo, const char* table, int items) {
   const auto bytes_a_row = [&](const char* function) {
     const std::string bytes = PostgresServer::Ask(
@@ -153,4 +155,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace privatemail::server
 
-int main(int argc, char** argv) { return privatemail::Main(argc, argv); }
+int main(int argc, char** argv) { return privatemail::server::Main(argc, argv); }

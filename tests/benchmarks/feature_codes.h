@@ -1,4 +1,4 @@
-// The codes in which items' features may come back, by their names.
+// Names of the item codes that encode features.
 #ifndef PRIVATEMAIL_TESTS_BENCHMARKS_FEATURE_CODES_H_
 #define PRIVATEMAIL_TESTS_BENCHMARKS_FEATURE_CODES_H_
 

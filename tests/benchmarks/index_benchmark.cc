@@ -1,8 +1,10 @@
-// Retrieval of every slot's nearest beside FAISS's flat index: index_benchmark ITEMS DIM.
-// 100 slots, 8 neighbours; coordinates like those of an embedding: 100 classes, each a cloud. One
-// thread on either side. Exits with 1 where the exact index differs from a scan in double. Beyond
-// four columns the approximate index is beside both. In processor seconds of the calling thread, so
-// that other work on the machine counts little; with OPENBLAS_NUM_THREADS=1 FAISS has no other.
+// Retrieval for 100 slots of 8 neighbours, each in one thread; baseline: FAISS's flat index.
+//
+// usage: index_benchmark ITEMS DIM
+//
+// Data: 100 classes, each a cloud, like the coordinates of an embedding. Beyond four columns the
+// approximate index is compared as well. Exits with 1 if the exact index differs from a scan in
+// double. Times are processor seconds of the calling thread; set OPENBLAS_NUM_THREADS=1.
 #include <faiss/IndexFlat.h>
 #include <omp.h>
 #include <time.h>
@@ -139,7 +141,7 @@ void CompareApproximate(const ExactIndex& exact, const Matrix& queries, double f
       "recall@%d %.4f of the slots, %.4f of its own %d queries; made in %.1f s\n",
       static_cast<int>(quality.lists), static_cast<int>(quality.probed), 1e3 * seconds,
       flat_seconds / seconds, exact_seconds / seconds, kCount, Recall(found, nearest),
-      quality.recall, ApproximateIndex::kQueries, build);
+      quality.recall, ApproximateIndex::kRecallQueries, build);
 }
 
 int Main(int argc, char** argv) {

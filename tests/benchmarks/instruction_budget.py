@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Counts the instructions of fixed pieces of work and holds them against instruction_budget.json.
+"""Counts the instructions of fixed pieces of work and compares them with instruction_budget.json.
 
 usage: instruction_budget.py PROGRAM [--update]
 
-Unlike seconds, instructions are the same on every machine and however busy it is: built for x86-64-v3 by the same
-compiler, run on one core under valgrind. 5 % above the budget fails. --update writes what was counted: with a change
-that is meant to cost or save something, in the same commit.
+Instructions, unlike seconds, do not depend on the machine or its load: built for x86-64-v3 by one compiler, run on one
+core under valgrind. More than 5 % above the budget fails. --update writes the counts as the new budget; commit it with the
+change that causes it.
 """
 import json
 import os
@@ -18,7 +18,7 @@ SLACK = 1.05
 
 
 def count(program, work):
-    """Instructions within Measured, by whatever threads."""
+    """Instructions within Measured, of all threads."""
     core = str(min(os.sched_getaffinity(0)))
     done = subprocess.run(["taskset", "-c", core, "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            "--toggle-collect=Measured*", program, work],

@@ -1,12 +1,11 @@
-// Whether what `privatemail plan` foresees comes true: how often the mean over targets lies in the
-// foreseen interval, and how wide intervals are, for each code that items may come back in.
+// Coverage and width of the intervals that `privatemail plan` predicts, for each item code.
 //
-// VECTORS and LABELS in the formats of common/features/vector_file.h. FIRST, LAST: of the classes,
-// put in a fixed random order, those from FIRST up to but not LAST, so that one part may be fitted
-// to and another left for a check. Each split deals the rows into anchors, a gallery and targets.
-// Product codes are measured where there are anchors enough to train their codebook.
+// VECTORS and LABELS have the formats of common/features/vector_file.h. The classes are put in a
+// fixed random order; those from FIRST to LAST - 1 are used, so that fitting and checking can use
+// different ones. Each split divides the rows into anchors, gallery and targets. Product codes are
+// skipped if there are too few anchors for their codebook.
 //
-// With --least-inside or --most-width the exit code is 1 where a code keeps less than it says.
+// With --least-inside or --most-width the exit code is 1 if a code misses them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -27,10 +26,13 @@
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
 #include "tests/benchmarks/feature_codes.h"
-#include "tests/testing/found_in_cells.h"
+#include "tests/testing/retrieval_oracle.h"
 
 namespace privatemail {
 namespace {
+
+using namespace client;  // NOLINT: forecasts and placement
+using namespace server;  // NOLINT: lists and embeddings
 
 constexpr int64_t kMatches = 8;
 constexpr int64_t kIdBytes = 24;
@@ -40,7 +42,7 @@ struct Deal {
   double anchors;
   double gallery;
 };
-// Shares of the rows; the rest are targets.
+// Shares of the rows; the remaining ones are targets.
 constexpr Deal kDeals[] = {{.08, .6}, {.13, .6}, {.2, .6}, {.3, .5}};
 
 constexpr double kAnchorsPerCell[] = {50, 15};
@@ -67,7 +69,7 @@ Rows OfClasses(const Rows& all, size_t first, size_t last) {
   return Take(all, rows);
 }
 
-// How estimates of one kind have done.
+// Statistics of the estimates of one kind.
 class Tally {
  public:
   explicit Tally(const char* what) : what_(what) {}
@@ -103,12 +105,11 @@ class Tally {
   double squares_ = 0;
 };
 
-// Of fidelity and recall.
 struct Tallies {
   Tally fidelity{"fidelity"};
   Tally recall{"recall"};
 
-  void Add(const Forecast& forecast, const FoundMeans& means) {
+  void Add(const Forecast& forecast, const MeanRetrieval& means) {
     fidelity.Add(forecast.fidelity, means.fidelity);
     recall.Add(forecast.recall, means.recall);
   }
@@ -130,7 +131,7 @@ struct TalliesOfCode {
   Tallies chosen;  // plans, for what they were foreseen to find
 };
 
-// With a tenth of the items, and what half of them, or of the targets, shall find.
+// No goal, fidelity .5, and recall .5.
 std::vector<PlanWish> WishesAt(double epsilon, int64_t max_bytes) {
   const PlanWish most{.epsilon = epsilon,
                       .max_bytes = max_bytes,
@@ -162,7 +163,7 @@ Scene DealOut(const Rows& all, const Deal& deal, uint64_t seed) {
           .targets = Take(all, {targets_begin, rows.end()})};
 }
 
-// What a server with these anchors would publish; nothing where its codebook cannot be trained.
+// Public parameters for these anchors; nullopt if the codebook cannot be trained.
 std::optional<PublicParameters> Published(const Anchors& anchors, CellCode code) {
   const FloatMatrix unit = UnitRows("anchors", anchors.features).value().cast<float>();
   std::optional<ProductCodebook> codebook;
@@ -180,7 +181,7 @@ std::optional<PublicParameters> Published(const Anchors& anchors, CellCode code)
       .value();
 }
 
-// A collection, what is foreseen of it, and what is found in it.
+// A collection with its forecasts and its true retrieval.
 class Trial {
  public:
   Trial(const Scene& scene, const Anchors& anchors, const PublicParameters& parameters)
@@ -189,13 +190,13 @@ class Trial {
         forecaster_(Forecaster::Create(parameters, anchors, items_).value()),
         truth_(parameters, anchors, scene.gallery, scene.targets) {}
 
-  void AskInEveryWay(Tallies* tallies) const {
+  void TallyEveryQuery(Tallies* tallies) const {
     for (size_t partition = 0; partition < forecaster_.cells().size(); ++partition) {
-      for (const double epsilon : kEpsilons) AskForEveryLength(partition, epsilon, tallies);
+      for (const double epsilon : kEpsilons) TallyEveryLength(partition, epsilon, tallies);
     }
   }
 
-  void AskAsPlanned(Tallies* tallies) const {
+  void TallyPlans(Tallies* tallies) const {
     const int64_t max_bytes = AnswerBytes(parameters_, items_ / 10, kIdBytes);
     for (const double epsilon : kEpsilons) {
       for (const PlanWish& wish : WishesAt(epsilon, max_bytes)) {
@@ -207,7 +208,7 @@ class Trial {
   }
 
  private:
-  void AskForEveryLength(size_t partition, double epsilon, Tallies* tallies) const {
+  void TallyEveryLength(size_t partition, double epsilon, Tallies* tallies) const {
     std::vector<int64_t> lengths;
     for (const double share : kShares) {
       lengths.push_back(
@@ -217,14 +218,14 @@ class Trial {
         .partition = static_cast<int64_t>(partition), .epsilon = epsilon, .k = kMatches};
     const std::vector<Forecast> foreseen = forecaster_.Foresee(ask, lengths).value();
     for (size_t i = 0; i < lengths.size(); ++i) {
-      const FoundMeans means = truth_.Mean(partition, epsilon, lengths[i], kMatches);
+      const MeanRetrieval means = truth_.Mean(partition, epsilon, lengths[i], kMatches);
       Print(ask, lengths[i], foreseen[i], means);
       tallies->Add(foreseen[i], means);
     }
   }
 
   void Print(const CellAsk& ask, int64_t answered, const Forecast& foreseen,
-             const FoundMeans& means) const {
+             const MeanRetrieval& means) const {
     std::printf(
         "anchors %ld items %ld cells %ld epsilon %g answered %ld: fidelity %.3f in %.3f (%.3f to "
         "%.3f), recall %.3f in %.3f (%.3f to %.3f)\n",
@@ -238,7 +239,7 @@ class Trial {
   const PublicParameters& parameters_;
   int64_t items_;
   Forecaster forecaster_;
-  FoundInCells truth_;
+  RetrievalOracle truth_;
 };
 
 struct Options {
@@ -261,15 +262,15 @@ TalliesOfCode Measure(const Rows& rows, CellCode code, uint64_t splits) {
       const std::optional<PublicParameters> parameters = Published(anchors, code);
       if (!parameters) continue;
       const Trial trial(scene, anchors, *parameters);
-      trial.AskInEveryWay(&tallies.all);
-      trial.AskAsPlanned(&tallies.chosen);
+      trial.TallyEveryQuery(&tallies.all);
+      trial.TallyPlans(&tallies.chosen);
     }
   }
   return tallies;
 }
 
-// Prints what a code has kept, and whether that is enough.
-bool Keeps(const std::string& name, const TalliesOfCode& tallies, const Options& options) {
+// Prints a code's statistics; returns whether it meets the limits.
+bool MeetsLimits(const std::string& name, const TalliesOfCode& tallies, const Options& options) {
   if (tallies.all.fidelity.cases() == 0) {
     std::printf("%s: too few anchors or dimensions for it\n", name.c_str());
     return true;
@@ -290,7 +291,7 @@ bool Keeps(const std::string& name, const TalliesOfCode& tallies, const Options&
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Whether what plans foresee comes true");
+  CLI::App app("Coverage of the intervals that plans predict");
   app.add_option("VECTORS", options.vectors)->required();
   app.add_option("LABELS", options.labels)->required();
   app.add_option("FIRST", options.first, "Of the classes")->capture_default_str();
@@ -309,7 +310,7 @@ int Main(int argc, char** argv) {
   bool kept = true;
   for (const auto& [name, code] : kFeatureCodes) {
     if (std::count(options.codes.begin(), options.codes.end(), name) == 0) continue;
-    kept = Keeps(name, Measure(rows, code, options.splits), options) && kept;
+    kept = MeetsLimits(name, Measure(rows, code, options.splits), options) && kept;
   }
   return kept ? 0 : 1;
 }

@@ -1,10 +1,11 @@
-// Searches a second over TLS beside those of an empty gRPC echo with the same message sizes:
-// serving_benchmark ITEMS. 16 callers, each with a connection of its own; daemon and echo are
-// processes of their own and take turns, so that both meet the same machine. Callers send and take
-// bytes: what a client makes of an answer is not the daemon's work, and would slow down one of the
-// two alone. Then the same searches while the collection is embedded again and again.
+// Searches per second over TLS; baseline: an empty gRPC echo with equal message sizes.
 //
-// The program runs itself as the echo: serving_benchmark echo CERTIFICATE KEY BYTES.
+// usage: serving_benchmark ITEMS
+//        serving_benchmark echo CERTIFICATE KEY BYTES    runs the echo, as the benchmark itself
+//        does
+//
+// 16 connections; daemon and echo are separate processes that take turns. Callers do not parse
+// answers. Afterwards the searches are repeated during builds.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -18,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "privatemail/ledger.h"
 #include "privatemail/joint_client.h"
+#include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/benchmarks/verdict.h"
@@ -36,7 +37,7 @@ constexpr int kFeaturesOfRows = 8;
 constexpr int kNeighbours = 8;
 constexpr int kSearches = 64;
 
-// Answers every search with as many bytes.
+// Answers every search with `bytes` bytes.
 class Echo final : public v1::RetrievalService::CallbackService {
  public:
   explicit Echo(size_t bytes) {
@@ -63,11 +64,11 @@ void Fill(const Transport& admin, int items) {
   Build(admin, "things");
 }
 
-// Searches as clients make them, each for another target.
+// Real requests, each for another target.
 std::vector<v1::RetrieveRequest> Searches(const Transport& admin, const TemporaryFolder& folder) {
   const auto collection = *admin.GetCollection("things");
   const auto client =
-      *RetrievalClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
+      *JointClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
   const auto ledger = *Ledger::Open(folder / "ledger");
   if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1000, .delta = .1}).ok()) {
     std::abort();
@@ -85,7 +86,7 @@ std::vector<v1::RetrieveRequest> Searches(const Transport& admin, const Temporar
   return searches;
 }
 
-void TellOfSearches(const SideBySide& figures, int items) {
+void PrintSearches(const SideBySide& figures, int items) {
   const auto& [search, empty] = figures;
   std::printf(
       "daemon, TLS, %d callers, n %d, k 2, %d slots, %d neighbours: %.0f a second, p50 %.1f ms, "
@@ -98,8 +99,8 @@ void TellOfSearches(const SideBySide& figures, int items) {
               1e6 * empty.processor);
 }
 
-void TellOfBuilds(const Transport& admin, const Served& served, double rate,
-                  const std::function<bool(Caller&)>& search) {
+void PrintSearchesDuringBuilds(const Transport& admin, const Served& served, double rate,
+                               const std::function<bool(Caller&)>& search) {
   std::atomic<bool> loaded = false;
   int builds = 0;
   std::thread builder([&] {
@@ -121,7 +122,7 @@ int Measure(const char* self, int items) {
   daemon->program().Signal(SIGTERM);
   daemon->program().Wait();
 
-  // The second process shows how soon an embedding that is there answers.
+  // A second daemon, to measure the start with a built collection.
   const Clock::time_point before = Clock::now();
   daemon = StartDaemon(folder, certificates);
   const double ready = std::chrono::duration<double>(Clock::now() - before).count();
@@ -147,10 +148,10 @@ int Measure(const char* self, int items) {
                         bytes[next++ % bytes.size()]);
   };
   const SideBySide figures = LoadInTurns(ours, theirs, search);
-  TellOfSearches(figures, items);
+  PrintSearches(figures, items);
   std::printf("start with a built collection of %d: ready after %.2f s (target 3: %s)\n", items,
               ready, Verdict(ready < 3));
-  TellOfBuilds(admin, ours, figures.ours.rate, search);
+  PrintSearchesDuringBuilds(admin, ours, figures.ours.rate, search);
   return 0;
 }
 

@@ -31,7 +31,7 @@ grpc::ChannelArguments OwnConnection() {
   return own;
 }
 
-// Of a process, so far.
+// Processor time of a process so far.
 double ProcessorSeconds(pid_t process) {
   std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
   std::string word;
@@ -44,7 +44,7 @@ double ProcessorSeconds(pid_t process) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-// By calls a second.
+// The round with the median rate.
 Figures Middle(std::vector<Figures> rounds) {
   std::sort(rounds.begin(), rounds.end(),
             [](const Figures& a, const Figures& b) { return a.rate < b.rate; });
@@ -133,7 +133,7 @@ Figures Load(const Served& server, const std::function<bool(Caller&)>& call) {
         const Clock::time_point start = Clock::now();
         if (!call(connection)) ++failures;
         const Clock::time_point now = Clock::now();
-        // The first call shakes hands.
+        // The first call includes the handshake.
         if (number == 0) {
           end = now + std::chrono::duration_cast<Clock::duration>(
                           std::chrono::duration<double>(kRoundSeconds));
@@ -146,7 +146,7 @@ Figures Load(const Served& server, const std::function<bool(Caller&)>& call) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  if (failures > 0) {  // their time would count like an answer's
+  if (failures > 0) {
     std::fprintf(stderr, "%d calls failed\n", failures.load());
     std::abort();
   }

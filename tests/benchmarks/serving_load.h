@@ -1,4 +1,4 @@
-// Callers over TLS beside each other, and what they cost their server.
+// Concurrent callers over TLS, with rate, latency and processor time of their server.
 #ifndef PRIVATEMAIL_TESTS_BENCHMARKS_SERVING_LOAD_H_
 #define PRIVATEMAIL_TESTS_BENCHMARKS_SERVING_LOAD_H_
 
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "privatemail/transport.h"
 #include "common/base/matrix.h"
+#include "privatemail/transport.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
@@ -23,19 +23,19 @@ namespace privatemail::e2e {
 inline constexpr int kCallers = 16;
 inline constexpr int kRounds = 3;
 
-// Of a file, which must be there.
+// Content of a file. Aborts if it cannot be read.
 std::string Text(const std::string& path);
 
 grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
-// Serves on a port of its own, with TLS, until it is killed; says where on standard output.
+// Serves with TLS on a free port until killed; prints the address.
 int RunServer(grpc::Service* service, const std::string& certificate, const std::string& key);
 
-// Where a program that does so listens.
+// Reads the address that RunServer prints.
 std::string AddressOf(Program* program);
 
-// One connection, which knows bytes alone: what a client makes of an answer is not the server's
-// work. Whether the answer came, whole.
+// One connection that sends and receives bytes without parsing them, so that only the server's work
+// is measured. Calls return whether the whole answer came.
 class Caller {
  public:
   Caller(const std::string& address, const std::string& authority);
@@ -52,12 +52,11 @@ class Caller {
   grpc::CompletionQueue queue_;
 };
 
-// Calls a second, and how long single ones take.
 struct Figures {
-  double rate = 0;
-  double p50 = 0;  // seconds
+  double rate = 0;  // calls per second
+  double p50 = 0;   // seconds
   double p99 = 0;
-  double processor = 0;  // seconds of the server's a call
+  double processor = 0;  // seconds of the server per call
 };
 
 struct Served {
@@ -66,7 +65,7 @@ struct Served {
   std::string authority;  // PEM
 };
 
-// kCallers for some seconds, each with a connection of its own that does `call` again and again.
+// Repeats `call` for some seconds on kCallers connections.
 Figures Load(const Served& server, const std::function<bool(Caller&)>& call);
 
 struct SideBySide {
@@ -74,28 +73,27 @@ struct SideBySide {
   Figures theirs;
 };
 
-// Both in turns, so that they meet the same machine; the round in the middle of each.
+// Loads both servers in turns, so that they see the same machine; returns the median round of each.
 SideBySide LoadInTurns(const Served& ours, const Served& theirs,
                        const std::function<bool(Caller&)>& call);
 
-// A daemon over the folder's "data" that has started, with the certificates.
+// Starts a daemon on the folder's "data". Aborts if it does not listen.
 std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder, const Certificates& certificates,
                                     const std::vector<std::string>& more_flags = {});
 
-// As its administrator.
 ConnectionOptions AdminOf(const Daemon& daemon, const TemporaryFolder& folder,
                           const Certificates& certificates);
 
 std::string AdminKey(const TemporaryFolder& folder);
 
-// The collection "things" around so many anchors of classes that come in turn.
+// A request for "things"; anchor i has class i mod `classes`.
 v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes);
 
-// Uploads rows of classes that come in turn under the ids item-10000000, ...
+// Uploads rows under the ids item-10000000, ...; row i has class i mod `classes`.
 void Upload(const Transport& admin, const std::string& collection, const FloatMatrix& rows,
             int classes);
 
-// Aborts where it fails.
+// Aborts on failure.
 void Build(const Transport& admin, const std::string& collection);
 
 }  // namespace privatemail::e2e

@@ -1,4 +1,4 @@
-// Whether a figure meets its target, as every benchmark says it.
+// The word that benchmarks print for a met or missed target.
 #ifndef PRIVATEMAIL_TESTS_BENCHMARKS_VERDICT_H_
 #define PRIVATEMAIL_TESTS_BENCHMARKS_VERDICT_H_
 

@@ -1,6 +1,4 @@
-// The anchored scheme as a user meets it, through both programs.
-#include <set>
-
+// The anchored scheme through both programs.
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -18,16 +16,14 @@ class Anchored : public FilledService {
     Grant(1000, .1);
   }
 
-  std::vector<std::string> AnchoredQuery(const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {"--scheme", "anchored", "--epsilon", "1", "-k", "8"};
-    all.insert(all.end(), more.begin(), more.end());
-    return Query(all);
+  Command AnchoredQuery(const Command& more) const {
+    return Query(Join({"--scheme", "anchored", "--epsilon", "1", "-k", "8"}, more));
   }
 
   json ExplainedRows() const { return Answer({"explain"})["rows"]; }
 };
 
-TEST_F(Anchored, FindsTheClassAndSaysWhatIsHidden) {
+TEST_F(Anchored, QueryFindsTheClassAndReportsItsGuarantee) {
   for (int row = 0; row < kClasses; ++row) {
     const json answer = Answer(AnchoredQuery(
         {"--row", std::to_string(row), "--label", std::to_string(row), "--delta", "1e-5"}));
@@ -44,9 +40,8 @@ TEST_F(Anchored, FindsTheClassAndSaysWhatIsHidden) {
   EXPECT_EQ(Budget()["spent"]["epsilon"], kClasses);
 }
 
-// Every release has the same anchors, and every slot's row moves from one to the next.
-TEST_F(Anchored, ExplainShowsThatAnchorsAreTheSameAndNoSlotIs) {
-  const std::vector<std::string> query = {"--row", "0", "--label", "0", "--delta", "1e-5"};
+TEST_F(Anchored, ReleasesShareAnchorRowsAndDifferInSlots) {
+  const Command query = {"--row", "0", "--label", "0", "--delta", "1e-5"};
   Answer(AnchoredQuery(query));
   const json explained = Answer({"explain"});
   EXPECT_EQ(explained["scheme"], "anchored");
@@ -64,12 +59,11 @@ TEST_F(Anchored, ExplainShowsThatAnchorsAreTheSameAndNoSlotIs) {
     }
   }
   EXPECT_THAT(Run({"explain"}).out, HasSubstr("release      45 x 2, anchored: "));
-  // A joint release explains itself as such again.
   Answer(Query({"--epsilon", "1", "--delta", "1e-5", "--row", "0", "--label", "0"}));
   EXPECT_EQ(Answer({"explain"})["scheme"], "joint");
 }
 
-TEST_F(Anchored, ResendAnswersAgainAtNoCost) {
+TEST_F(Anchored, ResendCostsNothing) {
   const json answer = Answer(AnchoredQuery({"--row", "1", "--label", "1", "--delta", "1e-5"}));
   const json budget = Budget();
   const json again = Answer({"resend", "--label", "1"});
@@ -81,8 +75,8 @@ TEST_F(Anchored, ResendAnswersAgainAtNoCost) {
                 {"the last release was of the anchored scheme; give --label"});
 }
 
-// The shares are counted here again, from the file of the anchors.
-TEST_F(Anchored, ARadiusIsToldInPairsOfAnchors) {
+// Pairs are counted independently, from the anchors' file.
+TEST_F(Anchored, RadiusIsExplainedByPairsOfAnchors) {
   const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
   Matrix units = anchors.vectors.cast<double>();
   units.rowwise().normalize();
@@ -95,11 +89,10 @@ TEST_F(Anchored, ARadiusIsToldInPairsOfAnchors) {
       close[two_classes] += (units.row(i) - units.row(j)).norm() <= .7 ? 1 : 0;
     }
   }
-  const std::vector<std::string> near = {"--row", "2", "--label", "2", "--radius", ".7"};
+  const Command near = {"--row", "2", "--label", "2", "--radius", ".7"};
   for (const std::string mechanism : {"lap-output", "gauss-output"}) {
-    std::vector<std::string> query = AnchoredQuery(near);
-    query.insert(query.end(), {"--mechanism", mechanism});
-    if (mechanism == "gauss-output") query.insert(query.end(), {"--delta", "1e-5"});
+    Command query = Join(AnchoredQuery(near), {"--mechanism", mechanism});
+    if (mechanism == "gauss-output") query = Join(query, {"--delta", "1e-5"});
     const json answer = Answer(query);
     EXPECT_EQ(answer["guarantee"]["radius"], .7);
     EXPECT_EQ(answer["guarantee"]["delta"], mechanism == "gauss-output" ? 1e-5 : 0);
@@ -113,45 +106,37 @@ TEST_F(Anchored, ARadiusIsToldInPairsOfAnchors) {
     EXPECT_THAT(answer["matches"], SizeIs(8));
     EXPECT_THAT(Run(query).out, HasSubstr("of the anchors closer than 0.7: "));
   }
-  // The joint scheme's radius means the same.
   const json joint = Answer(Query({"--epsilon", "1", "--row", "2", "--label", "2", "--radius", ".7",
                                    "--mechanism", "lap-output"}));
   EXPECT_EQ(joint["radius_meaning"]["closer_of_one_class"], close[0]);
 }
 
-TEST_F(Anchored, TakesItsMechanismsAndRefusesTheRestByName) {
-  const std::vector<std::string> good = {"--row", "0", "--label", "0"};
-  const auto with = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = good;
-    all.insert(all.end(), more.begin(), more.end());
-    return AnchoredQuery(all);
+TEST_F(Anchored, MechanismsAndFlagsOfOtherSchemesAreRefused) {
+  const auto with = [&](const Command& more) {
+    return AnchoredQuery(Join({"--row", "0", "--label", "0"}, more));
   };
   EXPECT_EQ(Answer(with({"--mechanism", "laplace"}))["guarantee"]["delta"], 0);
   EXPECT_EQ(Answer(with({"--mechanism", "bounded-gaussian"}))["guarantee"]["delta"], 0);
-  ExpectRefused(with({"--mechanism", "gauss-input", "--delta", "1e-5", "--radius", "1"}),
-                "INVALID_ARGUMENT", {"mechanism must be one of gaussian, laplace"});
-  ExpectRefused(with({"--mechanism", "published-gaussian", "--delta", "1e-5"}), "INVALID_ARGUMENT",
-                {"mechanism must be one of gaussian, laplace"});
-  ExpectRefused(with({"--mechanism", "lap-output"}), "INVALID_ARGUMENT",
-                {"--radius must be given for lap-output"});
-  ExpectRefused(with({"--delta", "1e-5", "--radius", "1"}), "INVALID_ARGUMENT",
-                {"--radius is of no use to gaussian"});
-  for (const std::vector<std::string>& foreign :
-       std::vector<std::vector<std::string>>{{"--private-iterations", "2"},
-                                             {"--post-process", "server"},
-                                             {"--ask", "2"},
-                                             {"--items", "20"}}) {
-    std::vector<std::string> query = with({"--delta", "1e-5"});
-    query.insert(query.end(), foreign.begin(), foreign.end());
-    ExpectRefused(query, "INVALID_ARGUMENT", {foreign[0] + " is of no use with --scheme anchored"});
+  for (const Command& wrong :
+       std::vector<Command>{{"--mechanism", "gauss-input", "--delta", "1e-5", "--radius", "1"},
+                            {"--mechanism", "published-gaussian", "--delta", "1e-5"},
+                            {"--mechanism", "lap-output"},
+                            {"--delta", "1e-5", "--radius", "1"}}) {
+    ExpectRefused(with(wrong), "INVALID_ARGUMENT");
   }
-  // A class that is not hidden must not be computed from what is.
+  for (const Command& foreign : std::vector<Command>{{"--private-iterations", "2"},
+                                                     {"--post-process", "server"},
+                                                     {"--ask", "2"},
+                                                     {"--items", "20"}}) {
+    ExpectRefused(with(Join({"--delta", "1e-5"}, foreign)), "INVALID_ARGUMENT", {foreign[0]});
+  }
+  // A label that is not hidden must not be derived from the hidden feature.
   ExpectRefused(AnchoredQuery({"--row", "0", "--mechanism", "lap-output", "--radius", "1"}),
-                "INVALID_ARGUMENT", {"--label must be given with lap-output"});
+                "INVALID_ARGUMENT", {"--label"});
   EXPECT_EQ(Answer(AnchoredQuery({"--row", "0", "--delta", "1e-5"}))["label_guessed"], true);
 }
 
-TEST_F(Anchored, AsksInBatchesWithPayloadsDummiesAndAReport) {
+TEST_F(Anchored, BatchTakesPayloadsDummiesAndAReport) {
   Write("dummies", SeparatedClasses(kClasses, 9));
   const std::string report = folder_ / "report.html";
   const Outcome outcome = Run(AnchoredQuery(

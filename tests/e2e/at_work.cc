@@ -23,7 +23,7 @@ void AtWork::UsePostgres(const std::string& conninfo) {
 }
 
 void AtWork::Start() {
-  std::vector<std::string> flags = flags_;
+  Command flags = flags_;
   flags.insert(flags.begin(), {"--insecure", "--log-level", "warning"});
   daemon_ = std::make_unique<Daemon>(folder_ / "data", flags);
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
@@ -54,27 +54,28 @@ void AtWork::BuildUntilFailure(const Transport& transport) {
     if (!built.ok()) return;
     acknowledged_version_ = built->collection().embedding_version();
     ++builds_;
-    std::this_thread::sleep_for(microseconds(5'000));
+    std::this_thread::sleep_for(microseconds(5'000));  // paces the load, is not a wait
   }
 }
 
-void AtWork::WorkUntil(const std::function<void()>& strike, unsigned most_microseconds) {
+void AtWork::WorkUntil(const std::function<void()>& strike, unsigned max_microseconds) {
   const Transport transport = Connect();
   std::atomic<bool> struck = false;
   std::vector<std::thread> threads;
   for (Writer& writer : writers_) {
     threads.emplace_back([&] {
       const absl::Status status = writer.WriteUntilFailure(transport);
-      EXPECT_TRUE(struck) << "failed by itself: " << status;
+      EXPECT_TRUE(struck) << "failed before the strike: " << status;
     });
   }
   threads.emplace_back([&] { BuildUntilFailure(transport); });
   threads.emplace_back([&] {
     const absl::Status status = snapshotter_.WorkUntilFailure(transport);
-    EXPECT_TRUE(struck) << "failed by itself: " << status;
+    EXPECT_TRUE(struck) << "failed before the strike: " << status;
     EXPECT_FALSE(absl::IsDataLoss(status)) << status;
   });
-  std::this_thread::sleep_for(microseconds(bits_() % most_microseconds));
+  // The random time of the strike is what is tested.
+  std::this_thread::sleep_for(microseconds(bits_() % max_microseconds));
   struck = true;
   strike();
   for (std::thread& thread : threads) thread.join();

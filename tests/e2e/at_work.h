@@ -1,4 +1,4 @@
-// A daemon with everybody at work until something ends it, and what must be there afterwards.
+// Fixture of crash tests: a daemon under concurrent work that is killed, and a check of its data.
 #ifndef PRIVATEMAIL_TESTS_E2E_AT_WORK_H_
 #define PRIVATEMAIL_TESTS_E2E_AT_WORK_H_
 
@@ -13,30 +13,30 @@
 
 namespace privatemail::e2e {
 
-// Three writers upsert and delete, a builder builds and a fourth caller takes snapshots and
-// restores them; all remember what the server acknowledged.
+// Three writers upsert and delete, a builder builds, and a fourth caller takes and restores
+// snapshots; all record what the server acknowledged.
 class AtWork : public Service {
  protected:
-  // A file for --postgres-file, and the flags that make the daemon use it.
+  // Makes later daemons store in this PostgreSQL database.
   void UsePostgres(const std::string& conninfo);
-  // A daemon over `data` in the folder, without TLS.
+  // Starts a daemon without TLS on `data` in the folder.
   void Start();
-  // SIGKILL; gone when it returns.
+  // Sends SIGKILL and waits for the end.
   void End();
-  // Start, the collection "things", some writes of each writer, and a build.
+  // Starts, creates the collection "things", writes with each writer, and builds.
   void Prepare();
 
-  // Everybody is at work when `strike` ends what they work with, after so long at most.
-  void WorkUntil(const std::function<void()>& strike, unsigned most_microseconds = 400'000);
+  // Runs all callers and calls `strike`, which ends their server, after a random time.
+  void WorkUntil(const std::function<void()>& strike, unsigned max_microseconds = 400'000);
 
-  // Compares what the daemon answers with what was acknowledged: items, builds, copies, and that a
-  // search for all that is embedded finds nothing that was deleted. What was under way must be
-  // there as a whole or not at all, and is settled then. Returns what is wrong, a line each.
+  // Compares items, builds, copies and a search for all embedded items with what was acknowledged.
+  // A call in flight must have been applied as a whole or not at all; it is settled then. Returns
+  // a line for each difference.
   std::vector<std::string> Faults();
-  // The same, each a failure of the test.
+  // Fails the test for each of Faults().
   void Check();
 
-  // One line of what was tried `times` times, which losses fail.
+  // Prints one line of totals; fails the test if anything was lost.
   void Report(const std::string& what, int times) const;
 
   std::mt19937 bits_{17};

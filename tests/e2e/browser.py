@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over a pipe in its DevTools protocol, with nothing but Python's own library."""
+"""A headless Chromium controlled by the DevTools protocol over a pipe."""
 
 import json
 import os
@@ -9,11 +9,11 @@ import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-SECONDS = 200  # for one answer: on a machine that is busy a browser takes a minute to start
+SECONDS = 200  # for one answer; a start may take a minute on a busy machine
 OPTIONS = ("--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
            "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
            "--disable-sync",
-           # On a busy machine what is slow is not what hangs.
+           # Slow is not hanging on a busy machine.
            "--disable-gpu-watchdog", "--disable-hang-monitor")
 
 
@@ -22,13 +22,13 @@ def find_browser():
 
 
 class Browser:
-    """One browser with one tab; whatever the page says or asks for is collected in `events`."""
+    """A browser with one tab; collects its console and network events in `events`."""
 
     def __init__(self, program):
         self.folder = tempfile.TemporaryDirectory(prefix="privatemail_browser_", ignore_cleanup_errors=True)
         to_read, self.to_write = os.pipe()
         self.from_read, from_write = os.pipe()
-        # DevTools over a pipe: commands on descriptor 3, answers on 4. The shell moves them there.
+        # Commands on descriptor 3, answers on 4; the shell moves them there.
         command = ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *OPTIONS,
                    f"--user-data-dir={self.folder.name}/profile"]
         own = {name: f"{self.folder.name}/{name}" for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}

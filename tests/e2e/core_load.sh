@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ten minutes of everything at once on the core of the daemon, without gRPC, under the thread
-# sanitizer, after it has found the races that are planted for it: see
-# tests/unit/server/engine/core_load_test.cc and planted_races.cmake. Usage: tests/e2e/core_load.sh [SECONDS]
+# Runs core_load_test.cc, a load on the daemon's core without gRPC, for ten minutes under the thread sanitizer,
+# after the sanitizer has found the races of planted_races.cmake.
+# usage: tests/e2e/core_load.sh [SECONDS]
 set -eu
 cd "$(dirname "$0")/../.."
 cmake --preset tsan

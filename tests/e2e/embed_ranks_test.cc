@@ -1,4 +1,4 @@
-// privatemaild-embed under mpirun, on a real PostgreSQL server.
+// privatemaild-embed under mpirun on a PostgreSQL server.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "privatemail/transport.h"
 #include "server/engine/embed.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/e2e/mpirun.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::e2e {
@@ -22,11 +22,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace privatemail::testing;  // NOLINT: the small collection
+using namespace server;                // NOLINT: the store
 
 constexpr int kItems = 4001;  // with 12 anchors 16 blocks, the last of 173 rows
 constexpr int kManySteps = 10000;
 
-// In the order of MakeItems, which is that of ids.
+// Ids ascend with rows.
 std::vector<Item> Items(int count) {
   std::vector<Item> items = MakeItems(count, 1);
   for (int i = 0; i < count; ++i) {
@@ -44,7 +45,7 @@ class EmbedRanks : public ::testing::Test {
     store_ = *PostgresStore::Open(conninfo_);
   }
 
-  // A collection with `items` items that a polynomial does for.
+  // By default a collection whose kernel a polynomial approximates.
   StoredCollection Make(const std::string& name, int items, int steps = 3,
                         double kernel_bandwidth = 6) {
     StoredCollection collection = SmallCollection(name);
@@ -55,7 +56,7 @@ class EmbedRanks : public ::testing::Test {
     return collection;
   }
 
-  std::vector<std::string> Embed(const std::string& name, int ranks) const {
+  Command Embed(const std::string& name, int ranks) const {
     return Mpirun(ranks, {"--collection", name, "--postgres-file", conninfo_file_, "--data-dir",
                           folder_.path()});
   }
@@ -68,7 +69,7 @@ class EmbedRanks : public ::testing::Test {
     return children;
   }
 
-  void ExpectRefused(const std::vector<std::string>& command, const std::string& part) const {
+  void ExpectRefused(const Command& command, const std::string& part) const {
     const Outcome outcome = Program(command).Wait();
     EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("privatemaild-embed: rank 0 of "), HasSubstr(part)));
@@ -82,11 +83,11 @@ class EmbedRanks : public ::testing::Test {
   std::unique_ptr<PostgresStore> store_;
 };
 
-TEST_F(EmbedRanks, GiveTheBitsOfASingleProcessInAnyNumber) {
+TEST_F(EmbedRanks, AnyNumberOfRanksGivesTheSameBits) {
   const StoredCollection things = Make("things", kItems);
   const auto gallery = store_->LoadGallery(things.parameters);
   ASSERT_THAT(gallery, IsOk());
-  const auto expected = privatemail::Embed(things.parameters, things.anchors, *gallery, nullptr);
+  const auto expected = server::Embed(things.parameters, things.anchors, *gallery, nullptr);
   ASSERT_THAT(expected, IsOk());
   ASSERT_THAT(expected->plan, HasSubstr("factored"));
   for (const int ranks : {1, 2, 3}) {
@@ -109,7 +110,7 @@ TEST_F(EmbedRanks, GiveTheBitsOfASingleProcessInAnyNumber) {
   }
 }
 
-TEST_F(EmbedRanks, ADaemonThatRunsTakesTheEmbeddingOver) {
+TEST_F(EmbedRanks, RunningDaemonLoadsTheEmbedding) {
   Make("things", kItems);
   Daemon daemon(folder_ / "data",
                 {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
@@ -119,22 +120,17 @@ TEST_F(EmbedRanks, ADaemonThatRunsTakesTheEmbeddingOver) {
   connection.insecure = true;
   const Transport transport = *Transport::Create(connection);
   EXPECT_EQ(transport.GetCollection("things")->embedding_version(), 0u);
-  // Out of the daemon's own settings.
+  // With the daemon's own configuration file.
   const std::string config = folder_.Write(
       "privatemaild.toml", absl::StrCat("store = \"postgres\"\npostgres_file = \"", conninfo_file_,
                                         "\"\ndata_dir = \"", folder_ / "data", "\"\n"));
   const Outcome outcome = Program(Mpirun(2, {"--collection", "things", "--config", config})).Wait();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  uint64_t seen = 0;
-  for (const absl::Time start = absl::Now();
-       seen == 0 && absl::Now() - start < absl::Seconds(30);) {
-    absl::SleepFor(absl::Milliseconds(20));
-    seen = transport.GetCollection("things")->embedding_version();
-  }
-  EXPECT_EQ(seen, 1u);
+  EXPECT_TRUE(
+      WaitUntil([&] { return transport.GetCollection("things")->embedding_version() == 1; }));
 }
 
-TEST_F(EmbedRanks, ARankThatIsKilledLeavesTheStoredVersionAsItWas) {
+TEST_F(EmbedRanks, KilledRankKeepsTheStoredVersion) {
   const StoredCollection things = Make("things", kItems, kManySteps);
   Embedding former = SomeEmbedding(3);
   former.items_version = kItems;
@@ -151,7 +147,7 @@ TEST_F(EmbedRanks, ARankThatIsKilledLeavesTheStoredVersionAsItWas) {
   EXPECT_EQ((*saved)->coordinates, former.coordinates);
 }
 
-TEST_F(EmbedRanks, EndWhenTheCollectionIsDeleted) {
+TEST_F(EmbedRanks, DeletedCollectionEndsTheRanks) {
   const StoredCollection things = Make("things", 10 * kItems, kManySteps);
   Program ranks(Embed("things", 2));
   ASSERT_EQ(ranks.ReadLine(), "step 1 of 10000");
@@ -162,8 +158,8 @@ TEST_F(EmbedRanks, EndWhenTheCollectionIsDeleted) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("step 9999")));
 }
 
-// What changes once the ranks have read it shows after the next build, as with a daemon.
-TEST_F(EmbedRanks, ItemsMayChangeWhileTheyEmbed) {
+// Later changes are part of the next build, as in a daemon.
+TEST_F(EmbedRanks, ItemsMayChangeDuringTheBuild) {
   const StoredCollection things = Make("things", 10 * kItems, 15);
   Program ranks(Embed("things", 2));
   ASSERT_EQ(ranks.ReadLine(), "step 1 of 15");
@@ -175,7 +171,7 @@ TEST_F(EmbedRanks, ItemsMayChangeWhileTheyEmbed) {
   EXPECT_EQ(changes->deleted, 1u);
 }
 
-TEST_F(EmbedRanks, SayWhyTheyCannot) {
+TEST_F(EmbedRanks, UnusableInputIsRefused) {
   Make("narrow", kItems, 3, .1);
   Make("small", 20);
   Make("empty", 0);

@@ -1,8 +1,8 @@
-"""A report of a real evaluation: one that was killed in the middle goes on to the same bytes.
+"""An evaluation that is killed and resumed writes the same report as one that was not.
 
 usage: evaluated_report.py EVALUATE DIRECTORY
 
-EVALUATE is the program privatemail-evaluate; the report is left in DIRECTORY, for those who look at it.
+EVALUATE is the program privatemail-evaluate; the report is left in DIRECTORY for the tests of its pages.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 CLASSES, EACH, DIM = 6, 20, 6
-# The command line, and what the report must say that its settings were.
+# Command-line values, and the settings that the report must show.
 SETTINGS = {"--seeds": ("2", "2: 1 to 2"), "--targets": ("12", "12"), "--anchors-per-class": ("7", "7"),
             "--gallery-per-class": ("8", "8"), "-k": ("3", "3"), "--epsilons": (".1,1,10", "0.1, 1, 10"),
             "--epsilon": ("1", "1"), "--delta": (".001", "0.001"), "--bandwidth": ("2.5", "2.5"),
@@ -24,7 +24,6 @@ SETTINGS = {"--seeds": ("2", "2: 1 to 2"), "--targets": ("12", "12"), "--anchors
 
 
 def write_data(folder):
-    """Clouds around a centre for each class."""
     generator = random.Random(7)
     centres = [[generator.gauss(0, 1) for _ in range(DIM)] for _ in range(CLASSES)]
     rows = [[value + generator.gauss(0, .4) for value in centres[i % CLASSES]] for i in range(CLASSES * EACH)]
@@ -52,9 +51,9 @@ def parts(out):
 def kill_after(arguments, out, wanted):
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and parts(out) < wanted:
-        time.sleep(.002)
+        time.sleep(.002)  # between two looks at the condition
     process.kill()
-    assert process.wait() != 0 and not (out / "results.json").exists(), "it ended before it was killed"
+    assert process.wait() != 0 and not (out / "results.json").exists(), "the evaluation ended before it was killed"
 
 
 def files_of(out):

@@ -1,9 +1,9 @@
-"""Callers without a key send messages that never end: memory stays bounded, others are answered.
+"""Callers without a key send endless messages: the daemon's memory stays bounded, and others are answered.
 
 usage: flooded_daemon.py PRIVATEMAILD PRIVATEMAIL
 
-Speaks HTTP/2 (RFC 9113) itself, since no gRPC client leaves a message unfinished. Without the limit
-(max_transport_memory) the daemon would hold all that is sent.
+Implements HTTP/2 (RFC 9113), because no gRPC client leaves a message unfinished. Without the limit
+max_transport_memory the daemon would hold everything that is sent.
 """
 
 import re
@@ -31,7 +31,7 @@ def field(name, value):
 
 
 class Flood(threading.Thread):
-    """One connection with many calls, each of which sends a part of what it announces."""
+    """One connection with many calls, each of which sends part of the announced message."""
 
     def __init__(self, port, until):
         super().__init__(daemon=True)
@@ -59,7 +59,7 @@ class Flood(threading.Thread):
                 for stream in list(self.left):
                     self.send_part(stream)
         except OSError:
-            pass  # a closed connection is an answer, too
+            pass  # the daemon may close the connection
 
     def begin(self, stream):
         names = {b":method": b"POST", b":scheme": b"http", b":path": METHOD.encode(), b":authority": b"x",
@@ -128,7 +128,7 @@ def flood(daemon, port, client):
         asked += 1
         answered += subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
         peak = max(peak, resident_bytes(daemon))
-        time.sleep(0.1)
+        time.sleep(0.1)  # sampling interval
     return peak, answered, asked, sum(one.resets for one in floods)
 
 

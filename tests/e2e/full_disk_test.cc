@@ -1,5 +1,5 @@
-// A daemon whose disk is full: no file may grow beyond what prlimit allows. It refuses what it
-// cannot keep, naming the file, loses nothing, answers searches, and goes on when there is space.
+// A daemon on a full disk, simulated by a limit of file sizes (prlimit): it refuses changes naming
+// the file, loses nothing, answers searches, and works again with space.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/codec.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
@@ -27,12 +26,11 @@ constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 class FullDisk : public Service {
  protected:
-  // For the running daemon: as on a disk on which no file has place to grow beyond this.
-  void AllowFilesOf(rlim_t bytes) {
+  void LimitFilesTo(rlim_t bytes) {
     const rlimit limit = {bytes, RLIM_INFINITY};
     ASSERT_EQ(::prlimit(daemon_->program().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
   }
-  void AllowAll() { AllowFilesOf(RLIM_INFINITY); }
+  void LiftLimit() { LimitFilesTo(RLIM_INFINITY); }
 
   rlim_t LargestFile() const {
     rlim_t largest = 0;
@@ -43,31 +41,31 @@ class FullDisk : public Service {
   }
 
   std::map<std::string, v1::Item> Stored() const {
-    v1::ScrollItemsRequest request;
-    request.set_collection("things");
-    request.set_limit(1000);
-    const auto page = Connect().ScrollItems(request);
-    std::map<std::string, v1::Item> stored;
-    EXPECT_THAT(page, IsOk());
-    if (!page.ok()) return stored;
-    EXPECT_EQ(page->next_cursor(), "");
-    for (const v1::Item& item : page->items()) stored[item.id()] = item;
-    return stored;
+    const auto stored = StoredItems(Connect(), "things");
+    EXPECT_THAT(stored, IsOk());
+    return stored.value_or(std::map<std::string, v1::Item>());
   }
 
   absl::Status Search() const {
     const auto things = Connect().GetCollection("things");
     if (!things.ok()) return things.status();
-    const v1::PublicParameters& parameters = things->parameters();
-    v1::RetrieveRequest request;
-    request.set_collection("things");
-    request.set_fingerprint(things->fingerprint());
+    v1::RetrieveRequest request = RandomSearch(*things);
     request.set_k(5);
-    ToProto(FloatMatrix::Random(parameters.slot_labels_size() + parameters.anchor_count(),
-                                parameters.settings().embedding_dim())
-                .eval(),
-            request.mutable_release());
     return Connect().Retrieve(request).status();
+  }
+
+  // A connection with TLS and a key.
+  Transport With(const std::string& key_file) const {
+    ConnectionOptions options;
+    options.server = daemon_->address();
+    options.trust_fingerprint = daemon_->fingerprint();
+    options.key_file = key_file;
+    return *Transport::Create(options);
+  }
+  Transport WithKeyText(const std::string& text) const {
+    const std::string file = folder_.Write(text.substr(0, 12) + ".key", text + "\n");
+    EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
+    return With(file);
   }
 
   absl::Status BuildStatus() const {
@@ -84,7 +82,7 @@ class FullDisk : public Service {
   }
 };
 
-TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
+TEST_F(FullDisk, WritesAreRefusedUntilThereIsSpace) {
   StartDaemon();
   CreateCollection();
   Writer writer("a", "things", 1);
@@ -92,14 +90,14 @@ TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
   Build();
   for (int round = 0; round < 3; ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+    ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
     EXPECT_THAT(writer.WriteUntilFailure(Connect()),
                 FailsWith(kExhausted, "no space left for database file " +
                                           (folder_ / "data/privatemail.sqlite")));
     EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
     EXPECT_THAT(BuildStatus(), FailsWith(kExhausted, "privatemail.sqlite"));
     EXPECT_THAT(Search(), IsOk());
-    AllowAll();
+    LiftLimit();
     EXPECT_THAT(writer.Write(Connect(), 10), IsOk());
     EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
     EXPECT_THAT(BuildStatus(), IsOk());
@@ -113,8 +111,8 @@ TEST_F(FullDisk, WritesAreRefusedNamingTheFileAndWorkAgainWithSpace) {
               static_cast<long long>(writer.acknowledged_messages()));
 }
 
-// However large it is, for want of which nobody could make room.
-TEST_F(FullDisk, ACollectionIsDeletedWithPlaceForSomePagesAndItsOwnIsUsedAgain) {
+// Otherwise nobody could free space.
+TEST_F(FullDisk, LargeCollectionIsDeletedWithinFewPages) {
   constexpr int kBulk = 20'000;
   constexpr int kItemsOfAMessage = 2000;
   StartDaemon();
@@ -129,16 +127,16 @@ TEST_F(FullDisk, ACollectionIsDeletedWithPlaceForSomePagesAndItsOwnIsUsedAgain) 
     if (sent == kBulk) return false;
     message->set_collection("bulk");
     for (const int end = sent + kItemsOfAMessage; sent < end; ++sent) {
-      // Out of the order of their ids, as others have them.
+      // Not in the order of ids.
       *message->add_items() = ItemOf(std::to_string(sent * 7919 % kBulk), 1);
     }
     return true;
   }),
               IsOk());
   const rlim_t full = LargestFile();
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(full));
   EXPECT_THAT(writer.WriteUntilFailure(Connect()), FailsWith(kExhausted, "privatemail.sqlite"));
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(full + 65536));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(full + 65536));
   const auto deleted = Connect().DeleteCollection("bulk");
   ASSERT_THAT(deleted, IsOk());
   EXPECT_EQ(deleted->deleted_items(), static_cast<uint64_t>(kBulk));
@@ -146,26 +144,26 @@ TEST_F(FullDisk, ACollectionIsDeletedWithPlaceForSomePagesAndItsOwnIsUsedAgain) 
   EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
   daemon_->program().Signal(SIGKILL);
   daemon_->program().Wait();
-  StartDaemon();  // with place for the log of what was left
+  StartDaemon();
   EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
   EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
   EXPECT_THAT(writer.Write(Connect(), 200), IsOk());
   EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
 }
 
-TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
-  // Longer than the log on standard error, which is a file here, too.
+TEST_F(FullDisk, AuditLineWithoutSpaceIsDroppedAsAWhole) {
+  // Longer than standard error, which is a file with the same limit.
   std::string former;
   for (int i = 0; i < 2000; ++i) former += "{\"rpc\":\"ListCollections\"}\n";
   const std::string path = folder_.Write("data/audit.jsonl", former);
   StartDaemon();
   ASSERT_THAT(Connect().ListCollections(), IsOk());
   const size_t before = AuditLines().size();
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(std::filesystem::file_size(path) + 20));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(std::filesystem::file_size(path) + 20));
   EXPECT_THAT(Connect().ListCollections(), IsOk()) << "a call is served all the same";
   EXPECT_THAT(Connect().ListCollections(), IsOk());
-  AllowAll();
+  LiftLimit();
   EXPECT_THAT(Connect().ListCollections(), IsOk());
   daemon_->program().Signal(SIGTERM);
   const Outcome ended = daemon_->program().Wait();
@@ -178,43 +176,34 @@ TEST_F(FullDisk, AnAuditLineWithoutPlaceIsLeftOutAsAWholeAndLogged) {
   for (const nlohmann::json& line : lines) EXPECT_TRUE(line.is_object()) << line;
 }
 
-TEST_F(FullDisk, AKeyIsRefusedNamingTheFileAndTheOthersStay) {
+TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
   daemon_ = std::make_unique<Daemon>(folder_ / "data");
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  ConnectionOptions options;
-  options.server = daemon_->address();
-  options.trust_fingerprint = daemon_->fingerprint();
-  options.key_file = daemon_->admin_key();
-  const Transport transport = *Transport::Create(options);
+  const Transport transport = With(daemon_->admin_key());
   v1::CreateKeyRequest request;
   request.set_name("one");
   request.add_scopes(v1::KEY_SCOPE_SEARCH);
   const auto one = transport.CreateKey(request);
   ASSERT_THAT(one, IsOk());
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(100));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(100));
   EXPECT_THAT(transport.CreateKey(request),
               FailsWith(kExhausted, "cannot write " + (folder_ / "data/keys.new")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
   EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
-  // Who is kept out is so at once.
-  options.key_file = folder_.Write("one.key", one->text() + "\n");
-  ASSERT_EQ(::chmod(options.key_file.c_str(), 0600), 0);
-  const Transport held = *Transport::Create(options);
+  // A revocation takes effect even if it cannot be saved.
+  const Transport held = WithKeyText(one->text());
   EXPECT_THAT(held.ListCollections(), IsOk());
   EXPECT_THAT(transport.RevokeKey(one->key().id()),
-              FailsWith(kExhausted,
-                        "is revoked until the next start or reload, but that is not "
-                        "written: cannot write " +
-                            (folder_ / "data/keys.new")));
+              FailsWith(kExhausted, "is revoked until the next start or reload"));
   EXPECT_THAT(held.ListCollections(),
               FailsWith(absl::StatusCode::kUnauthenticated, "not accepted"));
-  AllowAll();
+  LiftLimit();
   EXPECT_THAT(transport.CreateKey(request), IsOk());
   EXPECT_EQ(transport.ListKeys()->keys_size(), 3);
 }
 
-// Files without a name are not the store's: a build reads, and a snapshot writes nothing else.
-TEST_F(FullDisk, FeaturesOfABuildAndSnapshotsThatFindNoPlaceAreRefused) {
+// Unnamed files: features of a build, and a snapshot.
+TEST_F(FullDisk, BuildAndSnapshotWithoutSpaceAreRefused) {
   const std::string settings = folder_.Write("settings.toml", "max_build_memory = 65536\n");
   daemon_ = std::make_unique<Daemon>(folder_ / "data",
                                      std::vector<std::string>{"--insecure", "--config", settings});
@@ -229,23 +218,22 @@ TEST_F(FullDisk, FeaturesOfABuildAndSnapshotsThatFindNoPlaceAreRefused) {
     });
   };
   std::string bytes;
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(1024));
   EXPECT_THAT(
       BuildStatus(),
       FailsWith(kExhausted, "cannot write the file in data_dir for the features of a build"));
   EXPECT_THAT(snapshot(&bytes),
               FailsWith(kExhausted, "cannot write the file in data_dir for a snapshot"));
-  EXPECT_EQ(bytes, "") << "a snapshot that is not whole was sent";
-  AllowAll();
+  EXPECT_EQ(bytes, "") << "an incomplete snapshot was sent";
+  LiftLimit();
   EXPECT_THAT(BuildStatus(), IsOk());
   EXPECT_THAT(snapshot(&bytes), IsOk());
   EXPECT_GT(bytes.size(), kItems * kFeatures * sizeof(float));
   EXPECT_THAT(Search(), IsOk());
 }
 
-// Which file on which machine is nothing to whom a key was given that is not for the whole daemon.
-// For whoever operates it, the log has all of it whatever its level.
-class ToldOfAFullDisk : public FullDisk {
+// Only keys for the whole daemon see paths in messages; the log shows them at every level.
+class FullDiskMessage : public FullDisk {
  protected:
   void SetUp() override {
     daemon_ = std::make_unique<Daemon>(
@@ -255,14 +243,6 @@ class ToldOfAFullDisk : public FullDisk {
     ASSERT_THAT(With(daemon_->admin_key()).CreateCollection(NewThings()), IsOk());
   }
 
-  Transport With(const std::string& key_file) const {
-    ConnectionOptions options;
-    options.server = daemon_->address();
-    options.trust_fingerprint = daemon_->fingerprint();
-    options.key_file = key_file;
-    return *Transport::Create(options);
-  }
-
   Transport WithNewKey(v1::KeyScope scope, const std::vector<std::string>& collections = {}) const {
     v1::CreateKeyRequest request;
     request.set_name("test");
@@ -270,9 +250,7 @@ class ToldOfAFullDisk : public FullDisk {
     for (const std::string& collection : collections) request.add_collections(collection);
     const auto made = With(daemon_->admin_key()).CreateKey(request);
     EXPECT_THAT(made, IsOk());
-    const std::string file = folder_.Write(made->key().id(), made->text() + "\n");
-    EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
-    return With(file);
+    return WithKeyText(made->text());
   }
 
   std::string Log() {
@@ -280,7 +258,6 @@ class ToldOfAFullDisk : public FullDisk {
     return daemon_->program().Wait().err;
   }
 
-  // As Prometheus sees it.
   int FullDisksCounted() const {
     const std::string name = "privatemail_store_errors_total{code=\"RESOURCE_EXHAUSTED\"} ";
     const std::string metrics = privatemail::testing::HttpGet(daemon_->http(), "/metrics");
@@ -290,46 +267,45 @@ class ToldOfAFullDisk : public FullDisk {
   }
 };
 
-TEST_F(ToldOfAFullDisk, WhoDoesNotAdministrateEverythingIsToldNoPath) {
+TEST_F(FullDiskMessage, WriterAndCollectionAdminSeeNoPath) {
   const Transport admin = With(daemon_->admin_key());
   const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
   const Transport admin_of_one = WithNewKey(v1::KEY_SCOPE_ADMIN, {"things"});
   Writer items("a", "things", 1);
   ASSERT_THAT(items.Write(writer, 10), IsOk());
   EXPECT_EQ(FullDisksCounted(), 0);
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(LargestFile()));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
   EXPECT_THAT(Writer("b", "things", 2).WriteUntilFailure(admin),
               FailsWith(kExhausted, "no space left for database"));
   for (const Transport* one : {&writer, &admin_of_one}) {
     const absl::Status told = Writer("c", "things", 3).WriteUntilFailure(*one);
-    EXPECT_THAT(told, FailsWith(kExhausted, "the store has no room left"));
+    EXPECT_THAT(told, FailsWith(kExhausted, "the store has no space left"));
     EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
   }
   EXPECT_EQ(FullDisksCounted(), 3);
-  AllowAll();
+  LiftLimit();
   EXPECT_THAT(items.Write(writer, 10), IsOk());
   EXPECT_THAT(Log(), HasSubstr("ERROR no space left for database file " +
                                (folder_ / "data/privatemail.sqlite")));
 }
 
-TEST_F(ToldOfAFullDisk, WhoBuildsIsToldNoPathOfAFileWithoutAName) {
+TEST_F(FullDiskMessage, BuilderSeesNoPathOfAnUnnamedFile) {
   const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
   Fill(writer);
-  ASSERT_NO_FATAL_FAILURE(AllowFilesOf(1024));
+  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(1024));
   const auto built = writer.BuildEmbedding("things", [](const auto& /*progress*/) {});
-  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no room left: the log of the server"));
+  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no space left: the log of the server"));
   EXPECT_THAT(std::string(built.status().message()), Not(HasSubstr("data_dir")));
   EXPECT_EQ(FullDisksCounted(), 1);
-  AllowAll();
+  LiftLimit();
   EXPECT_THAT(Log(), HasSubstr("ERROR cannot write the file in data_dir for the features"));
 }
 
-// Started where nothing can be written, it says which file and leaves nothing that would be in the
-// way of the next start.
-TEST_F(FullDisk, AFirstStartIsRefusedNamingTheFileAndWorksLater) {
+// A failed first start leaves nothing that hinders the next one.
+TEST_F(FullDisk, FirstStartWithoutSpaceFailsAndSucceedsLater) {
   for (const std::string blocks : {"0", "1", "2", "8", "40"}) {
     SCOPED_TRACE(blocks);
-    // The log goes into a pipe, which no limit concerns.
+    // The log goes into a pipe, to which the limit does not apply.
     const std::string limited = "ulimit -f " + blocks + "; exec \"$@\" 2>&1";
     Program program({"/bin/sh", "-c", limited, "sh", PRIVATEMAILD, "--data-dir", folder_ / "data",
                      "--listen", "127.0.0.1:0"});

@@ -1,4 +1,4 @@
-// What a user does when nothing goes wrong.
+// Every command of a user, with valid input.
 #include <csignal>
 #include <set>
 
@@ -29,7 +29,7 @@ class NewService : public Service {
   void SetUp() override { StartDaemon(); }
 };
 
-TEST_F(NewService, GoesFromAnchorsToAnAnswer) {
+TEST_F(NewService, CreateIngestBuildAndQuery) {
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   const json created =
@@ -70,7 +70,7 @@ TEST_F(NewService, GoesFromAnchorsToAnAnswer) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 }
 
-TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
+TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   const json answer = Answer(
       Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
   ASSERT_THAT(answer["matches"], SizeIs(8));
@@ -108,7 +108,7 @@ TEST_F(FilledService, AnswersAQueryWithEverythingThatWasPromised) {
   EXPECT_EQ(answer["truncated"], false);
 }
 
-TEST_F(FilledService, ResendsTheSameRowsForAnyNumberOfMatches) {
+TEST_F(FilledService, ResendTakesAnotherNumberOfMatches) {
   const json answer = Answer(
       Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
   const json fewer = Answer({"resend", "--label", "3", "-k", "5"});
@@ -119,23 +119,23 @@ TEST_F(FilledService, ResendsTheSameRowsForAnyNumberOfMatches) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 80);
 }
 
-TEST_F(FilledService, ReadsClassesWhereNoListOfProcessesShowsThem) {
-  const std::vector<std::string> query = Query(
+TEST_F(FilledService, LabelDashReadsStandardInput) {
+  const Command query = Query(
       {"--rows", "2,4", "--label", "-", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"});
-  std::vector<std::string> piped{"/bin/sh", "-c", "printf '2\\n4\\n' | \"$@\"", "sh"};
-  for (const std::string& word : user_.CommandLine(query)) piped.push_back(word);
-  const Outcome outcome = Program(piped).Wait();
+  const Outcome outcome =
+      Program(Join({"/bin/sh", "-c", "printf '2\n4\n' | \"$@\"", "sh"}, user_.CommandLine(query)))
+          .Wait();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   ASSERT_THAT(outcome.lines(), SizeIs(2));
   for (int i : {0, 1}) {
     EXPECT_EQ(outcome.lines()[i]["label"], 2 * (i + 1));
     EXPECT_EQ(outcome.lines()[i]["label_guessed"], false);
   }
-  // Nothing to be read is no wish to have it guessed.
+  // Empty standard input does not mean that the label is guessed.
   ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be a number or the name of a class"});
 }
 
-TEST_F(FilledService, GuessesTheClassFromTheAnchorsWhenNoLabelIsGiven) {
+TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   const Outcome outcome = Run(
       Query({"--rows", "0,1,2,3,4", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -146,18 +146,11 @@ TEST_F(FilledService, GuessesTheClassFromTheAnchorsWhenNoLabelIsGiven) {
     EXPECT_EQ(answer["label"], row);
     EXPECT_EQ(CountOf(answer["matches"], row), 4) << answer;
   }
+  const Command query = Query({"--row", "0", "--epsilon", "20", "--delta", "1e-5", "-k", "1"});
+  EXPECT_THAT(Run(query).out, HasSubstr("(= marks the class guessed for the query"));
 }
 
-TEST_F(FilledService, MarksAGuessedClassAsGuessed) {
-  const std::vector<std::string> query =
-      Query({"--row", "0", "--epsilon", "20", "--delta", "1e-5", "-k", "1"});
-  EXPECT_THAT(Run(query).out, HasSubstr("(= marks the class guessed for the query, not a known"));
-  std::vector<std::string> given = query;
-  given.insert(given.end(), {"--label", "0"});
-  EXPECT_THAT(Run(given).out, HasSubstr("(= marks the class given for the query)"));
-}
-
-TEST_F(FilledService, PostProcessesOnEitherSideAndWithEitherMechanism) {
+TEST_F(FilledService, PostProcessingRunsOnEitherSide) {
   for (const std::string side : {"client", "server"}) {
     for (const std::string mechanism : {"gaussian", "published-gaussian"}) {
       SCOPED_TRACE(side + " " + mechanism);
@@ -172,7 +165,7 @@ TEST_F(FilledService, PostProcessesOnEitherSideAndWithEitherMechanism) {
   EXPECT_EQ(Budget()["releases"], 4);
 }
 
-TEST_F(FilledService, ExplainsTheLastReleaseRowByRow) {
+TEST_F(FilledService, ExplainShowsEveryRowOfTheLastRelease) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
   const json explained = Answer({"explain"});
   EXPECT_EQ(explained["collection"], "things");
@@ -189,7 +182,7 @@ TEST_F(FilledService, ExplainsTheLastReleaseRowByRow) {
   EXPECT_THAT(text.out, HasSubstr("anchor 39"));
 }
 
-TEST_F(FilledService, ListsShowsAndDeletesCollections) {
+TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
   json info = Info();
   EXPECT_EQ(info["name"], "things");
   EXPECT_EQ(info["items"], kItems);
@@ -199,13 +192,13 @@ TEST_F(FilledService, ListsShowsAndDeletesCollections) {
   EXPECT_EQ(info["anchors"], kClasses * kAnchorsPerClass);
   EXPECT_EQ(info["feature_dim"], kFeatures);
   EXPECT_EQ(info["alpha"], 12);
-  info.erase("changes");  // counted for one collection at a time
+  info.erase("changes");  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
   EXPECT_EQ(Answer({"collection", "delete", "things"}), (json{{"deleted_items", kItems}}));
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
 }
 
-TEST_F(FilledService, HandsPayloadsOutForAllSlotsOrForNone) {
+TEST_F(FilledService, PayloadsAreReturnedOnRequest) {
   std::string payloads;
   for (int i = 0; i < kItems; ++i) payloads += "{\"shelf\": " + std::to_string(i) + "}\n";
   const json ingested =
@@ -223,14 +216,7 @@ TEST_F(FilledService, HandsPayloadsOutForAllSlotsOrForNone) {
   EXPECT_EQ(Answer({"explain"})["with_payloads"], true);
 }
 
-TEST_F(FilledService, RepeatsAnIngestWithoutChangingAnything) {
-  const json again = Ingest("gallery");
-  EXPECT_EQ(again["acknowledged"], kItems);
-  EXPECT_EQ(again["unchanged"], kItems);
-  EXPECT_EQ(Info()["items"], kItems);
-}
-
-TEST_F(FilledService, KeepsTheHistoryOfABudget) {
+TEST_F(FilledService, BudgetHistoryListsGrantsAndCharges) {
   const double cost = 1.5;
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1.5", "--delta", "1e-6"}));
   Answer(Query({"--row", "1", "--label", "1", "--epsilon", "1.5", "--delta", "1e-6", "--mechanism",
@@ -252,7 +238,7 @@ TEST_F(FilledService, KeepsTheHistoryOfABudget) {
   EXPECT_EQ(changes[3]["kind"], "grant");
 }
 
-TEST_F(FilledService, AnswersTheSameAfterARestart) {
+TEST_F(FilledService, CollectionSurvivesARestart) {
   const json before = Info();
   daemon_->program().Signal(SIGTERM);
   EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
@@ -263,12 +249,12 @@ TEST_F(FilledService, AnswersTheSameAfterARestart) {
   EXPECT_EQ(CountOf(answer["matches"], 4), 8);
 }
 
-// The calculators need no server.
+// Commands that need no server.
 class Calculator : public Service {};
 
-TEST_F(Calculator, CalibratesNoise) {
-  // 3.730632 is the least deviation for (1, 1e-5) at sensitivity 1 by the authors' own program
-  // (Balle and Wang 2018).
+TEST_F(Calculator, CalibrateMatchesTheAnalyticGaussian) {
+  // 3.730632: standard deviation for (1, 1e-5) at sensitivity 1 by the program of Balle and Wang
+  // (2018).
   const json proven = Answer({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--delta",
                               "1e-5", "--sensitivity", "2"});
   EXPECT_NEAR(proven["stddev"], 2 * 3.730632, 1e-5);
@@ -282,12 +268,11 @@ TEST_F(Calculator, CalibratesNoise) {
   EXPECT_EQ(published["proven"], false);
 }
 
-TEST_F(Calculator, BoundsSensitivities) {
+TEST_F(Calculator, SensitivityIsRepeatableWithASeed) {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   for (const std::string bound : {"replace-target", "published-gaussian"}) {
-    const std::vector<std::string> command = {"sensitivity",     "--bound", bound,
-                                              "--targets",       "5",       "--anchor-labels",
-                                              Labels("anchors"), "--seed",  "9"};
+    const Command command = {"sensitivity",     "--bound",         bound,    "--targets", "5",
+                             "--anchor-labels", Labels("anchors"), "--seed", "9"};
     const json answer = Answer(command);
     EXPECT_GT(answer["sensitivity"], 0);
     EXPECT_EQ(answer["bound"], bound);

@@ -1,6 +1,5 @@
-// Servers that answer with something else than they should: a relay that tampers with what the real
-// daemon says. No answer may crash the client, steer its terminal, or make what it does next depend
-// on the slot that it had asked for.
+// A relay that tampers with the daemon's answers. No answer may crash the client, control its
+// terminal, or make what it sends next depend on the target's slot.
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
@@ -20,8 +19,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Takes what it is sent and says what it likes.
-class Taker final : public v1::CollectionsService::Service {
+// Accepts uploads and returns false counts.
+class FakeUploads final : public v1::CollectionsService::Service {
  public:
   grpc::Status UpsertItems(grpc::ServerContext*, grpc::ServerReader<v1::UpsertItemsRequest>* reader,
                            v1::UpsertItemsResponse* response) override {
@@ -33,7 +32,7 @@ class Taker final : public v1::CollectionsService::Service {
     return grpc::Status::OK;
   }
 
-  int messages = 1000;  // that it reads
+  int messages = 1000;  // read before the answer
   uint64_t rejected = 0;
 };
 
@@ -43,7 +42,7 @@ class Relay final : public v1::RetrievalService::Service {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
-    builder.RegisterService(&taker);
+    builder.RegisterService(&uploads);
     server_ = builder.BuildAndStart();
   }
 
@@ -75,7 +74,7 @@ class Relay final : public v1::RetrievalService::Service {
 
   std::function<void(v1::GetCollectionResponse*)> tamper_collection = [](auto*) {};
   std::function<void(v1::RetrieveResponse*)> tamper = [](auto*) {};
-  Taker taker;
+  FakeUploads uploads;
   grpc::Status collection_status;
   grpc::Status retrieve_status;
   int retrievals = 0;
@@ -94,22 +93,18 @@ class HostileServer : public FilledService {
     user_.flags = {"--server", relay_->address(), "--insecure"};
   }
 
-  std::vector<std::string> Batch(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> command = {"--rows",    "0,1,2", "--labels", Labels("queries"),
-                                        "--epsilon", "1",     "--delta",  "1e-5"};
-    command.insert(command.end(), more.begin(), more.end());
-    return Query(command);
+  Command Batch(const Command& more = {}) const {
+    return Query(Join(
+        {"--rows", "0,1,2", "--labels", Labels("queries"), "--epsilon", "1", "--delta", "1e-5"},
+        more));
   }
 
-  Outcome RunWithJson(std::vector<std::string> command) const {
-    command.push_back("--json");
-    return Run(command);
-  }
+  Outcome RunWithJson(const Command& command) const { return Run(Join(command, {"--json"})); }
 
   std::unique_ptr<Relay> relay_;
 };
 
-TEST_F(HostileServer, GetsEveryQueryOfABatchWhicheverSlotItSpoils) {
+TEST_F(HostileServer, DamagedSlotDoesNotStopABatch) {
   for (int slot = 0; slot < kClasses; ++slot) {
     relay_->retrievals = 0;
     relay_->tamper = [&](v1::RetrieveResponse* response) {
@@ -123,7 +118,7 @@ TEST_F(HostileServer, GetsEveryQueryOfABatchWhicheverSlotItSpoils) {
   }
 }
 
-TEST_F(HostileServer, GetsEveryQueryOfABatchThatItRefuses) {
+TEST_F(HostileServer, InternalErrorDoesNotStopABatch) {
   relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "\x1b[31mno \xff no");
   const Outcome outcome = RunWithJson(Batch());
   EXPECT_EQ(relay_->retrievals, 3);
@@ -132,24 +127,23 @@ TEST_F(HostileServer, GetsEveryQueryOfABatchThatItRefuses) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(HostileServer, CannotPassAPartOfAnUploadForAllOfIt) {
+TEST_F(HostileServer, WrongCountsOfAnUploadReturnDataLoss) {
   Write("many", SeparatedClasses(1000, 1));  // two messages
-  const std::vector<std::string> ingest = {"ingest",        "things",   "--vectors",
-                                           Vectors("many"), "--labels", Labels("many")};
+  const Command ingest = {"ingest",        "things",   "--vectors",
+                          Vectors("many"), "--labels", Labels("many")};
   EXPECT_EQ(RunWithJson(ingest).exit_code, 0);
-  relay_->taker.messages = 1;
+  relay_->uploads.messages = 1;
   const Outcome part = RunWithJson(ingest);
   EXPECT_EQ(part.exit_code, 1);
   EXPECT_EQ(part.json()["error"]["code"], "DATA_LOSS");
   EXPECT_THAT(part.err, HasSubstr("the server answered for 512 of 1000 items"));
-  relay_->taker.messages = 1000;
-  relay_->taker.rejected = 3;
+  relay_->uploads.messages = 1000;
+  relay_->uploads.rejected = 3;
   EXPECT_THAT(RunWithJson(ingest).err, HasSubstr("the server answered for 1003 of 1000 items"));
 }
 
-// Whoever has to pay for a query that was refused is told so, and how to ask again for nothing;
-// what would be refused, too, is not paid for.
-TEST_F(HostileServer, EndsABatchByRefusingWhatItWouldRefuseOfEveryQuery) {
+// The message says what was charged and how to resend it; the rest is not charged.
+TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
   const int before = Budget()["releases"];
   int sent = 0;
   for (const auto code :
@@ -169,7 +163,7 @@ TEST_F(HostileServer, EndsABatchByRefusingWhatItWouldRefuseOfEveryQuery) {
   }
 }
 
-TEST_F(HostileServer, RefusingAQueryLeavesItToBeSentAgainAtNoCost) {
+TEST_F(HostileServer, RefusedQueryCanBeResentAtNoCost) {
   relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "not now");
   const Outcome refused =
       RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", ".5", "--delta", "1e-5"}));
@@ -182,14 +176,14 @@ TEST_F(HostileServer, RefusingAQueryLeavesItToBeSentAgainAtNoCost) {
   EXPECT_EQ(Budget(), spent);
 }
 
-TEST_F(HostileServer, AQueryThatWasNotPaidForSaysNothingOfCosts) {
+TEST_F(HostileServer, UnchargedQueryMentionsNoCost) {
   const Outcome outcome =
       RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", "1000", "--delta", "1e-5"}));
   EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED");
   EXPECT_THAT(outcome.err, Not(HasSubstr("was spent for")));
 }
 
-TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {
+TEST_F(HostileServer, DamagedAnswerLeavesTheOthersReadable) {
   relay_->tamper = [&](v1::RetrieveResponse* response) {
     if (relay_->retrievals == 2) response->clear_slots();
   };
@@ -200,7 +194,7 @@ TEST_F(HostileServer, SpoilingOneAnswerLeavesTheOthersToBeRead) {
               HasSubstr("1 of 3 queries failed; the first, " + Vectors("queries") + " row 1: "));
 }
 
-TEST_F(HostileServer, CannotCrashTheClientWithTextsOfItsOwn) {
+TEST_F(HostileServer, InvalidPayloadsReturnDataLoss) {
   for (const std::string& text : {std::string("not json"), std::string(100000, '[')}) {
     relay_->tamper = [&](v1::RetrieveResponse* response) {
       for (v1::SlotMatches& slot : *response->mutable_slots()) {
@@ -213,7 +207,7 @@ TEST_F(HostileServer, CannotCrashTheClientWithTextsOfItsOwn) {
   }
 }
 
-TEST_F(HostileServer, CannotCrashTheReportWithAnchorsOfAnotherShape) {
+TEST_F(HostileServer, AnchorsOfAnotherShapeWriteNoReport) {
   for (const bool absent : {true, false}) {
     relay_->tamper = [&](v1::RetrieveResponse* response) {
       v1::Matrix* anchors = response->mutable_alignment()->mutable_server_anchors();
@@ -232,7 +226,7 @@ TEST_F(HostileServer, CannotCrashTheReportWithAnchorsOfAnotherShape) {
   }
 }
 
-TEST_F(HostileServer, CannotSteerTheTerminal) {
+TEST_F(HostileServer, ControlCharactersAreEscaped) {
   relay_->tamper = [](v1::RetrieveResponse* response) {
     for (v1::SlotMatches& slot : *response->mutable_slots()) {
       slot.mutable_matches(0)->set_id("x\x1b[2J\r\n      spent epsilon 0");
@@ -249,13 +243,13 @@ TEST_F(HostileServer, CannotSteerTheTerminal) {
   };
   const std::vector<std::vector<std::string>> commands = {{"collection", "info", "things"},
                                                           {"budget", "show", "things"}};
-  for (const std::vector<std::string>& command : commands) {
+  for (const Command& command : commands) {
     const Outcome shown = Run(command);
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_THAT(shown.out, Not(HasSubstr("\x1b")));
   }
   relay_->tamper_collection = [](auto* collection) { collection->set_name("\x1b[2m"); };
-  for (const std::vector<std::string>& command : commands) {
+  for (const Command& command : commands) {
     const Outcome refused = Run(command);
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_THAT(refused.err, HasSubstr(R"(asked for things, but answered for \x1b[2m)"));
@@ -263,7 +257,7 @@ TEST_F(HostileServer, CannotSteerTheTerminal) {
   }
 }
 
-TEST_F(HostileServer, IsToldNothingMoreWhenItSaysThatNothingIsBuilt) {
+TEST_F(HostileServer, NothingIsSentToAnUnbuiltCollection) {
   relay_->tamper_collection = [](auto* collection) { collection->set_embedding_version(0); };
   EXPECT_EQ(RunWithJson(Batch()).json()["error"]["code"], "FAILED_PRECONDITION");
   EXPECT_EQ(relay_->retrievals, 0);

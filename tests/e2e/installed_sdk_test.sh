@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Installs the SDK into a folder of its own, builds a tiny program against it with find_package and runs it.
+# Installs the SDK into a temporary folder, and builds and runs a program against it with find_package.
 # usage: installed_sdk_test.sh BUILD_FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
-# The example of the README is the one that is built here.
-example=$here/../../client/sdk/example.cc
-diff <(sed -n '/^```cpp$/,/^```$/p' "$here/../../README.md" | sed '1d;$d') "$example"
+# docs/sdk.md shows the example that is built here.
+diff <(sed -n '/^```cpp$/,/^```$/p' "$here/../../docs/sdk.md" | sed '1d;$d') "$here/../../client/sdk/example.cc"
 cmake --install "$1" --prefix "$prefix" >/dev/null
 cmake -S "$here/outside_program" -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build "$prefix/build"

@@ -1,12 +1,12 @@
-// Programs that are killed in the middle of their work.
+// Programs that are killed during an ingest or a query.
 #include <csignal>
 #include <numeric>
 
-#include "absl/time/clock.h"
 #include "privatemail/ledger.h"
 #include "privatemail/transport.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -28,12 +28,12 @@ class InterruptedIngest : public Service {
     ids_ = folder_.Write("ids", ids);
   }
 
-  std::vector<std::string> Upload() const {
+  Command Upload() const {
     return {"ingest",       "things", "--vectors", Vectors("many"), "--labels",
             Labels("many"), "--ids",  ids_,        "--json"};
   }
 
-  // Asks until the server holds this many items; returns how many it holds.
+  // Waits until the server has this many items; returns how many it has.
   uint64_t WaitForItems(uint64_t wanted) const {
     const Transport transport = Connect();
     while (true) {
@@ -46,12 +46,12 @@ class InterruptedIngest : public Service {
   std::string ids_;
 };
 
-TEST_F(InterruptedIngest, KeepsWhatWasAcknowledgedAndResumesWhenTheDaemonIsKilled) {
+TEST_F(InterruptedIngest, KilledDaemonKeepsAcknowledgedItemsAndUploadResumes) {
   EXPECT_EQ(Ingest("first")["acknowledged"], kItems);
   Program upload(user_.CommandLine(Upload()));
   const uint64_t seen = WaitForItems(kItems + 1000);
   ASSERT_GE(seen, kItems + 1000u);
-  // Stands still, so that it cannot resume before its traces are looked at.
+  // Stopped, so that it cannot resume before the items are counted.
   upload.Signal(SIGSTOP);
   daemon_->program().Signal(SIGKILL);
   EXPECT_EQ(daemon_->program().Wait().exit_code, 128 + SIGKILL);
@@ -78,7 +78,7 @@ TEST_F(InterruptedIngest, KeepsWhatWasAcknowledgedAndResumesWhenTheDaemonIsKille
   EXPECT_EQ(Info()["items"], kItems + kMany);
 }
 
-TEST_F(InterruptedIngest, ResumesWhenTheClientIsKilled) {
+TEST_F(InterruptedIngest, KilledClientResumesWithUnchangedItems) {
   Program upload(user_.CommandLine(Upload()));
   ASSERT_GE(WaitForItems(1000), 1000u);
   upload.Signal(SIGKILL);
@@ -90,14 +90,14 @@ TEST_F(InterruptedIngest, ResumesWhenTheClientIsKilled) {
   EXPECT_EQ(Info()["items"], kMany);
 }
 
-TEST_F(InterruptedIngest, EndsWellWhenTheDaemonIsAskedToEnd) {
+TEST_F(InterruptedIngest, SigtermEndsTheDaemonCleanly) {
   Program upload(user_.CommandLine(Upload()));
   const uint64_t seen = WaitForItems(1000);
   daemon_->program().Signal(SIGTERM);
   const Outcome daemon = daemon_->program().Wait();
   EXPECT_EQ(daemon.exit_code, 0);
   EXPECT_THAT(daemon.err, HasSubstr("INFO stopped\n"));
-  // Killed, not awaited: a client may try for long to reach a daemon that is gone.
+  // Killed, because the client retries for a long time.
   upload.Signal(SIGKILL);
   upload.Wait();
   StartDaemon();
@@ -108,31 +108,27 @@ TEST_F(InterruptedIngest, EndsWellWhenTheDaemonIsAskedToEnd) {
 
 class InterruptedQuery : public FilledService {
  protected:
-  // A batch of `count` queries; its answers are printed when all are sent.
-  std::vector<std::string> Batch(int count, const std::string& epsilon) const {
+  // A batch of `count` queries, whose answers are printed after the last.
+  Command Batch(int count, const std::string& epsilon) const {
     std::string rows = "0";
     for (int i = 1; i < count; ++i) rows += ",0";
     return user_.CommandLine(
         Query({"--label", "0", "--epsilon", epsilon, "--delta", "1e-5", "--json", "--rows", rows}));
   }
 
-  // Looks into the ledger itself: a program would take longer to start than a query takes.
+  // Reads the ledger directly, because a program takes longer to start than a query takes.
   void WaitForReleases(int64_t releases) const {
     const auto ledger = Ledger::Open(user_.state + "/ledger.sqlite");
     ASSERT_TRUE(ledger.ok()) << ledger.status();
     const std::string uuid = Info()["uuid"];
-    for (int i = 0; i < 60'000; ++i) {
+    ASSERT_TRUE(WaitUntil([&] {
       const auto entry = (*ledger)->Show(uuid);
-      ASSERT_TRUE(entry.ok()) << entry.status();
-      if (entry->releases >= releases) return;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    FAIL() << "no release " << releases << " within a minute";
+      return entry.ok() && entry->releases >= releases;
+    }));
   }
 };
 
-// The kills fall into different parts of a query.
-TEST_F(InterruptedQuery, NeverSpendsMoreThanWasGrantedAndRefundsNothing) {
+TEST_F(InterruptedQuery, KilledClientNeitherOverspendsNorRefunds) {
   Grant(1000, .1);
   int releases = 0;
   for (int round = 0; round < 4; ++round) {
@@ -146,7 +142,7 @@ TEST_F(InterruptedQuery, NeverSpendsMoreThanWasGrantedAndRefundsNothing) {
     EXPECT_EQ(budget["spent"]["epsilon"], .5 * releases);
   }
 
-  // Of two at once that the rest does not cover, one is refused and nothing is overspent.
+  // The grant does not cover two concurrent batches: one is refused.
   const int affordable = 30;
   Grant(.5 * (releases + affordable), .1);
   Program first(Batch(20, ".5"));
@@ -169,9 +165,8 @@ TEST_F(InterruptedQuery, NeverSpendsMoreThanWasGrantedAndRefundsNothing) {
             releases + answered);
 }
 
-// What leaves the machine is paid for and kept before it leaves; and once nobody answers, nothing
-// more of the batch is spent.
-TEST_F(InterruptedQuery, IsChargedWhenTheDaemonDiesBeforeItAnswers) {
+// A release is charged and saved before it is sent; the rest of the batch is not charged.
+TEST_F(InterruptedQuery, QueryIsChargedIfTheDaemonDiesBeforeItsAnswer) {
   Program query(Batch(300, ".25"));
   WaitForReleases(2);
   daemon_->program().Signal(SIGKILL);

@@ -1,4 +1,4 @@
-// Who is let in: keys as their operator and their holders meet them.
+// Access keys: create, list, revoke, expiry, and calls without a valid key.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "server/access/key_file.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -22,7 +23,7 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 0777;
 }
 
-// A daemon as it starts when nothing is said: TLS and keys on.
+// A daemon with its defaults: TLS and keys.
 class Keys : public Service {
  protected:
   void SetUp() override {
@@ -35,12 +36,10 @@ class Keys : public Service {
     command.insert(command.end(), {"--key-file", key_file, "--json"});
     return Run(command);
   }
-  Outcome Admin(const std::vector<std::string>& command) const {
-    return With(daemon_->admin_key(), command);
-  }
+  Outcome Admin(const Command& command) const { return With(daemon_->admin_key(), command); }
 };
 
-TEST_F(Keys, TheFirstStartMakesAnAdminKeyAndPrintsItsPathOnly) {
+TEST_F(Keys, FirstStartCreatesAnAdminKeyAndPrintsItsPathOnly) {
   EXPECT_EQ(ModeOf(daemon_->admin_key()), 0600u);
   std::string key;
   std::ifstream(daemon_->admin_key()) >> key;
@@ -54,7 +53,7 @@ TEST_F(Keys, TheFirstStartMakesAnAdminKeyAndPrintsItsPathOnly) {
   EXPECT_EQ(Admin({"collection", "list"}).exit_code, 0) << "the key of the first start";
 }
 
-TEST_F(Keys, AreCreatedListedAndRevoked) {
+TEST_F(Keys, CreatedKeyHasItsScopeUntilRevoked) {
   const std::string file = folder_ / "reader.key";
   const json made = Admin({"key", "create", "reader", "--scope", "search", "--collection", "birds",
                            "--rate", "50", "--out", file})
@@ -69,8 +68,7 @@ TEST_F(Keys, AreCreatedListedAndRevoked) {
   const Outcome early = Admin({"key", "create", "early", "--scope", "search", "--collection",
                                "brids", "--out", folder_ / "early.key"});
   EXPECT_EQ(early.exit_code, 0);
-  EXPECT_THAT(early.err, HasSubstr("warning: collection brids is not there: the key is for it as "
-                                   "soon as one of this name is made"));
+  EXPECT_THAT(early.err, HasSubstr("warning: collection brids"));
   EXPECT_EQ(Admin({"key", "revoke", early.json()["id"]}).exit_code, 0);
   EXPECT_THAT(With(file, {"collection", "list"}).json(), IsEmpty());
   EXPECT_EQ(With(file, {"collection", "info", "birds"}).json()["error"]["code"], "NOT_FOUND");
@@ -85,7 +83,7 @@ TEST_F(Keys, AreCreatedListedAndRevoked) {
   EXPECT_EQ(Admin({"key", "list"}).json().size(), 3u);
 }
 
-TEST_F(Keys, ThatExpireSaySoAndAreRefusedAfterwards) {
+TEST_F(Keys, ExpiredKeyIsRefused) {
   const std::string guest = folder_ / "guest.key";
   const json made =
       Admin({"key", "create", "guest", "--scope", "search", "--expires", "30d", "--out", guest})
@@ -93,86 +91,42 @@ TEST_F(Keys, ThatExpireSaySoAndAreRefusedAfterwards) {
   const int64_t lasts = made["expires_at"].get<int64_t>() - made["created_at"].get<int64_t>();
   EXPECT_NEAR(static_cast<double>(lasts), 30 * 86400, 60);
   EXPECT_EQ(With(guest, {"collection", "list"}).exit_code, 0);
-  EXPECT_THAT(Run({"key", "list", "--key-file", daemon_->admin_key()}).out,
-              HasSubstr(", expires 20"));
   for (const json& key : Admin({"key", "list"}).json()) {
     EXPECT_EQ(key["expires_at"].is_null(), key["name"] == "admin") << key;
   }
 
-  // Made by hand, since no key can be made that has expired.
-  KeyFile file(folder_ / "data/keys");
+  // Edited, because a key cannot be created expired.
+  server::KeyFile file(folder_ / "data/keys");
   auto keys = file.Load();
   ASSERT_THAT(keys, IsOk());
   ASSERT_EQ(keys->size(), 2u);
-  for (AccessKey& key : *keys) {
+  for (server::AccessKey& key : *keys) {
     if (key.grant.name == "guest") key.grant.expires_at = 1'700'000'000;
   }
   ASSERT_THAT(file.Save(*keys), IsOk());
   daemon_->program().Signal(SIGHUP);
-  json error;
-  for (int i = 0; i < 50 && !error.is_object(); ++i) {
-    const Outcome outcome = With(guest, {"collection", "list"});
-    if (outcome.exit_code != 0) error = outcome.json()["error"];
-  }
-  EXPECT_EQ(error["code"], "UNAUTHENTICATED");
-  EXPECT_THAT(error["message"].get<std::string>(),
-              HasSubstr("the key expired on 2023-11-14 22:13:20 UTC"));
+  Outcome refused;
+  ASSERT_TRUE(WaitUntil([&] {
+    refused = With(guest, {"collection", "list"});
+    return refused.exit_code != 0;
+  }));
+  EXPECT_EQ(refused.json()["error"]["code"], "UNAUTHENTICATED");
   EXPECT_THAT(Run({"key", "list", "--key-file", daemon_->admin_key()}).out,
               HasSubstr(", expired 2023-11-14 22:13"));
 }
 
-// A query is three calls, of which such a key may make two at once.
-TEST_F(Keys, OfOneCallASecondAreGoodForAQueryWhichWaits) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  Write("gallery", SeparatedClasses(kItems, 2));
-  ASSERT_EQ(Admin({"collection", "create", "things", "--anchors", Vectors("anchors"),
-                   "--anchor-labels", Labels("anchors"), "--steps", "5"})
-                .exit_code,
-            0);
-  ASSERT_EQ(
-      Admin({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")})
-          .exit_code,
-      0);
-  ASSERT_EQ(Admin({"build", "things"}).exit_code, 0);
-  ASSERT_EQ(Admin({"budget", "set", "things", "--epsilon", "1", "--delta", "1e-4"}).exit_code, 0);
-  const std::string file = folder_ / "slow.key";
-  ASSERT_EQ(
-      Admin({"key", "create", "slow", "--scope", "search", "--rate", "1", "--out", file}).exit_code,
-      0);
-  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
-                                          "--row",     "0",      "--label",   "0",
-                                          "--epsilon", ".25",    "--delta",   "1e-5"};
-  for (const double spent : {.25, .5}) {
-    const Outcome outcome = With(file, query);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_EQ(outcome.json()["ledger"]["spent"]["epsilon"], spent);
-  }
-}
-
-TEST_F(Keys, RefuseAnExpiryThatIsNoneOrPast) {
-  for (const char* expires : {"yesterday", "30", "2020-01-01"}) {
-    const json error = Admin({"key", "create", "n", "--scope", "search", "--expires", expires,
-                              "--out", folder_ / "n.key"})
-                           .json()["error"];
-    EXPECT_EQ(error["code"], "INVALID_ARGUMENT");
-    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("--expires must be a time to come"));
-  }
-  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u);
-}
-
-TEST_F(Keys, ReplaceNoFile) {
+TEST_F(Keys, ExistingFileIsNotReplaced) {
   const std::string file = folder_.Write("n.key", "of somebody else");
   const json error =
       Admin({"key", "create", "n", "--scope", "search", "--out", file}).json()["error"];
   EXPECT_EQ(error["code"], "ALREADY_EXISTS");
-  EXPECT_EQ(error["message"], "--out " + file + " exists already");
   std::string content;
   std::getline(std::ifstream(file), content);
   EXPECT_EQ(content, "of somebody else");
   EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u) << "no key was made";
 }
 
-TEST_F(Keys, ComeOnStandardOutputOnlyWhenAskedFor) {
+TEST_F(Keys, OutDashPrintsTheKey) {
   const Outcome outcome = Run({"key", "create", "n", "--scope", "write", "--scope", "search",
                                "--out", "-", "--key-file", daemon_->admin_key()});
   EXPECT_THAT(outcome.out, ::testing::MatchesRegex("pm_[0-9a-f]+_[A-Za-z0-9_-]+\n"));
@@ -181,24 +135,24 @@ TEST_F(Keys, ComeOnStandardOutputOnlyWhenAskedFor) {
               HasSubstr("pm_" + as_json["id"].get<std::string>()));
 }
 
-TEST_F(Keys, RefusesWhatCannotBeSavedOrIsNoScopeBeforeAKeyIsMade) {
+TEST_F(Keys, InvalidScopeOrUnwritableFileCreatesNoKey) {
   EXPECT_EQ(Admin({"key", "create", "n", "--scope", "search", "--out", folder_ / "none/n.key"})
                 .json()["error"]["code"],
             "INVALID_ARGUMENT");
   const json error =
       Admin({"key", "create", "n", "--scope", "all", "--out", folder_ / "n.key"}).json()["error"];
   EXPECT_THAT(error["message"].get<std::string>(),
-              HasSubstr("--scope must be admin, search or write, but is \"all\""));
+              HasSubstr("--scope must be admin, search or write"));
   EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u);
 }
 
-TEST_F(Keys, ACallWithoutOneIsToldWhatIsMissing) {
+TEST_F(Keys, CallWithoutKeyNamesTheMissingFlag) {
   const json error = Run({"collection", "list", "--json"}).json()["error"];
   EXPECT_EQ(error["code"], "UNAUTHENTICATED");
   EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("--key-file"));
 }
 
-TEST_F(Keys, HealthTakesNoKeyButThatOfACollectionDoes) {
+TEST_F(Keys, HealthOfACollectionRequiresAKey) {
   EXPECT_EQ(Run({"health", "--json"}).json(), (json{{"status", "SERVING"}}));
   const json nameless = Run({"health", "--collection", "things", "--json"}).json()["error"];
   EXPECT_EQ(nameless["code"], "UNAUTHENTICATED");
@@ -208,12 +162,9 @@ TEST_F(Keys, HealthTakesNoKeyButThatOfACollectionDoes) {
   EXPECT_EQ(Run({"health"}).exit_code, 1);
 }
 
-// Whoever probes is wrong then, not the server, which a supervisor would restart.
-TEST_F(Keys, HealthThatCannotBeAskedForIsAMistakeOfUsage) {
-  const Outcome missing = Run({"health", "--key-file", folder_ / "none.key", "--json"});
-  EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_THAT(missing.json()["error"]["message"].get<std::string>(),
-              HasSubstr("cannot read --key-file " + (folder_ / "none.key") + ": No such file"));
+// Exit code 1 would make a supervisor restart the server.
+TEST_F(Keys, HealthWithInvalidFlagsExitsWith2) {
+  EXPECT_EQ(Run({"health", "--key-file", folder_ / "none.key"}).exit_code, 2);
   const std::string open = folder_.Write("open.key", "key");
   std::filesystem::permissions(open, std::filesystem::perms(0644));
   EXPECT_EQ(Run({"health", "--key-file", open}).exit_code, 2);
@@ -221,20 +172,10 @@ TEST_F(Keys, HealthThatCannotBeAskedForIsAMistakeOfUsage) {
   EXPECT_EQ(Run({"health"}).exit_code, 2);
 }
 
-TEST_F(FilledService, IsHealthyWithItsCollection) {
+TEST_F(FilledService, HealthOfACollectionPrintsServing) {
   const Outcome outcome = Run({"health", "--collection", "things"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "SERVING\n");
-}
-
-TEST_F(Keys, ADamagedKeyFileStopsTheStartAndIsNamed) {
-  daemon_.reset();
-  folder_.Write("data/keys", "privatemail keys 1\nsha256 0\n");
-  Daemon damaged(folder_ / "data");
-  EXPECT_FALSE(damaged.listening());
-  const Outcome ended = damaged.program().Wait();
-  EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr(folder_ / "data/keys"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Kills a daemon 100 times (or TIMES) on each store, takes the power from under PostgreSQL as often,
-# and says what was lost: see kill_test.cc and postgres_power_loss_test.cc.
-# Usage: tests/e2e/kill_daemon.sh [BUILD_DIRECTORY [TIMES]]
+# Runs the crash tests 100 times (or TIMES) per store: kill_test.cc and postgres_power_loss_test.cc.
+# usage: tests/e2e/kill_daemon.sh [BUILD_DIRECTORY [TIMES]]
 set -eu
 build=${1:-build/dev}
 times=${2:-100}

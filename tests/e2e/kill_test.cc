@@ -1,15 +1,12 @@
-// A daemon that is killed at any instant loses nothing that it acknowledged.
+// A daemon that is killed at a random time loses nothing that it acknowledged.
 //
-// The daemon runs over a store on disk while three writers upsert and delete, a builder builds
-// and a fourth caller takes snapshots and restores them.
-// SIGKILL strikes it after a random time, every fourth time a second one while it recovers, and
-// with PostgreSQL the database server too, every third time. It is started again on the same data,
-// and what it answers is compared with what it had acknowledged. PRIVATEMAIL_KILLS in the
-// environment says how many kills a store gets: 8 without it, which is what CI runs;
-// tests/e2e/kill_daemon.sh runs 100.
+// SIGKILL ends the daemon under concurrent writes, builds and snapshots; every fourth time also
+// while it recovers, and on PostgreSQL every third time ends the database server. After each
+// restart the data is compared with what was acknowledged. PRIVATEMAIL_KILLS is the number of kills
+// per store: 8 by default, 100 in kill_daemon.sh.
 //
-// Writes that were not synced survive these kills; store_power_loss_test.cc takes them away, and
-// with PostgreSQL postgres_power_loss_test.cc.
+// Unsynced writes survive these kills; store_power_loss_test.cc and postgres_power_loss_test.cc
+// drop them.
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -18,6 +15,7 @@
 
 #include "tests/e2e/at_work.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -29,42 +27,40 @@ int Kills() {
   return text == nullptr ? 8 : std::atoi(text);
 }
 
-// The server may still be at work on what a client had sent before it died.
-void AwaitNoClients(const std::string& conninfo) {
+// PostgreSQL may still execute statements of the killed daemon.
+void WaitForNoClients(const std::string& conninfo) {
   const std::string count =
       "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> "
       "pg_backend_pid()";
-  while (PostgresServer::Ask(conninfo, count) != "0") {
-    std::this_thread::sleep_for(microseconds(10'000));
-  }
+  ASSERT_TRUE(WaitUntil([&] { return PostgresServer::Ask(conninfo, count) == "0"; }));
 }
 
 class Kill : public AtWork {
  protected:
-  // Once before it listens, at the latest.
-  void KillWhileItStarts() {
-    std::vector<std::string> command = {PRIVATEMAILD, "--data-dir",  folder_ / "data",
-                                        "--listen",   "127.0.0.1:0", "--insecure"};
+  void KillDuringStart() {
+    Command command = {PRIVATEMAILD, "--data-dir",  folder_ / "data",
+                       "--listen",   "127.0.0.1:0", "--insecure"};
     command.insert(command.end(), flags_.begin(), flags_.end());
     const Program starting(command);
+    // The random time of the kill is what is tested.
     std::this_thread::sleep_for(microseconds(bits_() % 60'000));
     starting.Signal(SIGKILL);
   }
 };
 
-TEST_F(Kill, LosesNothingThatWasAcknowledgedOnSqlite) {
+TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) {
   ASSERT_NO_FATAL_FAILURE(Prepare());
   for (int kill = 1; kill <= Kills() && !HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
     WorkUntil([&] { End(); });
-    if (kill % 4 == 0) KillWhileItStarts();
+    if (kill % 4 == 0) KillDuringStart();
     ASSERT_NO_FATAL_FAILURE(Start());
     Check();
   }
   Report("kills on SQLite", Kills());
 }
 
-TEST_F(Kill, LosesNothingThatWasAcknowledgedOnPostgres) {
+TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
   UsePostgres(conninfo);
@@ -77,9 +73,9 @@ TEST_F(Kill, LosesNothingThatWasAcknowledgedOnPostgres) {
       server.Start();
     } else {
       WorkUntil([&] { End(); });
-      AwaitNoClients(conninfo);
+      ASSERT_NO_FATAL_FAILURE(WaitForNoClients(conninfo));
     }
-    if (kill % 4 == 0) KillWhileItStarts();
+    if (kill % 4 == 0) KillDuringStart();
     ASSERT_NO_FATAL_FAILURE(Start());
     Check();
   }

@@ -1,13 +1,17 @@
-// Callers who work with collections.
 #include "tests/e2e/load_callers.h"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <string>
+#include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/wire/snapshot.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -77,7 +81,7 @@ class Searcher {
   v1::RetrieveRequest request_;
 };
 
-// What a writer may read: single items, pages, counts.
+// Reads single items, pages and counts.
 void ReadItems(Scene* scene, const Transport& transport, int call) {
   v1::GetItemsRequest ids;
   ids.set_collection("things");
@@ -87,7 +91,7 @@ void ReadItems(Scene* scene, const Transport& transport, int call) {
   const auto items = transport.GetItems(ids);
   if (scene->outcomes().Count("GetItems", items.status())) {
     bool whole = items->items_size() == ids.ids_size();
-    for (const v1::Item& item : items->items()) whole = whole && Is(item, 1);
+    for (const v1::Item& item : items->items()) whole = whole && IsOfWrite(item, 1);
     if (!whole) scene->outcomes().AddFault("items that nobody changed are not what they were");
   }
   v1::ScrollItemsRequest page;
@@ -133,6 +137,37 @@ void RestoreAndDelete(Scene* scene, const std::string& snapshot, Achievements* a
   if (deleted.ok()) ++achievements->snapshots;
 }
 
+constexpr auto kMaxReloadTime = std::chrono::seconds(20);
+
+// Calls with a key until it is refused, and sets `called` after the first call. `revoking` is set
+// before RevokeKey is sent, `revoked` after its answer.
+void CallUntilRefused(Scene* scene, const Transport& transport, const std::atomic<bool>& revoking,
+                      const std::atomic<bool>& revoked, std::atomic<bool>* called) {
+  while (true) {
+    const bool was_revoked = revoked;
+    const absl::Status status = transport.GetCollection("things").status();
+    const KeyState key = was_revoked ? KeyState::kRevoked
+                         : revoking  ? KeyState::kBeingRevoked
+                                     : KeyState::kValid;
+    scene->outcomes().Count("GetCollection", status, key);
+    *called = true;
+    if (absl::IsUnauthenticated(status) || was_revoked) return;
+    if (!status.ok()) Scene::Pause();
+  }
+}
+
+// Calls on the former connection and on a new one.
+void ExpectRefused(Scene* scene, const Scene::Key& key, const Transport& former) {
+  const auto transport = scene->Connect(key.file);
+  for (const Transport* one : {&former, &*transport}) {
+    scene->outcomes().Count("ListCollections", one->ListCollections().status(), KeyState::kRevoked);
+  }
+}
+
+bool Shows(const Scene& scene, const std::string& fingerprint) {
+  return scene.ConnectPinned(fingerprint)->IsServing("").ok();
+}
+
 }  // namespace
 
 void Search(Scene* scene, int number) {
@@ -158,7 +193,7 @@ void WriteAndRead(Scene* scene, Writer* writer, int number) {
     const bool deletes = call % 3 == 0;
     const absl::Status status = deletes ? writer->Delete(*transport) : writer->Upsert(*transport);
     if (!scene->outcomes().Count(deletes ? "DeleteItems" : "UpsertItems", status)) {
-      writer->TakeRefusal();
+      writer->DropRefusedCall();
       Scene::Pause();
     }
     if (call % 5 == 0) ReadItems(scene, *transport, call);
@@ -196,6 +231,43 @@ void SnapshotAndRestore(Scene* scene, Achievements* achievements) {
       });
     });
     if (taken.ok()) RestoreAndDelete(scene, snapshot, achievements);
+  }
+}
+
+void ChangeKeys(Scene* scene, Achievements* achievements) {
+  while (scene->GoesOn()) {
+    const auto key = scene->MakeKey("guest", v1::KEY_SCOPE_SEARCH);
+    if (!key.ok()) continue;
+    const auto transport = scene->Connect(key->file);
+    const absl::Status opened = scene->Persist(
+        "GetCollection", [&] { return transport->GetCollection("things").status(); });
+    std::atomic<bool> revoking = false, revoked = false, called = false;
+    std::thread guest([&] { CallUntilRefused(scene, *transport, revoking, revoked, &called); });
+    if (!WaitUntil([&] { return called.load(); })) scene->outcomes().AddFault("no call returned");
+    revoking = true;
+    const absl::Status done =
+        scene->Persist("RevokeKey", [&] { return scene->admin().RevokeKey(key->id).status(); });
+    revoked = true;
+    guest.join();
+    if (!opened.ok() || !done.ok()) continue;
+    ExpectRefused(scene, *key, *transport);
+    ++achievements->revoked_keys;
+  }
+}
+
+void ChangeCertificates(Scene* scene, Achievements* achievements) {
+  for (int number = 1; scene->GoesOn(); ++number) {
+    const absl::Status replaced = scene->certificates().Serve(number);
+    if (!replaced.ok()) return scene->outcomes().AddFault(replaced.ToString());
+    scene->daemon().program().Signal(SIGHUP);
+    const std::string& fingerprint = scene->certificates().FingerprintOf(number);
+    if (!WaitUntil([&] { return Shows(*scene, fingerprint); }, kMaxReloadTime)) {
+      scene->outcomes().AddFault("new connections do not get the new certificate");
+    } else if (Shows(*scene, scene->certificates().FingerprintOf(number - 1))) {
+      scene->outcomes().AddFault("a new connection got the former certificate");
+    } else {
+      ++achievements->certificates;
+    }
   }
 }
 

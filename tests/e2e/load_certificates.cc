@@ -15,19 +15,17 @@ namespace {
 
 constexpr int kCertificates = 3;
 
-// What it prints.
+// Returns standard output.
 absl::StatusOr<std::string> OpenSsl(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"/usr/bin/openssl"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const Outcome outcome = Program(std::move(command)).Wait();
+  const Outcome outcome = Program(Join({"/usr/bin/openssl"}, arguments)).Wait();
   if (outcome.exit_code == 0) return outcome.out;
   return absl::InternalError(
       absl::StrCat("openssl ended with ", outcome.exit_code, ": ", outcome.err));
 }
 
-// Signs itself unless `more` names an authority.
+// Self-signed unless `more` names an authority.
 absl::Status MakeCertificate(const std::string& path, const std::string& name,
-                             const std::vector<std::string>& more) {
+                             const Command& more) {
   std::vector<std::string> arguments = {"req",         "-x509",       "-newkey",
                                         "ec",          "-pkeyopt",    "ec_paramgen_curve:P-256",
                                         "-nodes",      "-keyout",     path + ".key",

@@ -1,4 +1,4 @@
-// Certificates of one server, one after the other.
+// Server certificates that replace each other under load.
 #ifndef PRIVATEMAIL_TESTS_E2E_LOAD_CERTIFICATES_H_
 #define PRIVATEMAIL_TESTS_E2E_LOAD_CERTIFICATES_H_
 
@@ -10,24 +10,23 @@
 
 namespace privatemail::e2e {
 
-// An authority and a few certificates that it signed for 127.0.0.1, made by the openssl command.
-// Thread-safe but for Serve.
+// An authority and a few certificates that it signed for 127.0.0.1, made with openssl. Thread-safe
+// except for Serve.
 class Certificates {
  public:
-  // In the folder, which must be there.
+  // Creates the files in an existing folder.
   static absl::StatusOr<Certificates> Make(const std::string& folder);
 
-  // PEM: whoever trusts it trusts every certificate that is served.
+  // PEM file of the authority.
   std::string authority() const { return folder_ + "/authority.crt"; }
-  // PEM, what the daemon is to read.
+  // PEM files for the daemon.
   std::string served() const { return folder_ + "/served.crt"; }
   std::string served_key() const { return folder_ + "/served.key"; }
 
-  // Puts certificate number `number`, modulo how many there are, and its key in place of what is
-  // served.
+  // Replaces served() and served_key() by certificate `number`, modulo the number of certificates.
   absl::Status Serve(int number) const;
 
-  // As --trust takes it.
+  // In the form of --trust.
   const std::string& FingerprintOf(int number) const;
 
  private:

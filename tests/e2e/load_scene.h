@@ -1,54 +1,97 @@
-// What the callers of a load have in common.
+// The daemon of the mixed load, and the record of its callers' calls.
 #ifndef PRIVATEMAIL_TESTS_E2E_LOAD_SCENE_H_
 #define PRIVATEMAIL_TESTS_E2E_LOAD_SCENE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "privatemail/transport.h"
 #include "tests/e2e/load_certificates.h"
-#include "tests/e2e/load_outcomes.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::e2e {
 
-// A daemon with TLS and keys and the collection "things" in it, built once. Few places and a short
-// queue, so that two cores' worth of callers are more than it takes. Thread-safe but for daemon().
+// State of the caller's key when the call ended.
+enum class KeyState { kValid, kBeingRevoked, kRevoked };
+
+// Counts calls and records faults. Thread-safe. Besides OK these outcomes are no faults:
+//   RESOURCE_EXHAUSTED  the server is busy
+//   ABORTED             a build during another one
+//   UNAUTHENTICATED     the key is being revoked or is revoked; the only right outcome in the
+//   latter case
+class Outcomes {
+ public:
+  // Counts a call; returns whether it succeeded.
+  bool Count(const std::string& rpc, const absl::Status& status, KeyState key = KeyState::kValid);
+
+  // Records a fault that is not the status of a call.
+  void AddFault(const std::string& what);
+
+  // Compares the counts with a daemon's audit log, which also shows retries and lost answers.
+  void CompareWith(const std::string& audit_log);
+
+  int64_t faults() const;
+  std::vector<std::string> first_faults() const;
+  int64_t answered() const { return Total("OK"); }
+  int64_t refused_as_busy() const { return Total("RESOURCE_EXHAUSTED"); }
+  // "Retrieve 90 OK 3 RESOURCE_EXHAUSTED, RevokeKey ...".
+  std::string Summary() const;
+
+ private:
+  using Counts = std::map<std::string, std::map<std::string, int64_t>>;  // by RPC and status
+
+  int64_t Total(const std::string& code) const;
+
+  mutable std::mutex mutex_;  // guards the following
+  Counts counts_;
+  int64_t faults_ = 0;
+  std::vector<std::string> first_faults_;
+};
+
+// Whether a call was refused without any effect, because the server is busy.
+bool IsBusy(const absl::Status& status);
+
+// A daemon with TLS, keys and the built collection "things". It admits few calls, so that two cores
+// can overload it. Thread-safe except for daemon().
 class Scene {
  public:
-  // Items that stay as they are; their ids begin with "base-".
+  // Items that never change; their ids begin with "base-".
   static constexpr int kBaseItems = 1000;
 
-  // postgres: a libpq connection string; empty: SQLite. Errors: those of the calls, and what the
-  // daemon said when it does not listen.
+  // postgres: a libpq connection string; empty for SQLite. Returns errors of the calls, and
+  // INTERNAL with the daemon's output if it does not listen.
   static absl::StatusOr<std::unique_ptr<Scene>> Start(const std::string& program,
                                                       const std::string& postgres);
 
-  // A connection of its own, which trusts the authority of the certificates.
+  // Creates a connection that trusts the authority.
   absl::StatusOr<Transport> Connect(const std::string& key_file) const;
-  // The same that trusts one certificate and shows no key.
+  // Creates a connection without key that trusts one certificate.
   absl::StatusOr<Transport> ConnectPinned(const std::string& fingerprint) const;
 
   struct Key {
     std::string id;
     std::string file;
   };
-  // For "things". Its file is named after `name`, and replaces one of that name.
+  // Creates a key for "things" and (over)writes the file NAME.key.
   absl::StatusOr<Key> MakeKey(const std::string& name, v1::KeyScope scope);
 
-  // Calls until the server is not too busy for it, and counts every attempt.
+  // Repeats a call while the server is busy, and counts every attempt.
   absl::Status Persist(const char* rpc, const std::function<absl::Status()>& call,
                        KeyState key = KeyState::kValid);
-  // What a refused caller does before the next call.
+  // Backs off after a refusal.
   static void Pause();
 
-  // Whether callers are to go on. After so many faults nothing is learnt from more.
+  // False after End() or 100 faults.
   bool GoesOn() const { return !ended_ && outcomes_.faults() < 100; }
   void End() { ended_ = true; }
 

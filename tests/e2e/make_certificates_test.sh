@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deploy/make-certificates.sh: what it makes is what openssl accepts for the purpose and the names asked for and no
-# others; files have the modes they should, and none is ever overwritten.
+# Tests deploy/make-certificates.sh: openssl accepts its certificates for their purpose and names only; files
+# have the right modes and are never overwritten.
 # usage: make_certificates_test.sh SOURCE_FOLDER
 set -euo pipefail
 make=$1/deploy/make-certificates.sh
@@ -20,7 +20,7 @@ refused() { # CODE TEXT ARGUMENT...: ends with CODE, says TEXT, changes nothing
 mode_is() { [ "$(stat -c %a "$1")" = "$2" ] || fail "$1 has mode $(stat -c %a "$1"), not $2"; }
 accepted() { openssl verify -x509_strict -CAfile "$pki/ca.crt" "$@" >/dev/null 2>&1; }
 
-umask 000 # the modes below are the script's doing
+umask 000 # so that the script sets the modes
 "$make" authority "$pki" >/dev/null
 "$make" server "$pki" db db.example 10.0.0.1 ::1 >/dev/null
 "$make" client "$pki" alice >/dev/null
@@ -58,4 +58,4 @@ refused 1 "ca.crt cannot be read" client "$folder/none" bob
 refused 2 "usage:" server "$pki" web
 refused 2 "usage:" bogus
 DAYS=0 refused 1 "DAYS must" client "$pki" bob
-echo "make-certificates.sh: three pairs as asked for, and 11 refusals"
+echo "make-certificates.sh: three pairs, 11 refusals"

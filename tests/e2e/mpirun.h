@@ -1,4 +1,4 @@
-// How privatemaild-embed is started here.
+// The command line of privatemaild-embed under mpirun.
 #ifndef PRIVATEMAIL_TESTS_E2E_MPIRUN_H_
 #define PRIVATEMAIL_TESTS_E2E_MPIRUN_H_
 
@@ -9,7 +9,7 @@
 
 namespace privatemail::e2e {
 
-// For Program. mpirun refuses root, and more ranks than cores, unless it is told to go on.
+// mpirun needs flags to run as root and with more ranks than cores.
 inline std::vector<std::string> Mpirun(int ranks, const std::vector<std::string>& flags) {
   std::vector<std::string> command = {MPIRUN, "--oversubscribe", "-n", std::to_string(ranks)};
   if (::geteuid() == 0) command.insert(command.begin() + 1, "--allow-run-as-root");

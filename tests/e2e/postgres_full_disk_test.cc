@@ -1,14 +1,13 @@
-// A daemon whose PostgreSQL server finds no space on its disk: for its tables, which it survives,
-// for its log, which ends it, or for both. Changes are refused, naming the store; searches go on;
-// nothing that was acknowledged is lost; and with space everything works again.
-#include <chrono>
+// PostgreSQL without disk space for tables (it survives), for its log (it ends), or for both:
+// changes are refused, searches go on, nothing acknowledged is lost, and writes work again with
+// space.
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/at_work.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_on_disk.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -18,14 +17,13 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr int kRounds = 3;
-constexpr char kPlace[] = "database test1 at 127.0.0.1:";
+constexpr char kDatabase[] = "database test1 at 127.0.0.1:";
 
 class PostgresFullDisk : public AtWork {
  protected:
   void SetUp() override {
     const std::string conninfo = postgres_.server().NewDatabase();
-    // The log grows, as where a replica or an archive has fallen behind: without, PostgreSQL writes
-    // over the files that it has.
+    // Makes the log grow, as with a replica that lags; otherwise PostgreSQL reuses its files.
     PostgresServer::Ask(conninfo, "ALTER SYSTEM SET wal_keep_size = '1GB'");
     PostgresServer::Ask(conninfo, "SELECT pg_reload_conf()");
     UsePostgres(conninfo);
@@ -40,32 +38,30 @@ class PostgresFullDisk : public AtWork {
     return Connect().Retrieve(request).status();
   }
 
-  // With ids of its own, which take space whatever has become of others'.
-  absl::Status WriteAsSomebodyNew() {
+  // Uses new ids, so that the write always needs space.
+  absl::Status WriteNewItems() {
     const unsigned number = static_cast<unsigned>(writers_.size()) + 1;
     return writers_.emplace_back(absl::StrCat("w", number), "things", number).Write(Connect(), 10);
   }
 
   absl::Status WriteUntilRefused() {
     absl::Status status;
-    while (status.ok()) status = WriteAsSomebodyNew();
+    while (status.ok()) status = WriteNewItems();
     return status;
   }
 
-  // The server may end, and be started again, by itself and by whoever looks after it.
-  absl::Status WriteOnceItIsBack() {
+  // The server may have ended; it is started again.
+  absl::Status WriteAfterRecovery() {
     absl::Status status;
-    for (int attempt = 0; attempt < 300; ++attempt) {
-      postgres_.server().AwaitAnswer();
-      status = WriteAsSomebodyNew();
-      if (!absl::IsUnavailable(status)) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    EXPECT_TRUE(WaitUntil([&] {
+      postgres_.server().WaitForAnswer();
+      status = WriteNewItems();
+      return !absl::IsUnavailable(status);
+    }));
     return status;
   }
 
-  // What is acknowledged is so on the disk, too.
-  void CheckAfterALossOfPower() {
+  void CheckAfterPowerLoss() {
     postgres_.LosePower({});
     End();
     postgres_.Start();
@@ -77,49 +73,51 @@ class PostgresFullDisk : public AtWork {
   PostgresOnDisk postgres_;
 };
 
-TEST_F(PostgresFullDisk, WithoutSpaceForTablesChangesAreRefusedNamingTheStore) {
+TEST_F(PostgresFullDisk, NoSpaceForTablesRefusesChanges) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
     postgres_.disk().Fill("/base/");
     const absl::Status refused = WriteUntilRefused();
-    EXPECT_THAT(refused, FailsWith(absl::StatusCode::kResourceExhausted, kPlace));
+    EXPECT_THAT(refused, FailsWith(absl::StatusCode::kResourceExhausted, kDatabase));
     EXPECT_THAT(std::string(refused.message()),
                 AllOf(HasSubstr("No space left on device"), HasSubstr("(SQLSTATE 53100)")));
-    Check();  // reads are answered all the while
+    Check();
     EXPECT_THAT(Search(), IsOk());
     postgres_.disk().MakeRoom();
-    EXPECT_THAT(WriteAsSomebodyNew(), IsOk());
+    EXPECT_THAT(WriteNewItems(), IsOk());
     Check();
   }
-  CheckAfterALossOfPower();
+  CheckAfterPowerLoss();
 }
 
-TEST_F(PostgresFullDisk, WithoutSpaceForTheLogChangesAreRefusedAndSearchesGoOn) {
+TEST_F(PostgresFullDisk, NoSpaceForLogRefusesChangesButNotSearches) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
     postgres_.disk().Fill("/pg_wal/");
-    EXPECT_THAT(WriteUntilRefused(), FailsWith(absl::StatusCode::kUnavailable,
-                                               absl::StrCat("the store is unavailable: ", kPlace)));
+    EXPECT_THAT(WriteUntilRefused(),
+                FailsWith(absl::StatusCode::kUnavailable,
+                          absl::StrCat("the store is unavailable: ", kDatabase)));
     for (int search = 0; search < 10; ++search) EXPECT_THAT(Search(), IsOk());
     postgres_.disk().MakeRoom();
-    EXPECT_THAT(WriteOnceItIsBack(), IsOk());
+    EXPECT_THAT(WriteAfterRecovery(), IsOk());
     Check();
   }
-  CheckAfterALossOfPower();
+  CheckAfterPowerLoss();
 }
 
-TEST_F(PostgresFullDisk, WithoutSpaceForAnythingNothingIsLost) {
+TEST_F(PostgresFullDisk, NoSpaceAtAllLosesNothing) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
     postgres_.disk().Fill("");
-    EXPECT_THAT(WriteUntilRefused(), AnyOf(FailsWith(absl::StatusCode::kResourceExhausted, kPlace),
-                                           FailsWith(absl::StatusCode::kUnavailable, kPlace)));
+    EXPECT_THAT(WriteUntilRefused(),
+                AnyOf(FailsWith(absl::StatusCode::kResourceExhausted, kDatabase),
+                      FailsWith(absl::StatusCode::kUnavailable, kDatabase)));
     EXPECT_THAT(Search(), IsOk());
     postgres_.disk().MakeRoom();
-    EXPECT_THAT(WriteOnceItIsBack(), IsOk());
+    EXPECT_THAT(WriteAfterRecovery(), IsOk());
     Check();
   }
-  CheckAfterALossOfPower();
+  CheckAfterPowerLoss();
 }
 
 }  // namespace

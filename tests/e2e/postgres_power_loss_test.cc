@@ -1,11 +1,10 @@
-// The power goes at any instant under the PostgreSQL server of a daemon, and what the server had
-// not synced is lost, half lost or there, and so are names that were not. The server must start,
-// and hold every change that the daemon acknowledged, and of those under way all or nothing.
+// Power loss under the PostgreSQL server of a daemon: unsynced bytes and names are lost, half lost
+// or kept. After recovery all acknowledged changes are there, and those in flight as a whole or not
+// at all.
 //
-// Every fourth time the power goes again while the server recovers. PRIVATEMAIL_POWER_CUTS in the
-// environment says how many cuts there are: 12 without it, which is what CI runs. The daemon dies
-// with the database, but its own files are on another disk: with PostgreSQL nothing of collections
-// is in them.
+// Every fourth time the power fails again during recovery. PRIVATEMAIL_POWER_CUTS is the number of
+// cuts, 12 by default. The daemon is killed as well; its own files hold nothing of collections and
+// stay as they are.
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -31,15 +30,15 @@ class PostgresPowerLoss : public AtWork {
     ASSERT_NO_FATAL_FAILURE(Prepare());
   }
 
-  // Each kind in turn.
   PowerLoss LossOf(unsigned number) {
     return {.bytes = static_cast<UnsyncedBytes>(number % 3),
             .names = static_cast<UnsyncedNames>(number / 3 % 2),
             .seed = bits_()};
   }
 
-  void LosePowerWhileItRecovers() {
+  void LosePowerDuringRecovery() {
     postgres_.Launch();
+    // The random time of the cut is what is tested.
     std::this_thread::sleep_for(std::chrono::microseconds(bits_() % 400'000));
     postgres_.LosePower(LossOf(static_cast<unsigned>(bits_())));
   }
@@ -53,22 +52,22 @@ class PostgresPowerLoss : public AtWork {
   std::string conninfo_;
 };
 
-TEST_F(PostgresPowerLoss, LosesNothingThatWasAcknowledged) {
+TEST_F(PostgresPowerLoss, AcknowledgedWritesSurvive) {
   for (int cut = 1; cut <= Cuts() && !HasFailure(); ++cut) {
     SCOPED_TRACE(cut);
     WorkUntil([&] { postgres_.LosePower(LossOf(static_cast<unsigned>(cut))); }, 1'000'000);
     End();
-    if (cut % 4 == 0) LosePowerWhileItRecovers();
+    if (cut % 4 == 0) LosePowerDuringRecovery();
     ASSERT_NO_FATAL_FAILURE(StartBoth());
     Check();
   }
   Report("losses of power under PostgreSQL", Cuts());
 }
 
-// The tests of the test: disks that forget what they were told to keep do lose changes.
+// Controls: on disks that ignore syncs, the check does find losses.
 
-TEST_F(PostgresPowerLoss, ADiskThatIgnoresSyncsOfTheLogIsNoticed) {
-  PostgresServer::Ask(conninfo_, "CHECKPOINT");  // and none later: it would need the log
+TEST_F(PostgresPowerLoss, IgnoredSyncsOfLogAreDetected) {
+  PostgresServer::Ask(conninfo_, "CHECKPOINT");  // a later one would need the log
   postgres_.disk().IgnoreSyncs("/pg_wal/");
   for (Writer& writer : writers_) ASSERT_THAT(writer.Write(Connect(), 2), IsOk());
   postgres_.LosePower({});
@@ -77,12 +76,12 @@ TEST_F(PostgresPowerLoss, ADiskThatIgnoresSyncsOfTheLogIsNoticed) {
   EXPECT_THAT(Faults(), ::testing::Not(::testing::IsEmpty()));
 }
 
-TEST_F(PostgresPowerLoss, ADiskThatIgnoresSyncsOfATableIsNoticed) {
+TEST_F(PostgresPowerLoss, IgnoredSyncsOfTableAreDetected) {
   const std::string table =
       PostgresServer::Ask(conninfo_, "SELECT pg_relation_filepath('privatemail.items')");
   postgres_.disk().IgnoreSyncs("/" + table);
   for (Writer& writer : writers_) ASSERT_THAT(writer.Write(Connect(), 20), IsOk());
-  PostgresServer::Ask(conninfo_, "CHECKPOINT");  // from here on the log is that of later changes
+  PostgresServer::Ask(conninfo_, "CHECKPOINT");  // recovery starts from here
   postgres_.LosePower({});
   End();
   ASSERT_NO_FATAL_FAILURE(StartBoth());

@@ -44,6 +44,11 @@ std::string WholeFile(int file) {
 
 }  // namespace
 
+Command Join(Command command, const Command& more) {
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
 std::vector<nlohmann::json> Outcome::lines() const {
   std::vector<nlohmann::json> all;
   std::istringstream stream(out);
@@ -144,16 +149,11 @@ Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags
   }
 }
 
-std::vector<std::string> User::CommandLine(const std::vector<std::string>& command) const {
-  std::vector<std::string> arguments = {PRIVATEMAIL};
-  arguments.insert(arguments.end(), command.begin(), command.end());
-  arguments.insert(arguments.end(), flags.begin(), flags.end());
-  if (!state.empty()) arguments.insert(arguments.end(), {"--state", state});
-  return arguments;
+Command User::CommandLine(const Command& command) const {
+  const Command arguments = Join(Join({PRIVATEMAIL}, command), flags);
+  return state.empty() ? arguments : Join(arguments, {"--state", state});
 }
 
-Outcome User::Run(const std::vector<std::string>& command) const {
-  return Program(CommandLine(command)).Wait();
-}
+Outcome User::Run(const Command& command) const { return Program(CommandLine(command)).Wait(); }
 
 }  // namespace privatemail::e2e

@@ -1,4 +1,4 @@
-// The built programs, run as a user runs them: processes, exit codes and what they print.
+// Child processes: the daemon, the command line, and other programs.
 #ifndef PRIVATEMAIL_TESTS_E2E_PROGRAMS_H_
 #define PRIVATEMAIL_TESTS_E2E_PROGRAMS_H_
 
@@ -9,22 +9,31 @@
 #include <string>
 #include <vector>
 
+namespace privatemail::client {}
+
 namespace privatemail::e2e {
 
-// How a process ended and what it printed.
+using namespace client;  // NOLINT: the SDK that these tests call
+
+// A program and its arguments, or a command of `privatemail` and its flags.
+using Command = std::vector<std::string>;
+
+Command Join(Command command, const Command& more);
+
+// The end of a process.
 struct Outcome {
   int exit_code = -1;  // 128 + the signal that ended it, as a shell counts
   std::string out;
   std::string err;
 
-  // Each line of standard output as JSON; what is none becomes null.
+  // Lines of standard output as JSON; null for a line that is not JSON.
   std::vector<nlohmann::json> lines() const;
-  // The only line.
+  // The only line; null if there is not exactly one.
   nlohmann::json json() const;
 };
 
-// A child process with its standard output in a pipe. Killed and reaped at the end of its scope,
-// and by the kernel should the test itself die first.
+// A child process with its standard output in a pipe. Killed and reaped by the destructor, or by
+// the kernel if the test dies first.
 class Program {
  public:
   explicit Program(std::vector<std::string> arguments);
@@ -35,11 +44,11 @@ class Program {
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
 
-  // Waits for the next line of standard output; none when the output has ended. A child that says
-  // nothing for a minute is killed, which ends its output.
+  // Waits for the next line of standard output; nullopt at its end. A child that prints nothing for
+  // a minute is killed, which ends its output.
   std::optional<std::string> ReadLine();
 
-  // Waits for the end. `out` holds the lines that ReadLine returned, too.
+  // Waits for the end. `out` includes the lines that ReadLine returned.
   Outcome Wait();
 
  private:
@@ -47,16 +56,16 @@ class Program {
 
   pid_t pid_ = -1;
   int out_ = -1;
-  int err_ = -1;  // a file without a name: it cannot fill up as a pipe does
+  int err_ = -1;  // an unnamed file, because a pipe could fill up
   std::string text_;
   size_t line_start_ = 0;
   std::optional<Outcome> outcome_;
 };
 
-// privatemaild on a loopback port of its own.
+// A privatemaild process on its own loopback port.
 class Daemon {
  public:
-  // Waits until it listens, or has ended: see listening(). `program` may be another build of it.
+  // Waits until it listens or has ended; see listening().
   explicit Daemon(const std::string& data_directory, std::vector<std::string> flags = {},
                   const std::string& listen = "127.0.0.1:0",
                   const std::string& program = PRIVATEMAILD);
@@ -78,13 +87,13 @@ class Daemon {
   std::string admin_key_;
 };
 
-// Whoever types `privatemail`: a server to talk to and a state folder.
+// A user of `privatemail` with a server and a state folder.
 struct User {
   std::vector<std::string> flags;  // --server and how to trust it
   std::string state;               // folder
 
-  std::vector<std::string> CommandLine(const std::vector<std::string>& command) const;
-  Outcome Run(const std::vector<std::string>& command) const;
+  Command CommandLine(const Command& command) const;
+  Outcome Run(const Command& command) const;
 };
 
 }  // namespace privatemail::e2e

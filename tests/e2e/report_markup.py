@@ -1,17 +1,15 @@
-"""The report's files without a browser: well-formed, complete, and asking nothing of a network.
+"""Well-formedness test of an evaluation report: markup, links, and the plot of every figure.
 
-usage: report_markup.py COMMAND...
+usage: report_markup.py DIRECTORY
 
-COMMAND writes a report into the directory that is added to its arguments.
+DIRECTORY holds the report.
 """
 
 import html.parser
 import json
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -19,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Page(html.parser.HTMLParser):
-    """Elements of a page; fails when one is not closed where it must be."""
+    """Collects a page's elements; fails if one is not closed properly."""
 
     def __init__(self):
         super().__init__()
@@ -53,7 +51,7 @@ def check_page(text, files):
     page.close()
     assert text.startswith("<!DOCTYPE html>") and not page.open, f"left open: {page.open}"
     assert len(page.ids) == len(set(page.ids)), "an id occurs twice"
-    assert not set(page.references) - set(page.ids), f"nowhere: {set(page.references) - set(page.ids)}"
+    assert not set(page.references) - set(page.ids), f"missing ids: {set(page.references) - set(page.ids)}"
     for link in page.links:
         known = link == "data:," or link in files or (link[0] == "#" and link[1:] in page.ids)
         assert known, f"a link to {link}"
@@ -72,26 +70,24 @@ def check_svg(path, figure):
     left, top, width, height = map(float, root.get("viewBox").split())
     for text in root.iter(SVG + "text"):
         x, y = float(text.get("x")), float(text.get("y"))
-        assert left <= x <= left + width and top <= y <= top + height, f"{path}: {text.text} beyond the plot"
+        assert left <= x <= left + width and top <= y <= top + height, f"{path}: {text.text} is outside the plot"
     texts = " ".join(text.text or "" for text in root.iter(SVG + "text"))
     for word in " ".join(figure["x"].get("categories", []) + [figure["title"], figure["y"]["label"]]).split():
         assert word in texts, f"{path}: no {word}"
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="privatemail_report_") as name:
-        subprocess.run([*sys.argv[1:], name], check=True)
-        folder = pathlib.Path(name)
-        figures = json.loads((folder / "results.json").read_text(encoding="utf-8"))["figures"]
-        files = {path.name for path in folder.iterdir()}
-        assert files == {"index.html", "results.json"} | {figure["id"] + ".svg" for figure in figures}, files
-        counts = check_page((folder / "index.html").read_text(encoding="utf-8"), files)
-        assert counts["svg"] == 2 * len(figures) and counts["table"] == len(figures), counts
-        for figure in figures:
-            check_svg(folder / f"{figure['id']}.svg", figure)
+    folder = pathlib.Path(sys.argv[1])
+    figures = json.loads((folder / "results.json").read_text(encoding="utf-8"))["figures"]
+    files = {path.name for path in folder.iterdir()}
+    assert files == {"index.html", "results.json"} | {figure["id"] + ".svg" for figure in figures}, files
+    counts = check_page((folder / "index.html").read_text(encoding="utf-8"), files)
+    assert counts["svg"] == 2 * len(figures) and counts["table"] == len(figures), counts
+    for figure in figures:
+        check_svg(folder / f"{figure['id']}.svg", figure)
     print(f"{len(figures)} figures, {sum(counts.values())} elements")
     return 0
 

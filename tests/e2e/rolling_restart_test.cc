@@ -1,4 +1,4 @@
-// Two daemons on one PostgreSQL database behind one DNS name, restarted in turn under load.
+// Two daemons on one PostgreSQL database behind one DNS name: a rolling restart fails no request.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -12,22 +12,23 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/dns_server.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
 
 constexpr int kCallers = 4;
 constexpr int kRounds = 2;
-// How long a daemon is away, so that calls try to reach it.
-constexpr absl::Duration kWithout = absl::Seconds(1);
-// What deploy/README.md asks of a rolling restart: clients try a lost address again within a
-// second.
-constexpr absl::Duration kAfterReady = absl::Seconds(2);
+// Downtime of a daemon, during which clients try to reach it.
+constexpr absl::Duration kDowntime = absl::Seconds(1);
+// Pause between two restarts. Clients retry a lost address within a second.
+constexpr absl::Duration kPause = absl::Seconds(2);
 
 class RollingRestart : public ::testing::Test {
  protected:
@@ -35,7 +36,7 @@ class RollingRestart : public ::testing::Test {
     conninfo_file_ = folder_.Write("conninfo", server_.NewDatabase() + "\n");
     ::chmod(conninfo_file_.c_str(), 0600);
     Start(0, "127.0.0.1:0");
-    // Keys and certificate are each daemon's own until their files are copied.
+    // Both daemons need the same keys and certificate.
     for (const char* part : {"tls", "keys", "admin.key"}) {
       std::filesystem::create_directories(folder_ / "1");
       std::filesystem::copy(folder_ / "0" + "/" + part, folder_ / "1" + "/" + part,
@@ -66,7 +67,7 @@ class RollingRestart : public ::testing::Test {
     return *Transport::Create(options);
   }
 
-  // The collection "things", built through one and loaded by both.
+  // Builds the collection "things" through one daemon; both load it.
   void Fill() {
     const Transport transport = Connect(daemons_[0]->address());
     ASSERT_THAT(transport.CreateCollection(NewThings()), IsOk());
@@ -81,22 +82,16 @@ class RollingRestart : public ::testing::Test {
     });
     ASSERT_THAT(filled, IsOk());
     ASSERT_THAT(transport.BuildEmbedding("things", [](const auto& /*progress*/) {}), IsOk());
-    AwaitReady(0);
-    AwaitReady(1);
+    WaitUntilReady(0);
+    WaitUntilReady(1);
   }
 
-  void AwaitReady(int which) const {
+  void WaitUntilReady(int which) const {
     const Transport transport = Connect(daemons_[which]->address());
-    absl::StatusOr<bool> ready = false;
-    for (const absl::Time start = absl::Now();
-         !(ready.ok() && *ready) && absl::Now() - start < absl::Seconds(60);) {
-      absl::SleepFor(absl::Milliseconds(20));
-      ready = transport.IsServing("things");
-    }
-    ASSERT_TRUE(ready.ok() && *ready);
+    ASSERT_TRUE(WaitUntil([&] { return transport.IsServing("things").value_or(false); }));
   }
 
-  // Calls of every kind that only reads, until told to end.
+  // Makes read-only calls of every kind until ended_.
   void Call(const Transport& transport) {
     const auto things = transport.GetCollection("things");
     Count(things.status());
@@ -123,7 +118,7 @@ class RollingRestart : public ::testing::Test {
     failures_.push_back(status.ToString());
   }
 
-  // Searches that a daemon says it has answered, since it was first started.
+  // Answered searches in a daemon's audit log.
   int AnsweredBy(int which) const {
     std::ifstream log(folder_ / absl::StrCat(which, "/audit.jsonl"));
     int answered = 0;
@@ -138,14 +133,14 @@ class RollingRestart : public ::testing::Test {
   const DnsServer dns_{{"127.0.0.1", "127.0.0.2"}};
   std::string conninfo_file_;
   std::unique_ptr<Daemon> daemons_[2];
-  std::string name_;  // of both
+  std::string name_;  // of both daemons
   std::atomic<bool> ended_ = false;
   std::atomic<int> calls_ = 0;
   std::mutex mutex_;
   std::vector<std::string> failures_;
 };
 
-TEST_F(RollingRestart, FailsNoRequest) {
+TEST_F(RollingRestart, NoRequestFails) {
   const Transport transport = Connect(name_);
   std::vector<std::thread> callers;
   for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { Call(transport); });
@@ -154,17 +149,17 @@ TEST_F(RollingRestart, FailsNoRequest) {
       const int before = calls_;
       daemons_[which]->program().Signal(SIGTERM);
       EXPECT_EQ(daemons_[which]->program().Wait().exit_code, 0);
-      absl::SleepFor(kWithout);
+      absl::SleepFor(kDowntime);  // a setting of the test
       Start(which, daemons_[which]->address());
-      AwaitReady(which);
-      absl::SleepFor(kAfterReady);
+      WaitUntilReady(which);
+      absl::SleepFor(kPause);  // a setting of the test
       EXPECT_GT(calls_ - before, 10) << "there was no load";
     }
   }
   ended_ = true;
   for (std::thread& caller : callers) caller.join();
   EXPECT_THAT(failures_, ::testing::IsEmpty()) << "of " << calls_ << " calls";
-  // Both took their turn.
+  // Both daemons served.
   const int answered[] = {AnsweredBy(0), AnsweredBy(1)};
   EXPECT_GT(answered[0], calls_ / 10);
   EXPECT_GT(answered[1], calls_ / 10);

@@ -4,11 +4,11 @@
 #include <random>
 #include <utility>
 
-#include "privatemail/ledger.h"
+#include "common/embedding/public_parameters.h"
 #include "common/features/vector_file.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
-#include "common/embedding/public_parameters.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {
@@ -72,9 +72,8 @@ void Service::Write(const std::string& name, const Labelled& rows) const {
   ASSERT_THAT(WriteNpy(Labels(name), rows.labels), IsOk());
 }
 
-nlohmann::json Service::Answer(std::vector<std::string> command) const {
-  command.push_back("--json");
-  const Outcome outcome = Run(command);
+nlohmann::json Service::Answer(const Command& command) const {
+  const Outcome outcome = Run(Join(command, {"--json"}));
   EXPECT_EQ(outcome.exit_code, 0) << ::testing::PrintToString(command) << outcome.err;
   const nlohmann::json answer = outcome.json();
   EXPECT_FALSE(answer.is_null()) << ::testing::PrintToString(command) << outcome.out;
@@ -144,13 +143,11 @@ nlohmann::json Service::Everything() const {
   return all;
 }
 
-void Service::ExpectRefused(const std::vector<std::string>& command, const std::string& code,
+void Service::ExpectRefused(const Command& command, const std::string& code,
                             const std::vector<std::string>& parts) const {
   SCOPED_TRACE(::testing::PrintToString(command));
   const nlohmann::json before = Everything();
-  std::vector<std::string> with_json = command;
-  with_json.push_back("--json");
-  const Outcome outcome = Run(with_json);
+  const Outcome outcome = Run(Join(command, {"--json"}));
   EXPECT_EQ(outcome.exit_code, code == "INVALID_ARGUMENT" ? 2 : 1);
   const nlohmann::json error = outcome.json()["error"];
   ASSERT_TRUE(error.is_object()) << "printed " << outcome.out << outcome.err;
@@ -170,10 +167,8 @@ void FilledService::SetUp() {
   Write("queries", SeparatedClasses(10, 3));
 }
 
-std::vector<std::string> FilledService::Query(const std::vector<std::string>& more) const {
-  std::vector<std::string> command = {"query", "things", "--vectors", Vectors("queries")};
-  command.insert(command.end(), more.begin(), more.end());
-  return command;
+Command FilledService::Query(const Command& more) const {
+  return Join({"query", "things", "--vectors", Vectors("queries")}, more);
 }
 
 }  // namespace privatemail::e2e

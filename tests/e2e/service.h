@@ -1,4 +1,4 @@
-// A running service with a small collection in it, and what its users ask of it.
+// Fixtures with a daemon, a small collection, and a user of the command line.
 #ifndef PRIVATEMAIL_TESTS_E2E_SERVICE_H_
 #define PRIVATEMAIL_TESTS_E2E_SERVICE_H_
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "privatemail/transport.h"
 #include "common/base/matrix.h"
+#include "privatemail/transport.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -28,68 +28,66 @@ struct Labelled {
   std::vector<int32_t> labels;
 };
 
-// Classes in turn (row i is of class i mod kClasses), each around a direction of its own.
+// `rows` x `columns`; row i has class i mod kClasses, which is a cloud around its own axis.
 Labelled SeparatedClasses(int rows, unsigned seed, int columns = kFeatures);
 
-// The collection "things", around the rows of SeparatedClasses.
+// A request for the collection "things", whose anchors are rows of SeparatedClasses.
 v1::CreateCollectionRequest NewThings(double alpha = 12, int steps = 5);
 
-// A release that means nothing, which is all that a server can tell of one. k is to be set.
+// A request with a random release, which a server cannot tell from a real one. k is not set.
 v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection);
 
-// Stays out of the way until a test asks: no daemon runs before StartDaemon.
+// No daemon runs before StartDaemon.
 class Service : public ::testing::Test {
  protected:
-  // A daemon over `data` in the folder, without TLS, which is not what most tests are about.
+  // Starts a daemon without TLS on `data` in the folder.
   void StartDaemon(const std::string& listen = "127.0.0.1:0");
 
-  // The same server through the SDK.
+  // A connection of the SDK to the daemon.
   Transport Connect() const;
 
-  // Files of the folder: NAME.npy and NAME_labels.npy.
+  // Writes NAME.npy and NAME_labels.npy into the folder.
   void Write(const std::string& name, const Labelled& rows) const;
   std::string Vectors(const std::string& name) const { return folder_ / (name + ".npy"); }
   std::string Labels(const std::string& name) const { return folder_ / (name + "_labels.npy"); }
 
-  Outcome Run(const std::vector<std::string>& command) const { return user_.Run(command); }
+  Outcome Run(const Command& command) const { return user_.Run(command); }
   // Runs with --json, expects success and returns the answer.
-  nlohmann::json Answer(std::vector<std::string> command) const;
+  nlohmann::json Answer(const Command& command) const;
 
-  // The parts of the usual story, each expected to succeed. Through the SDK, because a program
-  // takes long to start; happy_path_test.cc tells the story through the programs.
+  // Setup steps, each expected to succeed. Through the SDK, which is faster than starting a
+  // program; happy_path_test.cc takes the same steps through the programs.
   void CreateCollection(double alpha = 12, int steps = 5) const;
   void Fill() const { Fill(Connect()); }
   void Fill(const Transport& transport) const;  // with the rows of the file "gallery"
   void Build() const;
   void Grant(double epsilon, double delta) const;
 
-  // Uploads the rows of a file.
+  // Uploads the rows of a file through `privatemail ingest`.
   nlohmann::json Ingest(const std::string& name) const;
 
   nlohmann::json Info() const { return Answer({"collection", "info", "things"}); }
   nlohmann::json Budget() const { return Answer({"budget", "show", "things"}); }
 
-  // All that a command could change: every collection with its counts, and every grant and charge.
-  // Through the SDK, too.
+  // All state that a command can change: collections with their counts, grants and charges.
   nlohmann::json Everything() const;
 
   // Runs with --json and expects exit code 1 (2 for INVALID_ARGUMENT), a status of this code on
-  // both outputs, each part in its message, and Everything as it was.
-  void ExpectRefused(const std::vector<std::string>& command, const std::string& code,
-                     const std::vector<std::string>& parts) const;
+  // both outputs, each part in its message, and Everything() unchanged.
+  void ExpectRefused(const Command& command, const std::string& code,
+                     const std::vector<std::string>& parts = {}) const;
 
   const TemporaryFolder folder_;
   std::unique_ptr<Daemon> daemon_;
   User user_{{}, folder_ / "state"};
 };
 
-// With the collection "things" created, filled, built and funded, and rows to ask for in the file
-// "queries".
+// With the collection "things" created, filled, built and funded, and ten targets in "queries".
 class FilledService : public Service {
  protected:
   void SetUp() override;
 
-  std::vector<std::string> Query(const std::vector<std::string>& more) const;
+  Command Query(const Command& more) const;
 };
 
 }  // namespace privatemail::e2e

@@ -4,10 +4,10 @@
 #include <csignal>
 #include <filesystem>
 
-#include "absl/time/clock.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -39,24 +39,22 @@ class SharedStore : public Service {
 
   void Use(const Daemon& daemon) { user_.flags = {"--server", daemon.address(), "--insecure"}; }
 
-  // The other daemon hears of changes a moment after the call that makes them.
+  // A daemon follows changes of the other asynchronously.
   void WaitFor(const std::string& field, const json& value) const {
     json seen;
-    for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(30);) {
-      const Outcome outcome = Run({"collection", "info", "things", "--json"});
-      seen = outcome.json();
-      if (outcome.exit_code == 0 && seen[field] == value) return;
-      absl::SleepFor(absl::Milliseconds(50));
-    }
-    FAIL() << field << " never became " << value << " in " << seen;
+    ASSERT_TRUE(WaitUntil([&] {
+      seen = Run({"collection", "info", "things", "--json"}).json();
+      return seen.is_object() && seen.contains(field) && seen[field] == value;
+    })) << field
+        << " is not " << value << " but " << seen;
   }
 
-  std::vector<std::string> Query(int k) const {
+  Command Query(int k) const {
     return {"query", "things", "--vectors",       Vectors("queries"), "--row", "2",       "--label",
             "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
   }
 
-  // What a daemon with keys answers to the key of a file.
+  // Lists the collections of a daemon with TLS and keys.
   Outcome List(const Daemon& daemon, const std::string& key_file) const {
     return User{
         {"--server", daemon.address(), "--trust", daemon.fingerprint(), "--key-file", key_file},
@@ -69,7 +67,7 @@ class SharedStore : public Service {
   std::unique_ptr<Daemon> other_;
 };
 
-TEST_F(SharedStore, WhatIsIngestedAndBuiltThroughOneIsAnsweredByTheOther) {
+TEST_F(SharedStore, ChangesThroughOneDaemonAreSeenByTheOther) {
   CreateCollection();
   Fill();
   Build();
@@ -105,8 +103,7 @@ TEST_F(SharedStore, WhatIsIngestedAndBuiltThroughOneIsAnsweredByTheOther) {
   EXPECT_EQ(Info()["version"], 2);
 }
 
-// Each daemon makes what answers for cells by itself, of what is stored.
-TEST_F(SharedStore, WhatAnswersForCellsIsMadeByEach) {
+TEST_F(SharedStore, CellsFollowChangesOfTheOtherDaemon) {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   Write("gallery", SeparatedClasses(kItems, 2));
   Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
@@ -114,10 +111,10 @@ TEST_F(SharedStore, WhatAnswersForCellsIsMadeByEach) {
   Ingest("gallery");
   Build();
   Grant(1000, .1);
-  // Pr[the best cell is not asked for] < 10^-15.
-  const std::vector<std::string> query = {"query",     "things", "--vectors", Vectors("gallery"),
-                                          "--scheme",  "cells",  "--row",     "17",
-                                          "--epsilon", "40",     "--items",   "80"};
+  // At this epsilon the best cell is left out with a probability below 10^-15.
+  const Command query = {"query",     "things", "--vectors", Vectors("gallery"),
+                         "--scheme",  "cells",  "--row",     "17",
+                         "--epsilon", "40",     "--items",   "80"};
   const auto nearest = [&] { return Answer(query)["matches"][0]["id"]; };
   for (const Daemon* daemon : {daemon_.get(), other_.get()}) {
     Use(*daemon);
@@ -138,7 +135,7 @@ TEST_F(SharedStore, WhatAnswersForCellsIsMadeByEach) {
   EXPECT_EQ(nearest(), "17");
 }
 
-TEST_F(SharedStore, WithoutTheDatabaseSearchesGoOnAndChangesAreRefusedWithTheReason) {
+TEST_F(SharedStore, SearchesGoOnAndChangesAreRefusedWithoutDatabase) {
   CreateCollection();
   Fill();
   Build();
@@ -163,18 +160,14 @@ TEST_F(SharedStore, WithoutTheDatabaseSearchesGoOnAndChangesAreRefusedWithTheRea
   }
 }
 
-TEST_F(SharedStore, KeysAreEachDaemonsOwnUntilTheirFileIsCopied) {
-  const std::vector<std::string> flags = {"--store", "postgres", "--postgres-file", conninfo_file_};
+TEST_F(SharedStore, KeysArePerDaemonUntilTheirFileIsCopied) {
+  const Command flags = {"--store", "postgres", "--postgres-file", conninfo_file_};
   Daemon one(folder_ / "one", flags);
   Daemon two(folder_ / "two", flags);
   ASSERT_TRUE(one.listening() && two.listening());
   CreateCollection();  // through a third
   const std::string key = one.admin_key();
-  const auto seen = [&](const Daemon& daemon) { return !List(daemon, key).json().empty(); };
-  for (const absl::Time start = absl::Now();
-       !seen(one) && absl::Now() - start < absl::Seconds(30);) {
-    absl::SleepFor(absl::Milliseconds(50));
-  }
+  ASSERT_TRUE(WaitUntil([&] { return !List(one, key).json().empty(); }));
   EXPECT_EQ(List(one, key).json()[0]["name"], "things");
   EXPECT_EQ(List(two, key).json()["error"]["code"], "UNAUTHENTICATED");
 
@@ -182,15 +175,15 @@ TEST_F(SharedStore, KeysAreEachDaemonsOwnUntilTheirFileIsCopied) {
                              std::filesystem::copy_options::overwrite_existing);
   two.program().Signal(SIGHUP);
   Outcome taken;
-  for (const absl::Time start = absl::Now();
-       taken.exit_code != 0 && absl::Now() - start < absl::Seconds(30);) {
+  ASSERT_TRUE(WaitUntil([&] {
     taken = List(two, key);
-  }
+    return taken.exit_code == 0;
+  }));
   EXPECT_EQ(taken.json()[0]["name"], "things") << taken.err;
   EXPECT_EQ(List(two, two.admin_key()).json()["error"]["code"], "UNAUTHENTICATED");
 }
 
-TEST_F(SharedStore, ADaemonThatCannotReachItsStoreSaysWhyAndNoPassword) {
+TEST_F(SharedStore, UnreachableStoreStopsTheStartWithoutShowingThePassword) {
   const auto start = [&](const std::string& conninfo, int exit_code = 1) {
     Daemon daemon(folder_ / "third", {"--insecure", "--store", "postgres", "--postgres-file",
                                       folder_.Write("bad", conninfo)});

@@ -10,9 +10,9 @@
 namespace privatemail::e2e {
 namespace {
 
-constexpr size_t kMostCopies = 2;
+constexpr size_t kMaxCopies = 2;
 
-// All but the version, which a copy counts for itself.
+// Ignores versions, which a copy counts anew.
 bool SameItems(const Stored& one, const Stored& other) {
   return std::equal(one.begin(), one.end(), other.begin(), other.end(),
                     [](const auto& a, const auto& b) {
@@ -45,7 +45,7 @@ absl::Status Snapshotter::WorkOnce(const Transport& transport) {
   PM_RETURN_IF_ERROR(transport.RestoreCollection(name, next).status());
   ++restored_;
   copies_.insert(*std::exchange(open_, std::nullopt));
-  if (copies_.size() <= kMostCopies) return absl::OkStatus();
+  if (copies_.size() <= kMaxCopies) return absl::OkStatus();
   open_ = std::move(*copies_.begin());
   copies_.erase(copies_.begin());
   PM_RETURN_IF_ERROR(transport.DeleteCollection(open_->first).status());
@@ -80,13 +80,13 @@ std::vector<std::string> Snapshotter::Check(const Transport& transport) {
   open_.reset();
   for (const auto& [name, expected] : copies_) {
     if (there.erase(name) == 0) {
-      faults.push_back(absl::StrCat(name, " was acknowledged and is not there"));
+      faults.push_back(absl::StrCat(name, " was acknowledged and is missing"));
     } else if (std::string fault = CheckCopy(transport, name, expected); !fault.empty()) {
       faults.push_back(std::move(fault));
     }
   }
   for (const std::string& name : there) {
-    faults.push_back(absl::StrCat(name, " is there, and nobody asked for it or it was deleted"));
+    faults.push_back(absl::StrCat(name, " exists, but was not created or was deleted"));
   }
   return faults;
 }

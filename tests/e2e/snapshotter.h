@@ -1,4 +1,4 @@
-// A caller who copies a collection by way of snapshots, and remembers what the server acknowledged.
+// A caller who copies a collection through snapshots and records what the server acknowledged.
 #ifndef PRIVATEMAIL_TESTS_E2E_SNAPSHOTTER_H_
 #define PRIVATEMAIL_TESTS_E2E_SNAPSHOTTER_H_
 
@@ -16,21 +16,21 @@
 
 namespace privatemail::e2e {
 
-// What is stored in a collection, by id.
+// Items of a collection by id.
 using Stored = std::map<std::string, v1::Item>;
 
-// Takes a snapshot, restores it under another name and deletes an earlier copy, again and again.
+// Repeatedly takes a snapshot, restores it under another name and deletes an earlier copy.
 // Not thread-safe.
 class Snapshotter {
  public:
   explicit Snapshotter(std::string collection) : collection_(std::move(collection)) {}
 
-  // Until a call fails; what that one has done is open from then on. Returns its status. DATA_LOSS:
-  // a snapshot that the server says is complete is not.
+  // Works until a call fails; its effect is open from then on. Returns its status, or DATA_LOSS if
+  // a snapshot is incomplete although its call succeeded.
   absl::Status WorkUntilFailure(const Transport& transport);
 
-  // Compares the copies with what was acknowledged, and settles what is open: a copy that was being
-  // restored or deleted must be there as a whole or not at all. Returns what is wrong, a line each.
+  // Compares the copies with what was acknowledged. An open copy must exist as a whole or not at
+  // all; it is settled then. Returns a line for each difference.
   std::vector<std::string> Check(const Transport& transport);
 
   int64_t snapshots() const { return snapshots_; }

@@ -20,7 +20,7 @@ namespace {
 
 using boost::asio::ip::tcp;
 
-// Copies until the sender ends or the receiver is gone; what was copied.
+// Copies until either side ends; returns the copied bytes.
 std::string Copy(tcp::socket& from, tcp::socket& to) {
   std::string copied;
   std::array<char, 16384> buffer;

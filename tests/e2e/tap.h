@@ -1,4 +1,4 @@
-// What a network sees of a conversation: a relay of bytes that keeps what the client sent.
+// A TCP relay that records what clients send.
 #ifndef PRIVATEMAIL_TESTS_E2E_TAP_H_
 #define PRIVATEMAIL_TESTS_E2E_TAP_H_
 
@@ -12,18 +12,17 @@
 
 namespace privatemail::e2e {
 
-// Listens on loopback and passes one connection after the other on to a server, byte for byte.
+// Listens on loopback and forwards one connection after the other to a server.
 class Tap {
  public:
   explicit Tap(const std::string& server);  // 127.0.0.1:PORT
-  ~Tap();                                   // when no client is connected any more
+  ~Tap();                                   // requires that no client is connected
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
 
   const std::string& address() const { return address_; }
 
-  // All that the next client sent, once it has closed its connection. Empty when that takes half a
-  // minute.
+  // Waits until the next client closes its connection; returns what it sent. Empty after 30 s.
   std::string NextConversation();
 
  private:
@@ -38,7 +37,7 @@ class Tap {
   std::thread thread_;
 };
 
-// What one call sent: its headers as they were compressed, and its data without frame borders.
+// The bytes of one call: compressed headers, and data without frame headers.
 struct SentCall {
   std::string headers;
   std::string data;
@@ -46,8 +45,8 @@ struct SentCall {
   bool operator==(const SentCall&) const = default;
 };
 
-// The calls of an HTTP/2 conversation in the order in which they began (RFC 9113). Frames that
-// belong to no call (settings, windows, pings) are left out; anything else fails the test.
+// Parses the calls of an HTTP/2 conversation in their order (RFC 9113). Skips frames that belong to
+// no call (settings, windows, pings); fails the test on anything else.
 std::vector<SentCall> CallsOf(const std::string& conversation);
 
 }  // namespace privatemail::e2e

@@ -1,4 +1,4 @@
-// The bytes that leave the client's machine, taken off the socket.
+// The bytes that a client sends, recorded on the socket.
 #include "privatemail/bit_source.h"
 #include "privatemail/joint_client.h"
 #include "tests/e2e/service.h"
@@ -10,10 +10,10 @@ namespace {
 
 using ::testing::SizeIs;
 
-// The message in a call's data, behind a flag and its length.
+// gRPC prefixes a message with a flag and its length: 5 bytes.
 std::string Message(const SentCall& call) { return call.data.substr(5); }
 
-// A header tells how much of the deadline is left, in steps that grow with it: of this one, hours.
+// grpc-timeout is rounded in steps that grow with it: here hours, so that it does not differ.
 constexpr double kDeadlineSeconds = 3e8;
 
 class WireTap : public FilledService {
@@ -25,7 +25,7 @@ class WireTap : public FilledService {
                    std::to_string(kDeadlineSeconds)};
   }
 
-  // What a connection of its own carries when it sends nothing but this request.
+  // Sends one request on its own connection.
   std::vector<SentCall> Send(const v1::RetrieveRequest& request) {
     {
       ConnectionOptions options;
@@ -37,7 +37,7 @@ class WireTap : public FilledService {
     return CallsOf(tap_->NextConversation());
   }
 
-  // What `privatemail query` sends for a row of the file "queries".
+  // Runs `privatemail query` for a row of the file "queries".
   std::vector<SentCall> SendQuery(int row) {
     const std::vector<std::string> which = {
         "--row", std::to_string(row), "--label", std::to_string(row % kClasses), "--epsilon",
@@ -49,13 +49,13 @@ class WireTap : public FilledService {
   std::unique_ptr<Tap> tap_;
 };
 
-// Two targets of two classes, prepared each as it is done in earnest. Once the second request holds
-// the release of the first, nothing on the wire tells the targets apart: calls, headers, data.
-TEST_F(WireTap, TheSameReleaseOfAnotherTargetIsTheSameBytes) {
+// Two targets of two classes: with the release of the first, the second request is byte-identical
+// in calls, headers and data.
+TEST_F(WireTap, RequestDependsOnTheTargetByItsReleaseOnly) {
   const Transport direct = Connect();
   const v1::GetCollectionResponse collection = *direct.GetCollection("things");
-  const RetrievalClient client =
-      *RetrievalClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
+  const JointClient client =
+      *JointClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
   const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
   ASSERT_THAT(ledger->Grant(client.parameters().collection_uuid, {100, .1}), IsOk());
   const Labelled queries = SeparatedClasses(2, 3);
@@ -79,9 +79,8 @@ TEST_F(WireTap, TheSameReleaseOfAnotherTargetIsTheSameBytes) {
   }
 }
 
-// The whole of a query from the command line: what is asked beside the release is the same for
-// every target, and so is every length.
-TEST_F(WireTap, QueriesForOtherTargetsDifferInTheReleaseAlone) {
+// All calls of a query from the command line, their lengths included.
+TEST_F(WireTap, QueriesForTwoTargetsDifferInTheReleaseOnly) {
   const std::vector<SentCall> one = SendQuery(0);
   const std::vector<SentCall> two = SendQuery(1);
   ASSERT_THAT(one, SizeIs(3)) << "GetCollection, GetAnchors, Retrieve";
@@ -99,7 +98,7 @@ TEST_F(WireTap, QueriesForOtherTargetsDifferInTheReleaseAlone) {
   EXPECT_EQ(asked_one.SerializeAsString(), asked_two.SerializeAsString());
 }
 
-TEST_F(WireTap, TwoQueriesForOneTargetDiffer) {
+TEST_F(WireTap, QueriesForOneTargetDiffer) {
   const std::vector<SentCall> one = SendQuery(0);
   const std::vector<SentCall> two = SendQuery(0);
   ASSERT_THAT(one, SizeIs(3));

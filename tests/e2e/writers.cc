@@ -12,9 +12,9 @@
 namespace privatemail::e2e {
 namespace {
 
-constexpr int kIds = 120;     // of one writer
-constexpr int kMostIds = 24;  // of one message
-constexpr int kMostMessages = 3;
+constexpr int kIds = 120;    // of one writer
+constexpr int kMaxIds = 24;  // of one message
+constexpr int kMaxMessages = 3;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ v1::Item ItemOf(const std::string& id, uint64_t number) {
   return item;
 }
 
-bool Is(const v1::Item& item, uint64_t number) {
+bool IsOfWrite(const v1::Item& item, uint64_t number) {
   const v1::Item expected = ItemOf(item.id(), number);
   return item.label() == expected.label() && item.payload() == expected.payload() &&
          std::equal(item.features().begin(), item.features().end(), expected.features().begin(),
@@ -69,7 +69,7 @@ void Writer::Apply(const Change& change, Contents* contents) {
 Writer::Change Writer::NewChange(bool deletes) {
   Change change;
   const uint64_t number = deletes ? 0 : ++writes_;
-  const int ids = 1 + static_cast<int>(bits_() % kMostIds);
+  const int ids = 1 + static_cast<int>(bits_() % kMaxIds);
   for (int i = 0; i < ids; ++i) change[absl::StrFormat("%s-%03d", name_, bits_() % kIds)] = number;
   return change;
 }
@@ -89,10 +89,10 @@ absl::Status Writer::Settle(const absl::Status& status) {
 }
 
 absl::Status Writer::Upsert(const Transport& transport) {
-  const size_t messages = 1 + bits_() % kMostMessages;
+  const size_t messages = 1 + bits_() % kMaxMessages;
   const auto response = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (open_.size() == messages) return false;
-    // Open from before it is sent: nobody knows what becomes of it.
+    // Open before it is sent, because its outcome is unknown until the call returns.
     const Change& change = open_.emplace_back(NewChange(/*deletes=*/false));
     message->set_collection(collection_);
     for (const auto& [id, number] : change) *message->add_items() = ItemOf(id, number);
@@ -132,21 +132,21 @@ std::string Writer::Differences(const Contents& expected,
   for (const auto& [id, number] : expected) {
     const auto found = stored.find(id);
     if (found == stored.end()) {
-      absl::StrAppend(&differences, id, " of write ", number, " is not there; ");
-    } else if (!Is(found->second, number)) {
+      absl::StrAppend(&differences, id, " of write ", number, " is missing; ");
+    } else if (!IsOfWrite(found->second, number)) {
       absl::StrAppend(&differences, id, " is not that of write ", number, " but ",
                       found->second.payload().substr(0, 20), "; ");
     }
   }
   for (const auto& [id, item] : stored) {
     if (Owns(id) && expected.count(id) == 0) {
-      absl::StrAppend(&differences, id, " is there: ", item.payload().substr(0, 20), "; ");
+      absl::StrAppend(&differences, id, " exists: ", item.payload().substr(0, 20), "; ");
     }
   }
   return differences;
 }
 
-// Messages of a stream are stored one after another: so many of the first of them are there.
+// Messages of a stream are stored in order: tries each number of stored first messages.
 std::vector<std::string> Writer::Check(const std::map<std::string, v1::Item>& stored) {
   std::vector<std::string> faults;
   Contents contents = acknowledged_;

@@ -1,4 +1,4 @@
-// Any bytes as a message of a peer. What is accepted comes back the same when it is sent on.
+// Fuzzes the parsers of messages. An accepted message is equal after another round trip.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
 #include "common/cells/item_code.h"
-#include "common/wire/item_text.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/item_text.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -37,7 +37,7 @@ void CheckParameters(const v1::PublicParameters& proto) {
   ToProto(*parameters, &again);
   Require(Fingerprint(*FromProto(again)) == Fingerprint(*parameters));
   if (!parameters->cell_codebook) return;
-  // Every code is one of some centroids.
+  // Every code decodes.
   std::string codes;
   for (int byte = 0; byte < 256; ++byte) codes.push_back(static_cast<char>(byte));
   Require(DecodeItemCodes(*parameters, codes).ok());
@@ -47,7 +47,7 @@ void CheckParameters(const v1::PublicParameters& proto) {
 }  // namespace privatemail
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  google::protobuf::SetLogHandler(nullptr);  // it tells of every text that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // otherwise logs every text that is not UTF-8
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// Any bytes as the daemon's configuration file. What is accepted comes back the same when it is
-// printed and read again, and what is refused changes nothing.
+// Fuzzes the daemon's configuration. An accepted file is equal after printing and parsing; a
+// refused one changes nothing.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -35,6 +35,6 @@ void Check(absl::string_view text) {
 }  // namespace privatemail::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  privatemail::Check({reinterpret_cast<const char*>(data), size});
+  privatemail::server::Check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

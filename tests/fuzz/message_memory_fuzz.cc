@@ -1,5 +1,4 @@
-// Any bytes as a message whose caller is not known yet: what it is said to take is never less than
-// what it takes.
+// Fuzzes MessageMemory, which must never be less than the memory of the parsed message.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 
@@ -27,7 +26,7 @@ void Check(const uint8_t* data, int size) {
 }  // namespace privatemail
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  google::protobuf::SetLogHandler(nullptr);  // it tells of every text that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // otherwise logs every text that is not UTF-8
   return 0;
 }
 

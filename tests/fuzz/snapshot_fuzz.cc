@@ -1,5 +1,5 @@
-// Any bytes as a snapshot. The first byte says in how large pieces they come, and whether checksums
-// are put right first: with wrong ones hardly any input would get to what lies behind them.
+// Fuzzes the snapshot reader. The first byte chooses the piece size, and whether checksums are
+// corrected first, so that inputs get past them.
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
@@ -20,7 +20,6 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// What somebody would do who writes a hostile snapshot.
 std::string WithRightChecksums(std::string bytes) {
   using namespace snapshot;
   for (size_t at = kHeaderBytes; at + kHeadBytes + kSumBytes <= bytes.size();) {
@@ -68,7 +67,7 @@ Outcome Read(absl::string_view bytes, size_t piece) {
 }  // namespace privatemail
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  google::protobuf::SetLogHandler(nullptr);  // it tells of every text that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // otherwise logs every text that is not UTF-8
   return 0;
 }
 
@@ -77,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] % 2 == 1) bytes = WithRightChecksums(std::move(bytes));
-  // However the bytes are cut, they mean the same.
+  // The result does not depend on the piece size.
   const Outcome whole = Read(bytes, std::max(bytes.size(), size_t{1}));
   const Outcome pieces = Read(bytes, 1 + data[0] / 2);
   Require(whole.status == pieces.status && whole.items == pieces.items);

@@ -1,4 +1,4 @@
-// Any bytes as a file of vectors or of labels. The first byte chooses the format.
+// Fuzzes the readers of vector and label files. The first byte chooses the format.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const absl::string_view name = kNames[data[0] % kNames.size()];
   const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // What is accepted is there: no row without a column, no value out of nothing.
+  // Accepted files have at least one value and no more values than bytes.
   if (const auto vectors = privatemail::ParseVectors(name, bytes); vectors.ok()) {
     if (vectors->size() < 1 || static_cast<size_t>(vectors->size()) > size) std::abort();
   }

@@ -1,4 +1,4 @@
-// The independent values of golden.json, see README.md beside it.
+// Access to the reference values of golden.json (README.md).
 #ifndef PRIVATEMAIL_TESTS_GOLDEN_GOLDEN_H_
 #define PRIVATEMAIL_TESTS_GOLDEN_GOLDEN_H_
 

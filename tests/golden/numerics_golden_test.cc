@@ -1,10 +1,11 @@
 #include <string>
 
 #include "common/embedding/alignment.h"
-#include "common/numerics/neighbors.h"
 #include "common/embedding/smlq.h"
 #include "common/embedding/tiled_affinity.h"
+#include "common/numerics/neighbors.h"
 #include "tests/golden/golden.h"
+#include "tests/testing/matchers.h"
 
 namespace privatemail {
 namespace {
@@ -64,25 +65,23 @@ class JointSchemeGolden : public ::testing::TestWithParam<int> {
   const Matrix gallery_ = MatrixFrom(scheme_.at("gallery_features"));
 };
 
-TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
+TEST_P(JointSchemeGolden, MatchesReference) {
   ASSERT_EQ(scheme_.at("runs").size(), 9u);
-  const auto client = Client();
-  ASSERT_TRUE(client.ok()) << client.status();
-  ExpectSame(*client, MatrixFrom(run_.at("client")));
-  const auto server = Server();
-  ASSERT_TRUE(server.ok()) << server.status();
-  ExpectSame(*server, MatrixFrom(run_.at("server")));
+  ASSERT_OK_AND_ASSIGN(const auto client, Client());
+  ExpectSame(client, MatrixFrom(run_.at("client")));
+  ASSERT_OK_AND_ASSIGN(const auto server, Server());
+  ExpectSame(server, MatrixFrom(run_.at("server")));
 
-  const auto map = KabschUmeyama(client->bottomRows(client->rows() - targets_),
-                                 server->bottomRows(server->rows() - gallery_.rows()), true);
-  ASSERT_TRUE(map.ok()) << map.status();
-  ExpectSame(map->scale, run_.at("scale"));
-  ExpectSame(map->rotation, MatrixFrom(run_.at("rotation")));
-  ExpectSame(map->translation, MatrixFrom(json::array({run_.at("translation")})));
-  const Matrix aligned = map->Apply(client->topRows(targets_));
+  ASSERT_OK_AND_ASSIGN(const auto map,
+                       KabschUmeyama(client.bottomRows(client.rows() - targets_),
+                                     server.bottomRows(server.rows() - gallery_.rows()), true));
+  ExpectSame(map.scale, run_.at("scale"));
+  ExpectSame(map.rotation, MatrixFrom(run_.at("rotation")));
+  ExpectSame(map.translation, MatrixFrom(json::array({run_.at("translation")})));
+  const Matrix aligned = map.Apply(client.topRows(targets_));
   ExpectSame(aligned, MatrixFrom(run_.at("aligned_targets")));
 
-  const auto nearest = NearestRows(aligned, server->topRows(gallery_.rows()), 4);
+  const auto nearest = NearestRows(aligned, server.topRows(gallery_.rows()), 4);
   for (int slot = 0; slot < targets_; ++slot) {
     for (int i = 0; i < 4; ++i)
       EXPECT_EQ(nearest[slot][i].row, run_.at("nearest")[slot][i].get<int64_t>());
@@ -91,15 +90,14 @@ TEST_P(JointSchemeGolden, EqualsTheReferenceFromStartToNearestItems) {
 
 INSTANTIATE_TEST_SUITE_P(EveryGraphAndKernel, JointSchemeGolden, ::testing::Range(0, 9));
 
-TEST(UmeyamaGolden, EqualsTheReferenceForASimilarityAndForAReflection) {
+TEST(UmeyamaGolden, SimilarityAndReflectionMatchReference) {
   ASSERT_EQ(Golden().at("umeyama").size(), 2u);
   for (const json& golden : Golden().at("umeyama")) {
-    const auto map =
-        KabschUmeyama(MatrixFrom(golden.at("source")), MatrixFrom(golden.at("target")), true);
-    ASSERT_TRUE(map.ok()) << map.status();
-    ExpectSame(map->scale, golden.at("scale"));
-    ExpectSame(map->rotation, MatrixFrom(golden.at("rotation")));
-    ExpectSame(map->translation, MatrixFrom(json::array({golden.at("translation")})));
+    ASSERT_OK_AND_ASSIGN(const auto map, KabschUmeyama(MatrixFrom(golden.at("source")),
+                                                       MatrixFrom(golden.at("target")), true));
+    ExpectSame(map.scale, golden.at("scale"));
+    ExpectSame(map.rotation, MatrixFrom(golden.at("rotation")));
+    ExpectSame(map.translation, MatrixFrom(json::array({golden.at("translation")})));
   }
 }
 

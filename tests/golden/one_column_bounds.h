@@ -1,6 +1,6 @@
-// The bounds of the joint release in plain loops, for a start of one column: written from
-// PRIVACY.md and the headers' proofs, with nothing of the code under test. In double, or in a type
-// of more digits where a test asks on which side of the formula the code errs.
+// Oracle of the joint release's bounds in plain loops, for a start of one column: written from
+// PRIVACY.md and the headers' proofs, without the code under test. In double, or in a type of more
+// digits for tests of rounding direction.
 #ifndef PRIVATEMAIL_TESTS_GOLDEN_ONE_COLUMN_BOUNDS_H_
 #define PRIVATEMAIL_TESTS_GOLDEN_ONE_COLUMN_BOUNDS_H_
 
@@ -31,7 +31,7 @@ Real Norm(const std::vector<Real>& values) {
   return std::sqrt(squares);
 }
 
-// What --seed draws.
+// The start that `--seed` draws.
 inline std::vector<double> Start(int values) {
   std::mt19937_64 generator(kSeed);
   std::normal_distribution<double> normal;
@@ -40,7 +40,7 @@ inline std::vector<double> Start(int values) {
   return start;
 }
 
-// The public side of the cases with one column: labels go round the slots, L_Y is one-hot.
+// Public inputs of the one-column cases: labels cycle through the slots, L_Y is one-hot.
 template <typename Real>
 struct OneColumnIn {
   std::vector<Real> q;
@@ -78,7 +78,7 @@ struct OneColumn : OneColumnIn<double> {
       : OneColumnIn(alpha, bandwidth) {}
 };
 
-// D <= 1/2 sqrt(sum A^2 + t B^2), and 1/2 (sum A + t B) in L1, where there is one column.
+// D <= 1/2 sqrt(sum A^2 + t B^2), and 1/2 (sum A + t B) in L1 for one column.
 template <typename Real>
 struct NormsIn {
   Real l2;
@@ -158,7 +158,7 @@ NormsIn<Real> KnownAnchors(const OneColumnIn<Real>& in, const Matrix& anchors,
   return InBothNorms(stays, changes, t);
 }
 
-// lipschitz.h and start_spread.h.
+// lipschitz.h, and StartSpread of iteration_bounds.h.
 template <typename Real>
 NormsIn<Real> Lipschitz(const OneColumnIn<Real>& in) {
   const Real m = in.m;

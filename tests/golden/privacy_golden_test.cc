@@ -1,43 +1,42 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
+#include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "client/privacy/accounting/composition.h"
-#include "client/privacy/mechanisms/inference_privacy_calibration.h"
-#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
-#include "client/privacy/sensitivity/published_laplace_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/sensitivity.h"
 #include "tests/golden/golden.h"
+#include "tests/testing/matchers.h"
 
 namespace privatemail::client {
 namespace {
 
 using nlohmann::json;
 
-TEST(PublishedGaussianGolden, EqualsThePrintedFormulas) {
+TEST(PublishedGaussianGolden, MatchesPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_gaussian_sensitivity").size(), 5u);
   for (const json& golden : Golden().at("published_gaussian_sensitivity")) {
-    const auto bound =
+    ASSERT_OK_AND_ASSIGN(
+        const auto bound,
         PublishedGaussianSensitivity(golden.at("n"), golden.at("alpha"), golden.at("sigma"),
-                                     golden.at("c"), golden.at("frobenius_norm_of_q"));
-    ASSERT_TRUE(bound.ok()) << bound.status();
-    ExpectSame(bound->m_ij, golden.at("M_ij"));
-    ExpectSame(bound->m_ii, golden.at("M_ii"));
-    ExpectSame(bound->m, golden.at("M"));
-    ExpectSame(bound->sensitivity_as_printed, golden.at("delta_as_printed"));
-    ExpectSame(bound->sensitivity_its_proof_supports, golden.at("delta_its_proof_supports"));
+                                     golden.at("c"), golden.at("frobenius_norm_of_q")));
+    ExpectSame(bound.m_ij, golden.at("M_ij"));
+    ExpectSame(bound.m_ii, golden.at("M_ii"));
+    ExpectSame(bound.m, golden.at("M"));
+    ExpectSame(bound.sensitivity_as_printed, golden.at("delta_as_printed"));
+    ExpectSame(bound.sensitivity_supported_by_proof, golden.at("delta_its_proof_supports"));
   }
 }
 
-TEST(CellsGolden, EqualTheReference) {
+TEST(CellsGolden, MatchesReference) {
   ASSERT_EQ(Golden().at("cells").size(), 5u);
   for (const json& golden : Golden().at("cells")) {
-    const auto mechanism = CellMechanism::Create(
-        {golden.at("cells"), golden.at("ask"), golden.at("focus"), golden.at("epsilon")});
-    ASSERT_TRUE(mechanism.ok()) << mechanism.status();
-    const std::vector<double> overlaps = mechanism->OverlapProbabilities();
+    ASSERT_OK_AND_ASSIGN(const auto mechanism,
+                         CellMechanism::Create({golden.at("cells"), golden.at("ask"),
+                                                golden.at("focus"), golden.at("epsilon")}));
+    const std::vector<double> overlaps = mechanism.OverlapProbabilities();
     double included = 0;
     for (size_t i = 0; i < golden.at("overlap_values").size(); ++i) {
       const int overlap = golden.at("overlap_values")[i];
@@ -52,7 +51,7 @@ TEST(CellsGolden, EqualTheReference) {
   }
 }
 
-TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
+TEST(ReplaceTargetGolden, MatchesReferenceAndExceedsAdversary) {
   ASSERT_EQ(Golden().at("replace_target_sensitivity").size(), 4u);
   for (const json& golden : Golden().at("replace_target_sensitivity")) {
     const double bandwidth = golden.at("sigma");
@@ -63,34 +62,34 @@ TEST(ReplaceTargetGolden, EqualsTheReferenceAndStaysAboveItsAdversary) {
                                                     : LabelGraphKind::kOneHotKernel;
     const LabelGraph label_graph(golden.at("labels").get<std::vector<int32_t>>(), kind, c);
     const Matrix start = MatrixFrom(golden.at("start"));
-    const auto bound = ReplaceTargetSensitivity({.start = start,
-                                                 .label_graph = label_graph,
-                                                 .alpha = golden.at("alpha"),
-                                                 .kernel_denominator = c,
-                                                 .slots = golden.at("n_targets")},
-                                                golden.at("changed_rows"));
-    ASSERT_TRUE(bound.ok()) << bound.status();
-    ExpectSame(*bound, golden.at("bound"));
-    EXPECT_GE(*bound, golden.at("largest_change_seen_by_search").get<double>());
+    ASSERT_OK_AND_ASSIGN(const auto bound,
+                         ReplaceTargetSensitivity({.start = start,
+                                                   .label_graph = label_graph,
+                                                   .alpha = golden.at("alpha"),
+                                                   .kernel_denominator = c,
+                                                   .slots = golden.at("n_targets")},
+                                                  golden.at("changed_rows")));
+    ExpectSame(bound, golden.at("bound"));
+    EXPECT_GE(bound, golden.at("largest_change_seen_by_search").get<double>());
   }
 }
 
 // Below by no more than 1e-12, above by no more than 1e-6.
-TEST(GaussianStddevGolden, IsNeverTooSmallAndHardlyTooLarge) {
+TEST(GaussianStddevGolden, IsRoundedUp) {
   ASSERT_EQ(Golden().at("gaussian_stddev_per_unit_l2").size(), 18u);
   for (const json& golden : Golden().at("gaussian_stddev_per_unit_l2")) {
-    const auto analytic = AnalyticGaussianStddev(golden.at("epsilon"), golden.at("delta"));
-    ASSERT_TRUE(analytic.ok()) << analytic.status();
+    ASSERT_OK_AND_ASSIGN(const auto analytic,
+                         AnalyticGaussianStddev(golden.at("epsilon"), golden.at("delta")));
     const double expected = golden.at("analytic");
-    EXPECT_GE(*analytic, expected * (1 - 1e-12)) << golden;
-    EXPECT_LE(*analytic, expected * (1 + 1e-6)) << golden;
-    const auto classical = PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta"));
-    ASSERT_TRUE(classical.ok()) << classical.status();
-    ExpectSame(*classical, golden.at("classical"));
+    EXPECT_GE(analytic, expected * (1 - 1e-12)) << golden;
+    EXPECT_LE(analytic, expected * (1 + 1e-6)) << golden;
+    ASSERT_OK_AND_ASSIGN(const auto classical,
+                         PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta")));
+    ExpectSame(classical, golden.at("classical"));
   }
 }
 
-TEST(StrongCompositionGolden, EqualsBothForms) {
+TEST(StrongCompositionGolden, MatchesBothForms) {
   ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
   for (const json& golden : Golden().at("strong_composition")) {
     const Guarantee each{.epsilon = golden.at("epsilon"),
@@ -101,15 +100,15 @@ TEST(StrongCompositionGolden, EqualsBothForms) {
     for (const auto& [form, expected] :
          {std::pair(StrongForm::kDworkRothblumVadhan, "epsilon_drv"),
           std::pair(StrongForm::kKairouzOhViswanath, "epsilon_kov")}) {
-      const auto all = ComposeStrong(each, golden.at("k"), golden.at("delta_slack"), form);
-      ASSERT_TRUE(all.ok()) << all.status();
-      ExpectSame(all->epsilon, golden.at(expected));
-      ExpectSame(all->delta, golden.at("delta_total"));
+      ASSERT_OK_AND_ASSIGN(const auto all,
+                           ComposeStrong(each, golden.at("k"), golden.at("delta_slack"), form));
+      ExpectSame(all.epsilon, golden.at(expected));
+      ExpectSame(all.delta, golden.at("delta_total"));
     }
   }
 }
 
-TEST(InferencePrivacyGolden, ChainsToTheSameGuarantee) {
+TEST(InferencePrivacyGolden, ChainingMatchesReference) {
   ASSERT_EQ(Golden().at("inference_privacy").at("chaining").size(), 3u);
   for (const json& golden : Golden().at("inference_privacy").at("chaining")) {
     const Guarantee near{.epsilon = golden.at("epsilon"),
@@ -119,10 +118,10 @@ TEST(InferencePrivacyGolden, ChainsToTheSameGuarantee) {
                          .metric = "l2",
                          .proven = true,
                          .source = "golden"};
-    const auto far = ChainToRadius(near, golden.at("beta"), InputDomain::kConvex);
-    ASSERT_TRUE(far.ok()) << far.status();
-    ExpectSame(far->epsilon, golden.at("chained_epsilon"));
-    ExpectSame(far->delta, golden.at("chained_delta"));
+    ASSERT_OK_AND_ASSIGN(const auto far,
+                         ChainToRadius(near, golden.at("beta"), InputDomain::kConvex));
+    ExpectSame(far.epsilon, golden.at("chained_epsilon"));
+    ExpectSame(far.delta, golden.at("chained_delta"));
   }
 }
 
@@ -136,22 +135,21 @@ constexpr double kBrentTolerance = 1e-9;  // xtol with which make_golden.py solv
 
 TEST(BoundedGaussianGolden, ReproducesTableOne) {
   const json& golden = Golden().at("bounded_gaussian_table_1");
-  const auto widths = BoxWidths(golden.at("lower").get<std::vector<double>>(),
-                                golden.at("upper").get<std::vector<double>>());
-  ASSERT_TRUE(widths.ok()) << widths.status();
+  ASSERT_OK_AND_ASSIGN(const auto widths, BoxWidths(golden.at("lower").get<std::vector<double>>(),
+                                                    golden.at("upper").get<std::vector<double>>()));
   ASSERT_EQ(golden.at("rows").size(), 7u);
   for (const json& row : golden.at("rows")) {
-    const auto published =
-        CalibratePublishedBoundedGaussian(*widths, golden.at("l2_sensitivity"), row.at("epsilon"));
-    ASSERT_TRUE(published.ok()) << published.status();
-    const double variance = published->stddev * published->stddev;
+    ASSERT_OK_AND_ASSIGN(
+        const auto published,
+        CalibratePublishedBoundedGaussian(widths, golden.at("l2_sensitivity"), row.at("epsilon")));
+    const double variance = published.stddev * published.stddev;
     EXPECT_NEAR(variance, row.at("variance_printed_in_paper"), .1);
     EXPECT_NEAR(variance, row.at("variance"), .1);
-    ExpectCalibrated(published->stddev, row.at("variance"), kBrentTolerance);
-    const auto exact =
-        CalibrateBoundedGaussian(*widths, golden.at("l2_sensitivity"), row.at("epsilon"));
-    ASSERT_TRUE(exact.ok()) << exact.status();
-    EXPECT_LT(exact->stddev, published->stddev);
+    ExpectCalibrated(published.stddev, row.at("variance"), kBrentTolerance);
+    ASSERT_OK_AND_ASSIGN(
+        const auto exact,
+        CalibrateBoundedGaussian(widths, golden.at("l2_sensitivity"), row.at("epsilon")));
+    EXPECT_LT(exact.stddev, published.stddev);
   }
 }
 
@@ -170,47 +168,47 @@ Real LossInOneDimension(double width, double l2_sensitivity, double stddev) {
   return ln_density_at_the_end(std::min(width, l2_sensitivity)) - ln_density_at_the_end(0);
 }
 
-TEST(BoundedGaussianGolden, EqualsTheExactAndThePublishedVarianceInOneDimension) {
+TEST(BoundedGaussianGolden, OneDimensionMatchesExactAndPublishedVariance) {
   ASSERT_EQ(Golden().at("bounded_gaussian_univariate").size(), 4u);
   for (const json& golden : Golden().at("bounded_gaussian_univariate")) {
     const std::vector<double> width = {golden.at("width").get<double>()};
-    const auto exact =
-        CalibrateBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
-    ASSERT_TRUE(exact.ok()) << exact.status();
+    ASSERT_OK_AND_ASSIGN(
+        const auto exact,
+        CalibrateBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon")));
     const double variance = golden.at("variance_exact");
-    ExpectCalibrated(exact->stddev, variance);
-    EXPECT_NEAR(exact->stddev * exact->stddev, variance, 1e-6 * std::min(1., variance));
-    EXPECT_LE(LossInOneDimension(golden.at("width"), golden.at("l2_sensitivity"), exact->stddev),
+    ExpectCalibrated(exact.stddev, variance);
+    EXPECT_NEAR(exact.stddev * exact.stddev, variance, 1e-6 * std::min(1., variance));
+    EXPECT_LE(LossInOneDimension(golden.at("width"), golden.at("l2_sensitivity"), exact.stddev),
               Real(golden.at("epsilon").get<double>()));
-    const auto published =
-        CalibratePublishedBoundedGaussian(width, golden.at("l2_sensitivity"), golden.at("epsilon"));
-    ASSERT_TRUE(published.ok()) << published.status();
-    ExpectCalibrated(published->stddev, golden.at("variance_theorem_6"), kBrentTolerance);
+    ASSERT_OK_AND_ASSIGN(const auto published,
+                         CalibratePublishedBoundedGaussian(width, golden.at("l2_sensitivity"),
+                                                           golden.at("epsilon")));
+    ExpectCalibrated(published.stddev, golden.at("variance_theorem_6"), kBrentTolerance);
   }
 }
 
-TEST(InferencePrivacyGolden, CalibratesTheSameNoise) {
+TEST(InferencePrivacyGolden, CalibrationMatchesReference) {
   const json& golden = Golden().at("inference_privacy");
   ASSERT_EQ(golden.at("lap_output_scale").size(), 2u);
   for (const json& row : golden.at("lap_output_scale")) {
-    const auto laplace =
-        CalibrateLapOutput(row.at("epsilon"), {.radius = row.at("alpha")}, row.at("mu"));
-    ASSERT_TRUE(laplace.ok()) << laplace.status();
-    ExpectSame(laplace->scale, row.at("scale"));
-    EXPECT_GE(laplace->scale, row.at("scale").get<double>() * (1 - 1e-15));
+    ASSERT_OK_AND_ASSIGN(
+        const auto laplace,
+        CalibrateLapOutput(row.at("epsilon"), {.radius = row.at("alpha")}, row.at("mu")));
+    ExpectSame(laplace.scale, row.at("scale"));
+    EXPECT_GE(laplace.scale, row.at("scale").get<double>() * (1 - 1e-15));
   }
   ASSERT_EQ(golden.at("gauss_output_stddev").size(), 3u);
   for (const json& row : golden.at("gauss_output_stddev")) {
-    const HiddenBall ball{.radius = row.at("alpha")};
-    const auto analytic =
-        CalibrateGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu"));
-    ASSERT_TRUE(analytic.ok()) << analytic.status();
+    const NeighbourBall ball{.radius = row.at("alpha")};
+    ASSERT_OK_AND_ASSIGN(
+        const auto analytic,
+        CalibrateGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu")));
     const double smallest = row.at("analytic");
-    ExpectCalibrated(analytic->stddev, smallest * smallest);
-    const auto published =
-        CalibratePublishedGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu"));
-    ASSERT_TRUE(published.ok()) << published.status();
-    ExpectSame(published->stddev, row.at("published"));
+    ExpectCalibrated(analytic.stddev, smallest * smallest);
+    ASSERT_OK_AND_ASSIGN(
+        const auto published,
+        CalibratePublishedGaussOutput(row.at("epsilon"), row.at("delta"), ball, row.at("mu")));
+    ExpectSame(published.stddev, row.at("published"));
   }
 }
 
@@ -223,30 +221,30 @@ void ExpectConstants(const PublishedLaplaceConstants& constants, const json& gol
   ExpectSame(constants.phi_max, golden.at("phi_max"));
 }
 
-TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForOneHotLabels) {
+TEST(PublishedLaplaceGolden, OneHotLabelsMatchPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_laplace_sensitivity").size(), 3u);
   for (const json& golden : Golden().at("published_laplace_sensitivity")) {
-    const auto constants =
-        PublishedLaplaceOneHot(golden.at("n"), golden.at("alpha"), golden.at("sigma"));
-    ASSERT_TRUE(constants.ok()) << constants.status();
-    ExpectConstants(*constants, golden);
-    const auto ln_beta = PublishedLaplaceLnBeta(golden.at("n"), golden.at("k"));
-    ASSERT_TRUE(ln_beta.ok()) << ln_beta.status();
-    ExpectSame(*ln_beta, golden.at("ln_beta"));
-    const auto sensitivity = PublishedLaplaceSensitivity(
-        *constants, golden.at("n"), golden.at("k"), golden.at("ln_beta"), golden.at("sigma_q"));
-    ASSERT_TRUE(sensitivity.ok()) << sensitivity.status();
-    ExpectSame(*sensitivity, golden.at("delta_bound"));
+    ASSERT_OK_AND_ASSIGN(
+        const auto constants,
+        PublishedLaplaceOneHot(golden.at("n"), golden.at("alpha"), golden.at("sigma")));
+    ExpectConstants(constants, golden);
+    ASSERT_OK_AND_ASSIGN(const auto ln_beta,
+                         PublishedLaplaceLnBeta(golden.at("n"), golden.at("k")));
+    ExpectSame(ln_beta, golden.at("ln_beta"));
+    ASSERT_OK_AND_ASSIGN(const auto sensitivity,
+                         PublishedLaplaceSensitivity(constants, golden.at("n"), golden.at("k"),
+                                                     golden.at("ln_beta"), golden.at("sigma_q")));
+    ExpectSame(sensitivity, golden.at("delta_bound"));
   }
 }
 
-TEST(PublishedLaplaceGolden, EqualsThePrintedFormulasForIntegerLabels) {
+TEST(PublishedLaplaceGolden, IntegerLabelsMatchPrintedFormulas) {
   ASSERT_EQ(Golden().at("published_laplace_sensitivity_integer_labels").size(), 2u);
   for (const json& golden : Golden().at("published_laplace_sensitivity_integer_labels")) {
-    const auto constants = PublishedLaplaceInteger(golden.at("n"), golden.at("alpha"),
-                                                   golden.at("sigma"), golden.at("c"));
-    ASSERT_TRUE(constants.ok()) << constants.status();
-    ExpectConstants(*constants, golden);
+    ASSERT_OK_AND_ASSIGN(const auto constants,
+                         PublishedLaplaceInteger(golden.at("n"), golden.at("alpha"),
+                                                 golden.at("sigma"), golden.at("c")));
+    ExpectConstants(constants, golden);
   }
 }
 

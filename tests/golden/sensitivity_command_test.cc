@@ -1,5 +1,4 @@
-// `privatemail sensitivity` with each of its bounds, beside values that were computed without the
-// code under test: golden.json, or the printed formulas in plain loops for a start of one column.
+// `privatemail sensitivity` with each bound, against golden.json or the one-column oracle.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -20,11 +19,11 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-using namespace one_column;  // the oracle
+using namespace client::one_column;  // the oracle
 
 class SensitivityCommand : public ::testing::Test {
  protected:
-  // Labels of `slots` classes in turn for so many anchors.
+  // Anchor labels that cycle through `slots` classes.
   std::string Labels(int64_t slots, int64_t anchors) const {
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < anchors; ++i) labels.push_back(static_cast<int32_t>(i % slots));
@@ -32,7 +31,7 @@ class SensitivityCommand : public ::testing::Test {
     return folder_ / "labels.npy";
   }
 
-  // `slots` classes and so many anchors. What it prints.
+  // Standard output for `slots` classes and `anchors` anchors.
   std::string Printed(const std::string& flags, const std::string& bound, int64_t slots,
                       int64_t anchors, const std::string& more) const {
     const std::string command =
@@ -47,7 +46,7 @@ class SensitivityCommand : public ::testing::Test {
     return text;
   }
 
-  // In JSON, its errors included.
+  // Output as JSON, errors included.
   json Answer(const std::string& bound, int64_t slots, int64_t anchors,
               const std::string& more) const {
     return json::parse(Printed(" --json", bound, slots, anchors, more), nullptr,
@@ -67,14 +66,14 @@ class SensitivityCommand : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(SensitivityCommand, PeopleReadNoLessThanPrograms) {
+TEST_F(SensitivityCommand, TextHasTheDigitsOfJson) {
   const json answer = OneColumnAnswer("replace-target", "");
   const std::string text = Printed("", "replace-target", kSlots, kAnchors, OneColumnOptions());
   EXPECT_THAT(text, HasSubstr(absl::StrCat("L2 sensitivity ", answer.at("sensitivity").dump())));
   EXPECT_THAT(text, HasSubstr(absl::StrCat("L1 sensitivity ", answer.at("l1_sensitivity").dump())));
 }
 
-TEST_F(SensitivityCommand, ReplaceTargetEqualsItsFormula) {
+TEST_F(SensitivityCommand, ReplaceTargetMatchesFormula) {
   for (const int changed : {1, 2}) {
     const json answer = OneColumnAnswer("replace-target", absl::StrCat("--changed ", changed));
     const Norms expected = ReplaceTarget(OneColumn(), changed);
@@ -86,7 +85,7 @@ TEST_F(SensitivityCommand, ReplaceTargetEqualsItsFormula) {
   }
 }
 
-TEST_F(SensitivityCommand, KnownAnchorsEqualsItsFormula) {
+TEST_F(SensitivityCommand, KnownAnchorsMatchesFormula) {
   std::mt19937 bits(3);
   std::normal_distribution<float> normal;
   const FloatMatrix anchors = FloatMatrix::NullaryExpr(kAnchors, 5, [&] { return normal(bits); });
@@ -105,7 +104,7 @@ TEST_F(SensitivityCommand, KnownAnchorsEqualsItsFormula) {
   }
 }
 
-TEST_F(SensitivityCommand, LipschitzEqualsItsFormula) {
+TEST_F(SensitivityCommand, LipschitzMatchesFormula) {
   const json answer = OneColumnAnswer("lipschitz", "");
   const Norms expected = Lipschitz(OneColumn());
   ExpectSame(answer.at("lipschitz_to_l2"), expected.l2);
@@ -119,7 +118,7 @@ std::string Settings(const json& golden) {
                       golden.at("alpha").get<double>(), " --start-stddev 1 --seed ", kSeed);
 }
 
-TEST_F(SensitivityCommand, PublishedGaussianEqualsTheGoldenValuesTimesTheStartsNorm) {
+TEST_F(SensitivityCommand, PublishedGaussianMatchesGoldenTimesStartNorm) {
   for (const json& golden : Golden().at("published_gaussian_sensitivity")) {
     const int64_t slots = golden.at("c").get<int64_t>() + 1;  // labels 0 .. c
     const int64_t n = golden.at("n");
@@ -131,7 +130,7 @@ TEST_F(SensitivityCommand, PublishedGaussianEqualsTheGoldenValuesTimesTheStartsN
   }
 }
 
-TEST_F(SensitivityCommand, PublishedLaplaceEqualsTheGoldenValuesForOneHotLabels) {
+TEST_F(SensitivityCommand, PublishedLaplaceOneHotLabelsMatchGolden) {
   for (const json& golden : Golden().at("published_laplace_sensitivity")) {
     const int64_t n = golden.at("n");
     const json answer =
@@ -145,7 +144,7 @@ TEST_F(SensitivityCommand, PublishedLaplaceEqualsTheGoldenValuesForOneHotLabels)
 }
 
 // Golden.json has phi for these; corollary 1.1 at ln beta = -4 k n is a line more.
-TEST_F(SensitivityCommand, PublishedLaplaceEqualsTheGoldenValuesForIntegerLabels) {
+TEST_F(SensitivityCommand, PublishedLaplaceIntegerLabelsMatchGolden) {
   for (const json& golden : Golden().at("published_laplace_sensitivity_integer_labels")) {
     const int64_t slots = golden.at("c").get<int64_t>() + 1;
     const double n = golden.at("n");
@@ -160,7 +159,7 @@ TEST_F(SensitivityCommand, PublishedLaplaceEqualsTheGoldenValuesForIntegerLabels
   }
 }
 
-TEST_F(SensitivityCommand, NamesTheOptionThatIsMissingOrOfNoUse) {
+TEST_F(SensitivityCommand, MissingOrUnusedOptionIsNamed) {
   EXPECT_THAT(OneColumnAnswer("known-anchors", "").dump(),
               HasSubstr("--anchors must name the anchors' vectors with --bound known-anchors"));
   EXPECT_THAT(OneColumnAnswer("replace-target", "--anchors a.npy").dump(),

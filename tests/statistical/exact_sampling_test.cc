@@ -76,7 +76,7 @@ void ExpectLaw(const std::vector<int64_t>& draws, int64_t low, int64_t high,
 
 double GaussianWeight(double x, double stddev) { return std::exp(-.5 * x * x / (stddev * stddev)); }
 
-TEST(DiscreteGaussian, HasItsClosedFormForSmallDeviations) {
+TEST(DiscreteGaussian, SmallStddevMatchesClosedForm) {
   for (const int stddev : {1, 2, 3, 11}) {
     SCOPED_TRACE(stddev);
     SeededBits bits(100 + static_cast<uint64_t>(stddev));
@@ -87,7 +87,7 @@ TEST(DiscreteGaussian, HasItsClosedFormForSmallDeviations) {
   }
 }
 
-TEST(DiscreteLaplace, HasItsClosedForm) {
+TEST(DiscreteLaplace, MatchesClosedForm) {
   for (const int scale : {1, 2, 5, 16}) {
     SCOPED_TRACE(scale);
     SeededBits bits(200 + static_cast<uint64_t>(scale));
@@ -100,7 +100,7 @@ TEST(DiscreteLaplace, HasItsClosedForm) {
 
 // Narrow boxes are proposed from uniformly, wide ones from the Gaussian; a box of 4 deviations and
 // one of a step more stand on either side of the border.
-TEST(TruncatedGaussian, HasItsClosedFormInNarrowAndWideBoxesWhereverItsCentreLies) {
+TEST(TruncatedGaussian, NarrowAndWideBoxesMatchClosedForm) {
   constexpr int kStddev = 5;
   for (const int64_t width : {1, 4, 20, 21, 60}) {
     for (const int64_t centre : {int64_t{0}, width / 3, width}) {
@@ -133,7 +133,7 @@ void ExpectUniformRanks(const std::vector<int64_t>& draws,
 
 double NormalDistribution(double x) { return .5 * std::erfc(-x / std::sqrt(2.0)); }
 
-TEST(DiscreteGaussian, IsNormalAtTheDeviationOfReleases) {
+TEST(DiscreteGaussian, ReleaseStddevIsNormal) {
   SeededBits bits(7);
   ASSERT_OK_AND_ASSIGN(const auto draws, SampleDiscreteGaussian(1'000'000, kWidth, bits));
   ExpectUniformRanks(draws, [](double x) { return NormalDistribution(x / double(kWidth)); });
@@ -161,14 +161,14 @@ void ExpectUniformLowBits(const std::vector<int64_t>& draws, int64_t centre, dou
   ExpectUniform(parity);
 }
 
-TEST(DiscreteGaussian, LowBitsAreUniformAlsoBeyondFourDeviations) {
+TEST(DiscreteGaussian, LowBitsAreUniformBeyondFourStddevs) {
   SeededBits bits(8);
   ASSERT_OK_AND_ASSIGN(const auto draws, SampleDiscreteGaussian(kManyDraws, kWidth, bits));
   ExpectUniformLowBits(draws, 0, 2, 4);
 }
 
 // Beyond 9.66 scales lies as much of the Laplace law as beyond four deviations of the Gaussian.
-TEST(DiscreteLaplace, LowBitsAreUniformAlsoBeyondTenScales) {
+TEST(DiscreteLaplace, LowBitsAreUniformBeyondTenScales) {
   SeededBits bits(10);
   ASSERT_OK_AND_ASSIGN(const auto draws, SampleDiscreteLaplace(kManyDraws, kWidth, bits));
   ExpectUniformLowBits(draws, 0, 3, 9.66);
@@ -176,7 +176,7 @@ TEST(DiscreteLaplace, LowBitsAreUniformAlsoBeyondTenScales) {
 
 // A box of three deviations is proposed from uniformly, one of six from the Gaussian; in either the
 // centre stands at an end, so that the other end is as far away as it can be.
-TEST(TruncatedGaussian, HasItsLawAndUniformLowBitsAtTheDeviationOfReleases) {
+TEST(TruncatedGaussian, ReleaseStddevHasItsLawAndUniformLowBits) {
   constexpr auto kSteps = static_cast<int64_t>(kWidth);
   struct Case {
     int64_t deviations;
@@ -207,7 +207,7 @@ TEST(TruncatedGaussian, HasItsLawAndUniformLowBitsAtTheDeviationOfReleases) {
   }
 }
 
-TEST(Uniform, EveryValueIsAsLikelyAsEveryOther) {
+TEST(UniformInteger, ValuesAreEquallyLikely) {
   constexpr int kBound = 37;
   SeededBits bits(9);
   ASSERT_OK_AND_ASSIGN(const auto draws,

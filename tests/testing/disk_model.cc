@@ -18,7 +18,7 @@ constexpr size_t kSector = 512;
 
 int64_t KernelTime() {
   timespec now;
-  clock_gettime(CLOCK_REALTIME_COARSE, &now);  // what the kernel stamps with
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of the kernel's time stamps
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -69,7 +69,7 @@ File* Disk::Of(int descriptor) {
 }
 
 void Disk::Count() {
-  if (++shared_->life.calls >= cut_.before_call) Cut();
+  if (++shared_->run.calls >= cut_.before_call) Cut();
 }
 
 void Disk::Opened(int descriptor, const std::string& name) {
@@ -148,7 +148,7 @@ void Disk::Apply(const Renaming& renaming) {
   }
 }
 
-// Brings to disk what of the pending changes survives.
+// Applies the pending changes that survive.
 void Disk::Settle(File& file) {
   for (const Change& change : file.pending) {
     if (change.kind != Change::Kind::kWrite) {
@@ -168,7 +168,7 @@ void Disk::Settle(File& file) {
 }
 
 void Disk::Cut() {
-  disk = nullptr;  // calls from here on reach the real folder only
+  disk = nullptr;  // later calls reach the real folder only
   for (const Renaming& renaming : renamings_) {
     if (Survives(false)) Apply(renaming);
   }

@@ -1,5 +1,5 @@
-// The model under simulated_disk.h: what a process sees of a flat folder, what of it is on the
-// disk, and what is on its way there.
+// The model of simulated_disk.h: a flat folder as a process sees it, as the disk holds it, and the
+// changes in between.
 #ifndef PRIVATEMAIL_TESTS_TESTING_DISK_MODEL_H_
 #define PRIVATEMAIL_TESTS_TESTING_DISK_MODEL_H_
 
@@ -14,7 +14,7 @@
 
 namespace privatemail::simulated {
 
-inline constexpr size_t kMostFiles = 8;
+inline constexpr size_t kMaxFiles = 8;
 
 struct SharedStamp {
   char name[64];
@@ -22,11 +22,11 @@ struct SharedStamp {
 };
 // In memory that parent and child share.
 struct Shared {
-  Life life;
-  SharedStamp stamps[kMostFiles];
+  ProcessRun run;
+  SharedStamp stamps[kMaxFiles];
 };
 
-// A change of a file on its way to the disk.
+// An unsynced change of a file.
 struct Change {
   enum class Kind { kWrite, kSize, kStamp };
   Kind kind;
@@ -52,25 +52,25 @@ class Disk {
  public:
   Disk(std::string folder, const PowerCut& cut, const Stamps& stamps, Shared* shared);
 
-  // The name inside the folder, "" for the folder itself; false: elsewhere.
+  // Sets `name` within the folder, "" for the folder itself; returns false for other paths.
   bool Holds(const char* path, std::string* name) const;
   bool Exists(const std::string& name) const { return name.empty() || names_.count(name) > 0; }
   std::shared_ptr<File> Named(const std::string& name) { return names_[name]; }
-  // Null for the folder and for what is elsewhere.
+  // Null for the folder and for files outside.
   File* Of(int descriptor);
   bool Knows(int descriptor) { return Of(descriptor) != nullptr || folders_.count(descriptor) > 0; }
 
-  // Counts a call that is about to be made; the power may go instead.
+  // Counts a call before it is made; the power may be cut instead.
   void Count();
 
-  // What a call has done. file: null where the name was removed.
+  // Records the effect of a call. file is null if the name was removed.
   void Opened(int descriptor, const std::string& name);
   void Closed(int descriptor);
   void Renamed(const std::string& name, std::shared_ptr<File> file);
   void Changed(File& file, Change change);
   void Synced(int descriptor, bool stamp_too);
 
-  // Leaves in the real folder and in the shared stamps what the disk holds, and ends the process.
+  // Writes the disk's state to the real folder and the shared stamps, and ends the process.
   [[noreturn]] void Cut();
 
  private:
@@ -89,7 +89,7 @@ class Disk {
   std::map<int, bool> folders_;
 };
 
-extern Disk* disk;  // in a life, until the cut; null otherwise
+extern Disk* disk;  // null outside a run and after its cut
 
 }  // namespace privatemail::simulated
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kHeaderBytes = 12;
 constexpr size_t kTypeAndClassBytes = 4;
 
-// Of the first question; an odd query gives none.
+// The first question; "" if the query is malformed.
 std::string QuestionOf(const std::string& query) {
   size_t end = kHeaderBytes;
   while (end < query.size() && query[end] != '\0')
@@ -65,11 +65,11 @@ std::string DnsServer::AnswerTo(const std::string& query) const {
       question.size() > kTypeAndClassBytes && question[question.size() - 3] == 1;
   const size_t answers = asks_for_ipv4 ? addresses_.size() : 0;
   std::string text = query.substr(0, 2);  // the query's number
-  // An answer to a question, recursion available; one question, so many answers, nothing else.
+  // A response with recursion available: one question, `answers` answers, no other records.
   text += std::string("\x81\x80\0\1\0", 5) + static_cast<char>(answers) + std::string(4, '\0');
   text += question;
   for (size_t i = 0; i < answers; ++i) {
-    // The question's name, type A, class IN, for no time, four bytes.
+    // The question's name, type A, class IN, TTL 0, four bytes.
     text += std::string("\xc0\x0c\0\1\0\1\0\0\0\0\0\4", 12);
     in_addr address = {};
     ::inet_pton(AF_INET, addresses_[i].c_str(), &address);

@@ -1,4 +1,4 @@
-// A name server for one name.
+// A DNS server that knows one list of addresses.
 #ifndef PRIVATEMAIL_TESTS_TESTING_DNS_SERVER_H_
 #define PRIVATEMAIL_TESTS_TESTING_DNS_SERVER_H_
 
@@ -8,8 +8,8 @@
 
 namespace privatemail {
 
-// Answers every question for an IPv4 address, whatever the name, with all of its addresses, and any
-// other question with none (RFC 1035, over UDP on a loopback port of its own).
+// Answers each question for an IPv4 address with all of its addresses, any other with none (RFC
+// 1035, over UDP on its own loopback port).
 class DnsServer {
  public:
   explicit DnsServer(std::vector<std::string> addresses);

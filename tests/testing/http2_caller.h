@@ -1,4 +1,4 @@
-// A caller who speaks HTTP/2 to a daemon without TLS and takes no answer.
+// An HTTP/2 client without TLS that never reads an answer's data.
 #ifndef PRIVATEMAIL_TESTS_TESTING_HTTP2_CALLER_H_
 #define PRIVATEMAIL_TESTS_TESTING_HTTP2_CALLER_H_
 
@@ -9,12 +9,11 @@
 
 namespace privatemail::testing {
 
-// One connection to a loopback port; closed on destruction. What gRPC's own client would not do is
-// what it is for: its receive window is 0 (RFC 9113, 6.9.2), so that no byte of an answer's data
-// may be sent, while headers and resets may. Checks nothing of what comes back.
+// One connection to a loopback port. Does what gRPC's client does not: its receive window is 0 (RFC
+// 9113, 6.9.2), so the server may send headers and resets but no data. Checks nothing it receives.
 class Http2Caller {
  public:
-  // connected() is false when the port is closed.
+  // connected() is false if the port is closed.
   explicit Http2Caller(int port);
   ~Http2Caller();
   Http2Caller(Http2Caller&& other) noexcept;
@@ -22,15 +21,14 @@ class Http2Caller {
 
   bool connected() const { return socket_ >= 0; }
 
-  // Sends preface and settings. False: the connection is closed.
+  // Sends preface and settings. Returns false if the connection is closed.
   bool Greet();
 
-  // Begins a call with these bytes of a message that is said to be `message_bytes` long, and says
-  // that there is no more when they are all of them. False: the connection is closed.
+  // Begins a call with `message`, the first bytes of `message_bytes` announced ones; ends the
+  // stream if they are all. Returns false if the connection is closed.
   bool Call(absl::string_view method, absl::string_view message, uint32_t message_bytes);
 
-  // Whether the daemon closes the connection or a reset of a call comes (a frame of type
-  // RST_STREAM) within so many seconds.
+  // Whether the server closes the connection or resets a call (RST_STREAM) within `seconds`.
   bool IsEnded(double seconds);
 
  private:

@@ -1,4 +1,4 @@
-// What tests say about statuses.
+// Matchers for absl::Status and absl::StatusOr.
 #ifndef PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 #define PRIVATEMAIL_TESTS_TESTING_MATCHERS_H_
 
@@ -23,6 +23,11 @@ MATCHER_P2(FailsWith, code, part, "fails with the given code and part of a messa
   const absl::Status& status = StatusOf(arg);
   *result_listener << status.ToString();
   return status.code() == code && std::string(status.message()).find(part) != std::string::npos;
+}
+
+MATCHER_P(FailsWith, code, "fails with the given code") {
+  *result_listener << StatusOf(arg).ToString();
+  return StatusOf(arg).code() == code;
 }
 
 MATCHER(IsOk, "is OK") {

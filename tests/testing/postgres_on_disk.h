@@ -1,4 +1,4 @@
-// A PostgreSQL server on a disk that loses power, lies or is full.
+// A PostgreSQL server on a simulated disk that loses power, ignores syncs or is full.
 #ifndef PRIVATEMAIL_TESTS_TESTING_POSTGRES_ON_DISK_H_
 #define PRIVATEMAIL_TESTS_TESTING_POSTGRES_ON_DISK_H_
 
@@ -7,22 +7,30 @@
 
 namespace privatemail {
 
-// PostgresServer over SyncedFiles. Its pages have checksums, so that a torn one that recovery does
-// not mend is noticed; its log is in segments of 1 MiB, of which two make a checkpoint, so that
-// there are many of both in a short life.
+// PostgresServer on SyncedFiles. Page checksums detect torn pages that recovery does not repair; 1
+// MiB log segments make checkpoints frequent.
 class PostgresOnDisk {
  public:
-  PostgresOnDisk();
+  PostgresOnDisk() { Start(); }
 
   PostgresServer& server() { return server_; }
   SyncedFiles& disk() { return disk_; }
 
-  // Waits until it answers, which it does after recovery.
-  void Start();
-  // Without the wait, to lose power meanwhile.
-  void Launch();
-  // The power goes, of the server and its disk; nothing runs when it returns.
-  void LosePower(const PowerLoss& loss);
+  // Launches the server and waits for the end of its recovery.
+  void Start() {
+    Launch();
+    server_.WaitForAnswer();
+  }
+  // Launches without waiting.
+  void Launch() {
+    server_.Launch({"-c", "min_wal_size=2MB", "-c", "max_wal_size=2MB"}, disk_.environment());
+  }
+  // Cuts the power of server and disk, and waits until nothing runs.
+  void LosePower(const PowerLoss& loss) {
+    disk_.Stop();
+    server_.Kill();
+    disk_.Cut(loss);
+  }
 
  private:
   PostgresServer server_{{"--data-checksums", "--wal-segsize=1"}};

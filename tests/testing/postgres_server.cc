@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +21,8 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <thread>
+
+#include "tests/testing/wait_until.h"
 
 namespace privatemail {
 namespace {
@@ -146,7 +146,7 @@ bool PostgresServer::Answers() const {
 
 void PostgresServer::Start(const std::vector<std::string>& flags) {
   Launch(flags);
-  AwaitAnswer();
+  WaitForAnswer();
 }
 
 void PostgresServer::Launch(const std::vector<std::string>& flags,
@@ -170,15 +170,13 @@ void PostgresServer::Launch(const std::vector<std::string>& flags,
   pid_ = Spawn(command_, environment_);
 }
 
-void PostgresServer::AwaitAnswer() {
-  for (int attempt = 0; attempt < 600; ++attempt) {
-    if (Answers()) return;
-    int status = 0;
-    // Children of a server that was killed may still hold what it needs, for a moment.
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = Spawn(command_, environment_);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  GiveUp("it does not answer");
+void PostgresServer::WaitForAnswer() {
+  const bool answers = WaitUntil([this] {
+    // The start fails while children of a killed server hold its shared memory.
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = Spawn(command_, environment_);
+    return Answers();
+  });
+  if (!answers) GiveUp("it does not answer");
 }
 
 int PostgresServer::Reap() {

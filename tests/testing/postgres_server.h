@@ -1,4 +1,4 @@
-// A PostgreSQL server of one test program.
+// A temporary PostgreSQL server.
 #ifndef PRIVATEMAIL_TESTS_TESTING_POSTGRES_SERVER_H_
 #define PRIVATEMAIL_TESTS_TESTING_POSTGRES_SERVER_H_
 
@@ -11,41 +11,40 @@
 
 namespace privatemail {
 
-// The packaged server (/usr/lib/postgresql/*/bin) with a cluster of its own in a temporary folder,
-// on a Unix socket there and on a loopback port that was free; fsync on, everyone needs the
-// password. PostgreSQL refuses to run as root, so root starts it as `postgres` or `nobody`. Stopped
-// at the end of its scope, and by the kernel should the test die first. Aborts when it cannot be
-// had: tests of the store mean nothing without it.
+// The packaged server (/usr/lib/postgresql/*/bin) on a new cluster in a temporary folder.
+//   Listens on: a Unix socket in the folder, and a free loopback port
+//   Settings:   fsync on, password authentication
+//   User:       the caller, but `postgres` or `nobody` for root, as which PostgreSQL does not run
+//   Lifetime:   stopped by the destructor, or by the kernel if the test dies first
+// Aborts if the server cannot be started.
 class PostgresServer {
  public:
   PostgresServer();
-  // With flags for initdb. Not started.
+  // Passes flags to initdb and does not start the server.
   explicit PostgresServer(const std::vector<std::string>& initdb_flags);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
-  // Waits until it answers.
+  // Launches the server and waits until it answers.
   void Start(const std::vector<std::string>& flags = {});
-  // Start in two steps, with more variables (NAME=VALUE) in its environment. A server that has
-  // ended by itself is launched again.
+  // The two steps of Start. `environment` adds variables (NAME=VALUE). WaitForAnswer launches a
+  // server that has ended again.
   void Launch(const std::vector<std::string>& flags,
               const std::vector<std::string>& environment = {});
-  void AwaitAnswer();
-  // SIGKILL, as if it had crashed; gone when it returns.
+  void WaitForAnswer();
+  // Kills the server and its sessions with SIGKILL and waits for their end.
   void Kill();
-  // Of the first process, for signals.
   pid_t pid() const { return pid_; }
-  // Where its files are.
   std::string data_folder() const { return folder_ / "data"; }
 
-  // Makes an empty database; returns how to reach it over the loopback address or the socket.
+  // Creates an empty database; returns its libpq connection string, over TCP or the socket.
   std::string NewDatabase();
   std::string NewDatabaseOverSocket();
-  // What is part of those and must show nowhere.
+  // Part of the connection strings; must not appear in any output.
   static constexpr char kPassword[] = "Swordfish-0815";
 
-  // Runs SQL and returns the first value of the answer. An empty text when there is none.
+  // Runs SQL and returns the first value of the result, "" if it has none. Aborts on an error.
   static std::string Ask(const std::string& conninfo, const std::string& sql);
 
  private:
@@ -57,7 +56,7 @@ class PostgresServer {
 
   const TemporaryFolder folder_;
   std::string programs_;  // folder
-  uid_t user_ = 0;        // 0: whoever runs the test
+  uid_t user_ = 0;        // 0: the current user
   gid_t group_ = 0;
   int port_ = 0;
   std::vector<std::string> command_;      // of the last start

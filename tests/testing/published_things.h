@@ -1,4 +1,4 @@
-// What a server publishes of a small collection, "things".
+// The public messages of a small collection, "things".
 #ifndef PRIVATEMAIL_TESTS_TESTING_PUBLISHED_THINGS_H_
 #define PRIVATEMAIL_TESTS_TESTING_PUBLISHED_THINGS_H_
 
@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/wire/codec.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/codec.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"
 
-namespace privatemail {
+namespace privatemail::client {
 
 // 40 anchors of 8 features in 5 classes, in chunks of 15 rows.
 struct PublishedThings {
@@ -41,6 +41,6 @@ struct PublishedThings {
   }
 };
 
-}  // namespace privatemail
+}  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_TESTS_TESTING_PUBLISHED_THINGS_H_

@@ -1,13 +1,13 @@
-// What releases are made of in tests: rows that mean nothing, and a ledger that can pay.
+// Inputs of releases in tests: random rows and a funded ledger.
 #ifndef PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_
 #define PRIVATEMAIL_TESTS_TESTING_RELEASE_INPUTS_H_
 
 #include <memory>
 #include <random>
 
-#include "privatemail/ledger.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -15,14 +15,14 @@ namespace privatemail::client {
 
 inline constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
 
-// n x dim, standard normal.
+// `n` x `dim` standard normal values.
 inline FloatMatrix NormalRows(int n, int dim, unsigned seed) {
   std::mt19937 bits(seed);
   std::normal_distribution<float> normal;
   return FloatMatrix::NullaryExpr(n, dim, [&] { return normal(bits); });
 }
 
-// Labels 0, 10, .. in turn; a class leans towards an axis of its own. classes <= dim.
+// Labels 0, 10, ... in turn; each class is shifted along its own axis. Requires classes <= dim.
 inline Anchors LeaningAnchors(int classes, int anchors, int dim) {
   Anchors leaning{NormalRows(anchors, dim, 1), {}};
   for (int i = 0; i < anchors; ++i) {
@@ -32,7 +32,7 @@ inline Anchors LeaningAnchors(int classes, int anchors, int dim) {
   return leaning;
 }
 
-// Of the collection kUuid, with a grant of epsilon 100 and delta .1.
+// A ledger with a grant of epsilon 100 and delta .1 for the collection kUuid.
 struct FundedLedger {
   TemporaryFolder folder;
   std::unique_ptr<Ledger> ledger = *Ledger::Open(folder / "ledger");

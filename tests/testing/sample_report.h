@@ -1,4 +1,4 @@
-// A report of made-up numbers with every kind of figure.
+// A sample report of synthetic numbers with every kind of figure.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SAMPLE_REPORT_H_
 #define PRIVATEMAIL_TESTS_TESTING_SAMPLE_REPORT_H_
 
@@ -6,9 +6,9 @@
 
 namespace privatemail::client {
 
-// The same every time: a logarithmic axis with nine series and bands, bars over categories with one
-// and with two series, scatters in four panels with 100 groups, lines in two panels, and a plot
-// that is logarithmic both ways with values that are not finite.
+// Deterministic. Figures: lines with bands and a reference on a logarithmic axis; two series of
+// bars over categories; scatters in two panels with groups; a doubly logarithmic plot with values
+// that are not finite.
 Report SampleReport();
 
 }  // namespace privatemail::client

@@ -1,4 +1,4 @@
-// Bits for tests: reproducible ones (of the room seeded_bits), and ones that run out.
+// Bit sources for tests: SeededBits, and one that fails.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 #define PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 
@@ -7,7 +7,7 @@
 
 namespace privatemail::client {
 
-// Answers a number of calls, then fails.
+// Fails after a number of calls.
 class FailingBits final : public BitSource {
  public:
   explicit FailingBits(int calls_before_failure) : left_(calls_before_failure), good_(1) {}

@@ -26,7 +26,7 @@ using simulated::File;
 using simulated::Shared;
 using simulated::SharedStamp;
 
-// The C library's function that this file's one of the same name hides.
+// The C library's function of this name.
 template <typename Function>
 Function* Real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -66,7 +66,7 @@ int Truncate(int descriptor, off_t size) {
   return result;
 }
 
-// The real disk is not asked: it has nothing to lose here, and would make thousands of lives slow.
+// The real disk is not synced, which would make thousands of runs slow.
 bool SyncHere(int descriptor, bool stamp_too) {
   if (disk == nullptr || !disk->Knows(descriptor)) return false;
   disk->Count();
@@ -87,8 +87,8 @@ int Status(int descriptor, struct stat* status) {
 
 }  // namespace
 
-Life LiveUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
-                       const std::function<void(Life&)>& life) {
+ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
+                            const std::function<void(ProcessRun&)>& run) {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) std::abort();
@@ -97,7 +97,7 @@ Life LiveUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& s
   if (child < 0) std::abort();
   if (child == 0) {
     disk = new Disk(folder, cut, stamps, shared);
-    life(shared->life);
+    run(shared->run);
     if (disk == nullptr) std::abort();
     disk->Cut();
   }
@@ -107,15 +107,14 @@ Life LiveUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& s
   for (const SharedStamp& stamp : shared->stamps) {
     if (stamp.name[0] != '\0') stamps[stamp.name] = stamp.nanoseconds;
   }
-  const Life lived = shared->life;
+  const ProcessRun ended = shared->run;
   munmap(memory, sizeof(Shared));
-  return lived;
+  return ended;
 }
 
 }  // namespace privatemail
 
-// What the program and its libraries call instead of the C library. off_t has 64 bits in both
-// families.
+// Replacements of the C library's functions. off_t has 64 bits in both families.
 static_assert(sizeof(off_t) == 8 && sizeof(struct stat) == sizeof(struct stat64));
 
 extern "C" {

@@ -1,6 +1,6 @@
-// A disk that loses power. Linking simulated_disk.cc replaces the C library's calls that change
-// files for the whole program, shared libraries (SQLite) included, which needs ENABLE_EXPORTS on
-// the executable.
+// A simulated disk that loses power. Linking simulated_disk.cc replaces the file calls of the C
+// library in the whole program and its shared libraries (SQLite); the executable needs
+// ENABLE_EXPORTS.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SIMULATED_DISK_H_
 #define PRIVATEMAIL_TESTS_TESTING_SIMULATED_DISK_H_
 
@@ -11,44 +11,45 @@
 
 namespace privatemail {
 
-// What becomes of writes that were not synced when the power goes.
+// The fate of unsynced writes at a power cut.
 enum class Unsynced {
   kLost,
-  kKept,  // as after the end of a process: the system goes on and writes them in time
+  kKept,  // as if only the process had ended
   kAllButStamps,
   kStampsOnly,
-  kHalf,  // each sector, size, name and time stamp by a coin of its own, whatever their order
+  kHalf,  // each sector, size, name and time stamp with probability 1/2, independently
 };
 
 struct PowerCut {
-  int64_t before_call = INT64_MAX;  // counted from 1; later than the last: at the end
+  int64_t before_call = INT64_MAX;  // counted from 1; at the end if there are fewer calls
   Unsynced unsynced = Unsynced::kLost;
-  uint64_t seed = 1;                // of the coins
-  bool disk_ignores_syncs = false;  // a planted fault: what a test of durability has to notice
+  uint64_t seed = 1;                // of kHalf
+  bool disk_ignores_syncs = false;  // a fault that a durability test must detect
 };
 
-// Written by the life below, read after it ended: it survives the cut. Zero at first.
-struct Life {
-  int64_t calls = 0;  // that changed a file or made it durable
+// Results that a run writes and that survive its power cut. Initially zero.
+struct ProcessRun {
+  int64_t calls = 0;  // calls that change or sync a file
   int64_t reported = 0;
   int64_t shown = 0;
   int64_t later = 0;
   int status_code = 0;
 };
 
-// What of a folder survives a cut besides names and content: the kernel's stamps (ctime) by name.
+// Time stamps (ctime) of files by name, which survive a cut besides names and content.
 using Stamps = std::map<std::string, int64_t>;
 
-// Runs `life` in a forked process on the flat folder, all of whose files are durable at first, and
-// cuts the power. Leaves in the folder and in `stamps` what the disk then holds.
+// Calls `run` in a forked process on the flat folder, whose files are all durable at first, and
+// cuts the power. Afterwards the folder and `stamps` hold what the disk holds.
 //
-// A file's content and size reach the disk by fsync or fdatasync of the file, its stamp by fsync,
-// names (made, removed, renamed) by fsync of the folder: what POSIX promises and no more. No kernel
-// can be told a ctime, so that one call is answered from the simulation, too: fstat shows the stamp
-// of the last write that this disk has seen. Not simulated: a sector of 512 bytes is written whole
-// or not at all, and no write changes its neighbours; modes, links and mappings are left out.
-Life LiveUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
-                       const std::function<void(Life&)>& life);
+// Durability, as POSIX promises it:
+//   content and size of a file   fsync or fdatasync of the file
+//   time stamp of a file         fsync of the file
+//   names                        fsync of the folder
+// The kernel cannot be told a ctime, so fstat returns the stamp of the last write to this disk. Not
+// simulated: torn sectors (512 bytes), modes, links, mappings.
+ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
+                            const std::function<void(ProcessRun&)>& run);
 
 }  // namespace privatemail
 

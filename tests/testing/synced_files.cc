@@ -112,7 +112,7 @@ SyncedFiles::SyncedFiles(std::string folder) : folder_(std::move(folder)) {
   if (::stat(folder_.c_str(), &owner_) != 0) GiveUp(folder_ + " is not there");
   if (::chown(disk_.path().c_str(), owner_.st_uid, owner_.st_gid) != 0) GiveUp("chown");
   WriteAs(owner_, disk_.path() + synced::kLock, "");
-  // Where the server may read it, whoever may enter the folder that it was built in.
+  // A copy that the server's user can read.
   WriteAs(owner_, disk_ / kPreload, ContentOf(PRIVATEMAIL_SYNCED_FILES));
   Reset();
 }
@@ -146,7 +146,7 @@ void SyncedFiles::Reset() {
 }
 
 void SyncedFiles::SetControl(const char* name, const std::string& prefix) const {
-  // Whole at once for whoever reads it.
+  // Written atomically, because the server reads it at any time.
   WriteAs(owner_, disk_ / "control", prefix);
   std::filesystem::rename(disk_ / "control", disk_.path() + name);
 }

@@ -1,4 +1,4 @@
-// A disk under another program that loses power, lies or is full.
+// A simulated disk under another program: it loses power, ignores syncs or is full.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_H_
 #define PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_H_
 
@@ -14,58 +14,54 @@
 
 namespace privatemail {
 
-// What becomes of what was not synced when the power goes.
+// The fate of unsynced content at a power cut.
 enum class UnsyncedBytes {
   kLost,
-  kHalf,  // each sector of 512 bytes, and each size, by a coin of its own, whatever their order
+  kHalf,  // each sector of 512 bytes and each size with probability 1/2, independently
   kKept,
 };
-// Of files that were made, renamed and removed. File systems with a journal keep such changes in
-// their order, so that a cut leaves none or the first of them: these are the ends.
+// The fate of unsynced creations, renames and removals. A journal keeps their order, so that a cut
+// leaves a prefix of them; these are the two extremes.
 enum class UnsyncedNames { kLost, kKept };
 
 struct PowerLoss {
   UnsyncedBytes bytes = UnsyncedBytes::kLost;
   UnsyncedNames names = UnsyncedNames::kLost;
-  uint64_t seed = 1;  // of the coins
+  uint64_t seed = 1;  // of kHalf
 };
 
-// A folder in which a program works that was started with environment(), and beside it, in a folder
-// of its own, what a disk would hold of it. The program's fsync and fdatasync are replaced
-// (synced_files_preload.cc) and carry over, of a file, content and size; of a folder, the names in
-// it. sync_file_range and the like, which promise nothing, carry over nothing.
+// The working folder of a program that was started with environment(), and a second folder with
+// what a disk would hold of it. synced_files_preload.cc replaces the program's fsync and fdatasync:
+// they copy a file's content and size, or a folder's names. sync_file_range and the like copy
+// nothing.
 //
-// A file's own sync gives it its name on the disk when it has none there. POSIX does not promise
-// that, but ext4, XFS and Btrfs do it, and PostgreSQL 15 counts on it: of a database that it makes
-// it syncs pg_filenode.map, but not the folder, and does not find it after a cut where that is not
-// so. A name that was kept without any content is that of an empty file, as after a journal that
-// was written before the data.
+// Beyond POSIX, as on ext4, XFS and Btrfs:
+//   - the sync of a file also makes its name durable; PostgreSQL 15 relies on it
+//   - a name without synced content is an empty file
 //
-// Not simulated: sectors are written whole or not at all; mappings (PostgreSQL maps no file of its
-// data); renamed folders lose what is in them; times and modes. For one thread at a time.
+// Not simulated: torn sectors, mappings, content of renamed folders, times, modes. Not thread-safe.
 class SyncedFiles {
  public:
-  // All of the folder is on the disk at first. Aborts where files have no time of birth.
+  // All of the folder is durable at first. Aborts if the file system has no times of birth.
   explicit SyncedFiles(std::string folder);
 
-  // NAME=VALUE, with LD_PRELOAD. For programs run by the folder's owner.
+  // NAME=VALUE, with LD_PRELOAD. The program must run as the folder's owner.
   std::vector<std::string> environment() const;
 
-  // Faults, from here on. Of files whose path in the folder begins so ("/base/"; "": all):
+  // Faults of files whose path in the folder begins with `prefix` ("/base/"; "" for all):
   void IgnoreSyncs(const std::string& prefix);
-  void Fill(const std::string& prefix);  // they do not grow: ENOSPC
+  void Fill(const std::string& prefix);  // they cannot grow: ENOSPC
   void MakeRoom();
 
-  // The disk takes nothing more between Stop and Cut, the program waits should it sync. To be ended
-  // meanwhile.
+  // Until Cut, syncs wait. The program must be ended between Stop and Cut.
   void Stop();
-  // Leaves in the folder what the disk holds, all of which is on it then; the faults are over.
+  // Restores the folder to the disk's state and ends all faults.
   void Cut(const PowerLoss& loss);
 
  private:
   void Reset();
   std::map<std::string, std::string> Names(UnsyncedNames unsynced) const;
-  // working: where in the folder the file is, "" where it is no more.
+  // working: path of the file in the folder, "" if it was removed.
   std::string Remains(const std::string& key, const std::string& working, UnsyncedBytes bytes);
   void SetControl(const char* name, const std::string& prefix) const;
 

@@ -1,5 +1,4 @@
-// What synced_files.cc and synced_files_preload.cc agree on: variables, names of files, and by what
-// a file is known.
+// Variables, file names and file keys shared by synced_files.cc and synced_files_preload.cc.
 #ifndef PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_LAYOUT_H_
 #define PRIVATEMAIL_TESTS_TESTING_SYNCED_FILES_LAYOUT_H_
 
@@ -10,20 +9,18 @@
 
 namespace privatemail::synced {
 
-// In the environment of the process: the folder that it works in, and the disk's, which has the
-// following in it.
+// Environment variables: the working folder, and the disk's folder with the files below.
 inline constexpr char kWorkVariable[] = "PRIVATEMAIL_SYNCED_FILES_WORK";
 inline constexpr char kDiskVariable[] = "PRIVATEMAIL_SYNCED_FILES_DISK";
 
-inline constexpr char kLock[] = "/lock";     // held while something reaches the disk, and by a cut
-inline constexpr char kFiles[] = "/files/";  // what was synced of each file, by its key
-inline constexpr char kNames[] = "/names";   // the same by synced names: links to those
+inline constexpr char kLock[] = "/lock";        // held during a sync and a cut
+inline constexpr char kFiles[] = "/files/";     // synced content by file key
+inline constexpr char kNames[] = "/names";      // synced names: links to kFiles
 inline constexpr char kIgnored[] = "/ignored";  // path prefix of files whose syncs do nothing
-inline constexpr char kFull[] = "/full";        // path prefix of files that find no place to grow
+inline constexpr char kFull[] = "/full";        // path prefix of files that cannot grow
 
-// The same for a file whatever its name, and another for each file that ever was: numbers of files
-// are used again, with a time of birth of their own. Empty: there is no such file, or the file
-// system knows no times of birth. An empty path is the open file `at`.
+// Identifies a file independent of its name: inode and time of birth, because inodes are reused.
+// Empty if there is no such file or no time of birth. An empty path means the open file `at`.
 inline std::string KeyOf(int at, const char* path) {
   struct statx file = {};
   const int flags = AT_SYMLINK_NOFOLLOW | (*path == '\0' ? AT_EMPTY_PATH : 0);

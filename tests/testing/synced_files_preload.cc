@@ -1,9 +1,7 @@
-// Loaded into a server with LD_PRELOAD: keeps what it syncs apart, as synced_files.h says, and
-// refuses writes for which there is no space. Needs only the C and C++ libraries, and is built
-// without sanitizers, which the server would not have.
+// LD_PRELOAD library that implements synced_files.h in the server's process: copies what it syncs,
+// and refuses writes without space. Uses only the C and C++ libraries, no sanitizers.
 //
-// A fork of the server has the same variables and uses the same disk; one lock makes every sync a
-// moment. Nothing is kept in memory but where the folders are.
+// Forks of the server share the disk; one lock makes every sync atomic.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -114,7 +112,7 @@ bool CopyContent(int from, int to) {
   }
 }
 
-// Gives what the disk has of a file a name there, in the place of another file of that name.
+// Links a file's synced content to a name, replacing another file of that name.
 bool Name(const std::string& stored, const std::string& name) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(name).parent_path(), error);
@@ -123,11 +121,11 @@ bool Name(const std::string& stored, const std::string& name) {
   return ::link(stored.c_str(), name.c_str()) == 0;
 }
 
-// Content and size; and a name, if the disk has none of it.
+// Copies content and size; adds a name if the disk has none of the file.
 bool KeepFile(int file, const std::string& path) {
   const std::string key = KeyOf(file, "");
   if (key.empty()) return false;
-  // Anew, because it may be open for writing only.
+  // Opened again, because it may be open for writing only.
   const Descriptor from(
       ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC));
   const std::string stored = TheFolders().disk + kFiles + key;
@@ -157,7 +155,7 @@ bool KeepName(const std::string& working, const std::string& kept) {
   return made.number() >= 0 && Name(stored, kept);
 }
 
-// All names in a folder, those of files of which nothing else was synced among them, and no others.
+// Makes the disk's names of a folder equal to the current ones, unsynced files included.
 bool KeepNames(const std::string& path) {
   const std::string working = TheFolders().work + path;
   const std::string kept = TheFolders().disk + kNames + path;
@@ -174,7 +172,7 @@ bool KeepNames(const std::string& path) {
   });
 }
 
-// 0, or -1 and errno: as fsync returns it.
+// Returns 0, or -1 with errno, as fsync does.
 int Keep(int file, const std::string& path) {
   const Descriptor lock(::open((TheFolders().disk + kLock).c_str(), O_RDWR | O_CLOEXEC));
   while (::flock(lock.number(), LOCK_EX) != 0) {
@@ -183,13 +181,13 @@ int Keep(int file, const std::string& path) {
   if (IsNamedBy(TheFolders().disk + kIgnored, path)) return 0;
   struct stat status = {};
   if (::fstat(file, &status) != 0) return -1;
-  if (status.st_nlink == 0) return 0;  // nobody will find it again
+  if (status.st_nlink == 0) return 0;  // the file was removed
   if (S_ISDIR(status.st_mode) ? KeepNames(path) : KeepFile(file, path)) return 0;
   errno = EIO;
   return -1;
 }
 
-// Whether a write that ends at this offset would need space that there is none of.
+// Whether a write that ends at this offset needs space on a full disk.
 bool IsRefused(int file, off_t end) {
   const std::string& full = TheFolders().full;
   if (full.size() < sizeof(kFull) || ::access(full.c_str(), F_OK) != 0) return false;
@@ -208,7 +206,7 @@ using privatemail::synced::IsRefused;
 using privatemail::synced::Keep;
 using privatemail::synced::Next;
 
-// What the disk keeps is what was kept of it: the system's own sync would add nothing but time.
+// The real sync is not needed.
 extern "C" int fsync(int file) {
   static auto* const next = Next(&::fsync, "fsync");
   std::string path;

@@ -1,4 +1,4 @@
-// A folder of one test, and pictures to put into it.
+// A temporary folder, and pictures for it.
 #ifndef PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 #define PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace privatemail {
 
-// Empty at first, removed with its content at the end of its scope.
+// Created empty; removed with its content by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -27,7 +27,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  // Writes a file, making the folders above it; returns its path.
+  // Writes a file, creating its parent folders; returns its path.
   std::string Write(const std::string& name, const std::string& bytes) const {
     const std::filesystem::path path = *this / name;
     std::filesystem::create_directories(path.parent_path());
@@ -39,7 +39,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A picture of one colour as binary PPM: a format simple enough to be written by hand.
+// A picture of one colour as binary PPM.
 inline std::string PpmOfOneColour(int width, int height, unsigned char red, unsigned char green,
                                   unsigned char blue) {
   std::string bytes = "P6\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n";

@@ -1,4 +1,4 @@
-// Processes that share rows, played by threads of one.
+// Threads in the role of the processes that share rows.
 #ifndef PRIVATEMAIL_TESTS_TESTING_THREADED_ROWS_H_
 #define PRIVATEMAIL_TESTS_TESTING_THREADED_ROWS_H_
 
@@ -12,19 +12,18 @@
 
 namespace privatemail::testing {
 
-// What the parties have in common. Each hands over a status and its vectors, and waits until the
-// last has done so.
+// State shared by the parties. Each contributes a status and its vectors and waits for the others.
 class ThreadedRows {
  public:
   ThreadedRows(Eigen::Index rows, int parties) : groups_(rows), parties_(parties) {}
 
-  // The share of one party, which refers to this.
+  // The share of one party; keeps a reference to this.
   std::shared_ptr<const RowShare> Share(int party) {
     const auto border = [&](int which) { return which * groups_.count() / parties_; };
     return std::make_shared<Part>(this, party, border(party), border(party + 1));
   }
 
-  // run(party) in a thread for each.
+  // Calls run(party) in one thread per party.
   template <typename Run>
   void ForAll(Run run) {
     std::vector<std::thread> threads;
@@ -85,7 +84,7 @@ class ThreadedRows {
   const int parties_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Meeting> meeting_;  // that some have not come to yet
+  std::shared_ptr<Meeting> meeting_;  // incomplete
   absl::Status failure_;
 };
 

@@ -15,7 +15,7 @@
 #include "client/evaluation/metrics.h"
 #include "client/evaluation/split.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -238,7 +238,7 @@ std::vector<Job> JobsOf(const std::shared_ptr<Stage>& stage, const LeakageAttack
   std::vector<Job> jobs;
   for (const std::optional<PrivacyCost>& cost : costs) {
     const std::string part =
-        absl::StrCat(attack.id, cost ? absl::StrCat(" at ", Exactly(cost->epsilon))
+        absl::StrCat(attack.id, cost ? absl::StrCat(" at ", FormatExact(cost->epsilon))
                                      : std::string(" without noise"));
     for (int64_t seed = 1; seed <= stage->study().seeds; ++seed) {
       const auto run = [stage, attack, cost, part, seed]() -> absl::StatusOr<JobResult> {

@@ -11,7 +11,7 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
 namespace {
@@ -38,7 +38,7 @@ std::vector<Change> Changes(const Study& study) {
     if (graph == study.settings.label_graph) continue;
     EmbeddingSettings settings = study.settings;
     settings.label_graph = graph;
-    settings.alpha = UsualAlpha(graph, SpanOf(study.data.labels));
+    settings.alpha = DefaultAlpha(graph, LabelSpan(study.data.labels));
     // Each graph has an alpha of its own (usual_alpha.h): it is changed as well.
     changes.push_back(
         {.name = absl::StrCat(name, " with alpha ", Short(settings.alpha)), .settings = settings});

@@ -12,7 +12,7 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/seeded_bits/seeded_bits.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
 
@@ -73,14 +73,14 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
       shown == split.targets.labels.end() ? 0 : shown - split.targets.labels.begin();
   const int32_t label = split.targets.labels[static_cast<size_t>(target)];
   PM_ASSIGN_OR_RETURN(const int64_t slot, scene->joint.parameters.SlotOf(label));
-  SeededBits bits(SeedOf(absl::StrCat("alignment/", Exactly(epsilon)), seed));
+  SeededBits bits(SeedOf(absl::StrCat("alignment/", FormatExact(epsilon)), seed));
   PM_ASSIGN_OR_RETURN(
       const Released released,
       ReleaseOf(scene->joint, PrivacyCost{.epsilon = epsilon, .delta = stage.study().delta}, slot,
                 split.targets.features.row(target), bits));
   PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
                                                      scene->joint.label_graph, scene->settings()));
-  const Matrix& server = scene->retriever->anchor_coordinates();
+  const Matrix& server = scene->embedded->anchors;
   const Matrix anchors = rows.bottomRows(server.rows());
   PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(anchors, server, /*with_scale=*/true));
   const Matrix slots = rows.topRows(scene->joint.slots());
@@ -185,7 +185,7 @@ Experiment MakeAlignmentExperiment(std::shared_ptr<Stage> stage) {
   Experiment experiment{.name = "alignment", .jobs = {}, .draw = nullptr};
   for (const double epsilon : ChosenEpsilons(stage->study())) {
     for (int64_t seed = 1; seed <= stage->study().seeds; ++seed) {
-      experiment.jobs.push_back({.key = absl::StrCat("at ", Exactly(epsilon), ", seed ", seed),
+      experiment.jobs.push_back({.key = absl::StrCat("at ", FormatExact(epsilon), ", seed ", seed),
                                  .work = .05,
                                  .run = [stage, epsilon, seed] {
                                    return OneRelease(*stage, epsilon, static_cast<uint64_t>(seed));

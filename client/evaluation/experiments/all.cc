@@ -11,7 +11,6 @@
 #include "client/evaluation/experiments/ablation.h"
 #include "client/evaluation/experiments/alignment.h"
 #include "client/evaluation/experiments/bounded_gaussian.h"
-#include "client/evaluation/experiments/cell_designs.h"
 #include "client/evaluation/experiments/cells.h"
 #include "client/evaluation/experiments/convergence.h"
 #include "client/evaluation/experiments/inference_privacy.h"
@@ -40,7 +39,6 @@ const std::vector<Known>& AllKnown() {
   static const auto* const all = new std::vector<Known>{
       {"recall", false, &MakeRecallExperiment},
       {"cells", false, &MakeCellsExperiment},
-      {"cell-designs", false, Alone(&MakeCellDesignsExperiment)},
       {"ablation", false, Alone(&MakeAblationExperiment)},
       {"convergence", false, Alone(&MakeConvergenceExperiment)},
       {"settings", false, Alone(&MakeSettingsExperiment)},

@@ -9,7 +9,7 @@
 #include "client/evaluation/figure_parts.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -96,7 +96,7 @@ Figure Draw(const JobResult& result, double delta) {
 Experiment MakeBoundedGaussianExperiment(double delta) {
   Experiment experiment;
   experiment.name = "bounded-gaussian";
-  experiment.jobs.push_back({.key = absl::StrCat("table 1, delta ", Exactly(delta)),
+  experiment.jobs.push_back({.key = absl::StrCat("table 1, delta ", FormatExact(delta)),
                              .work = .05,
                              .run = [delta] { return Variances(delta); }});
   experiment.draw = [delta](const std::vector<JobResult>& results) {

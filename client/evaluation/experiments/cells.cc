@@ -19,22 +19,18 @@ namespace {
 
 const std::vector<double> kEpsilons = {.5, 1, 2, 4, 8};
 
-// How much of the gallery comes back, from cells of what.
+// How much of the gallery comes back.
 struct Variant {
   const char* name;
   double share;
-  CellTrial::Kind kind;
 };
 constexpr Variant kVariants[] = {
-    {"learnt cells, 10 % returned", .1, CellTrial::Kind::kLearnt},
-    {"cells of the gallery, 10 % returned", .1, CellTrial::Kind::kOfGallery},
-    {"cells of the anchors, 10 % returned", .1, CellTrial::Kind::kOfAnchors},
-    {"learnt cells, 1 % returned", .01, CellTrial::Kind::kLearnt},
-    {"cells of the anchors, 1 % returned", .01, CellTrial::Kind::kOfAnchors},
+    {"cells, 10 % returned", .1},
+    {"cells, 1 % returned", .01},
 };
 constexpr size_t kNotPrivate = std::size(kVariants);  // the condition after them
 
-using CellTrials = MadeOnce<std::pair<uint64_t, CellTrial::Kind>, CellTrial>;
+using CellTrials = MadeOnce<uint64_t, CellTrial>;
 
 Condition CellsCondition(const std::shared_ptr<Stage>& stage,
                          const std::shared_ptr<CellTrials>& trials, const Variant& variant) {
@@ -42,10 +38,10 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
                                             const std::string& part) -> absl::StatusOr<Answers> {
     const auto make = [&]() -> CellTrials::Value {
       PM_ASSIGN_OR_RETURN(std::shared_ptr<const Trial> trial, stage->TrialOf(seed));
-      return std::make_shared<const CellTrial>(std::move(trial), variant.kind);
+      return std::make_shared<const CellTrial>(std::move(trial));
     };
     PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellTrial> trial,
-                        trials->Get({seed, variant.kind}, make));
+                        trials->Get(seed, make));
     PM_ASSIGN_OR_RETURN(const CellPlan plan, trial->PlanFor(epsilon, variant.share));
     return trial->AskAll(plan, epsilon, part);
   };
@@ -163,10 +159,6 @@ constexpr char kCeilingInWords[] =
     "put these first may find more than their share at any epsilon. Class and features of the "
     "query are both protected, by a pure guarantee.";
 
-constexpr char kPublishedInWords[] =
-    "Cells of the gallery and learnt cells publish centroids of the gallery: whoever asks learns "
-    "where its items lie, averaged over those of a cell.";
-
 // Where even the low end of a band is above the ceiling.
 std::vector<std::string> AboveCeiling(const Sweep& sweep, const std::vector<JobResult>& results,
                                       const Metric& metric, const Study& study, int64_t items) {
@@ -224,7 +216,6 @@ Experiment MakeCellsExperiment(std::shared_ptr<Stage> stage,
           figure.words.push_back(std::move(sentence));
         }
       }
-      figure.words.push_back(kPublishedInWords);
       sweep.AddNotes(results, &figure.words);
     }
     return figures;

@@ -14,7 +14,7 @@
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/smlq.h"
-#include "server/engine/embed.h"
+#include "common/embedding/embed_rows.h"
 
 namespace privatemail::client {
 namespace {

@@ -12,7 +12,7 @@
 #include "client/seeded_bits/seeded_bits.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "server/engine/embed.h"
+#include "common/embedding/embed_rows.h"
 
 namespace privatemail::client {
 namespace {

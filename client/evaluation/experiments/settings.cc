@@ -10,7 +10,7 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
 namespace {
@@ -29,7 +29,7 @@ std::vector<double> Alphas(const Study& study) {
   std::vector<double> alphas;
   const double alpha = study.settings.alpha;
   const double unit =
-      alpha > 0 ? alpha : UsualAlpha(study.settings.label_graph, SpanOf(study.data.labels));
+      alpha > 0 ? alpha : DefaultAlpha(study.settings.label_graph, LabelSpan(study.data.labels));
   if (!(alpha > 0)) alphas.push_back(0);
   for (const double factor : {.25, .5, 1., 2., 4.}) alphas.push_back(factor * unit);
   return alphas;

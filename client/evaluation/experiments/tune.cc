@@ -12,10 +12,10 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/figure_parts.h"
 #include "client/evaluation/sweep.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/parallel.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
 namespace {
@@ -29,7 +29,7 @@ std::vector<EmbeddingSettings> Grid(const Study& study) {
   const EmbeddingSettings& base = study.settings;
   std::vector<double> alphas = {base.alpha / 2, base.alpha, 2 * base.alpha};
   if (!(base.alpha > 0)) {
-    const double usual = UsualAlpha(base.label_graph, SpanOf(study.data.labels));
+    const double usual = DefaultAlpha(base.label_graph, LabelSpan(study.data.labels));
     alphas = {0, usual / 2, usual};
   }
   std::vector<EmbeddingSettings> grid;
@@ -52,8 +52,8 @@ std::vector<EmbeddingSettings> Grid(const Study& study) {
 
 // As they are given on the command line.
 std::string FlagsOf(const EmbeddingSettings& s) {
-  return absl::StrCat("--dim ", s.embedding_dim, " --alpha ", Exactly(s.alpha), " --bandwidth ",
-                      Exactly(s.kernel_bandwidth), " --steps ", s.steps);
+  return absl::StrCat("--dim ", s.embedding_dim, " --alpha ", FormatExact(s.alpha), " --bandwidth ",
+                      FormatExact(s.kernel_bandwidth), " --steps ", s.steps);
 }
 
 struct Tried {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/exactly.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -20,19 +19,19 @@ absl::Status Wrong(absl::string_view field, absl::string_view expected, absl::st
 }
 
 std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", Shortened(Printable(text), kShownBytes), "\"");
+  return absl::StrCat("\"", TruncateUtf8(Printable(text), kShownBytes), "\"");
 }
 
 absl::Status CheckDrawable(const std::string& field, const FigureAxis& axis, double value) {
   if (!std::isfinite(value)) return absl::OkStatus();
   if (axis.logarithmic && !(value > 0)) {
-    return Wrong(field, "positive on a logarithmic axis", Exactly(value));
+    return Wrong(field, "positive on a logarithmic axis", FormatExact(value));
   }
   if (axis.logarithmic && !(value >= kSmallestLogarithmic)) {
-    return Wrong(field, "at least 1e-250 on a logarithmic axis", Exactly(value));
+    return Wrong(field, "at least 1e-250 on a logarithmic axis", FormatExact(value));
   }
   if (!(std::abs(value) <= kLargestDrawn)) {
-    return Wrong(field, "at most 1e250 in size", Exactly(value));
+    return Wrong(field, "at most 1e250 in size", FormatExact(value));
   }
   return absl::OkStatus();
 }
@@ -44,8 +43,8 @@ absl::Status CheckAxis(const std::string& field, const FigureAxis& axis) {
     if (std::isinf(end)) return Wrong(field, "an axis with finite ends", "one with an infinite");
   }
   if (axis.low >= axis.high) {  // no NaN: each may be left to the points
-    return Wrong(field + ".low", absl::StrCat("below ", field, ".high, ", Exactly(axis.high)),
-                 Exactly(axis.low));
+    return Wrong(field + ".low", absl::StrCat("below ", field, ".high, ", FormatExact(axis.high)),
+                 FormatExact(axis.low));
   }
   if (axis.logarithmic && !axis.categories.empty()) {
     return Wrong(field, "logarithmic or have categories", "both");
@@ -57,7 +56,7 @@ absl::Status CheckCategory(const std::string& field, const FigureAxis& axis, dou
   const auto count = static_cast<double>(axis.categories.size());
   if (x >= 0 && x < count && std::trunc(x) == x) return absl::OkStatus();
   return Wrong(field, absl::StrCat("the index of one of ", axis.categories.size(), " categories"),
-               Exactly(x));
+               FormatExact(x));
 }
 
 absl::Status CheckPoint(const std::string& field, const Figure& figure, const FigurePoint& point) {

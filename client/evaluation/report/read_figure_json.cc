@@ -21,7 +21,7 @@ constexpr size_t kShownBytes = 80;
 // Lists and objects are named only: writing them out descends into them.
 std::string Shown(const json& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  return Shortened(value.dump(-1, ' ', true, json::error_handler_t::replace), kShownBytes);
+  return TruncateUtf8(value.dump(-1, ' ', true, json::error_handler_t::replace), kShownBytes);
 }
 
 absl::Status Wrong(absl::string_view field, absl::string_view expected, const json* actual) {
@@ -42,7 +42,7 @@ absl::Status CheckMembers(const std::string& field, const json& object,
     for (const char* candidate : known) is_known |= name == candidate;
     if (!is_known) {
       return absl::InvalidArgumentError(absl::StrCat(
-          field, " has an unknown member \"", Shortened(Printable(name), kShownBytes), "\""));
+          field, " has an unknown member \"", TruncateUtf8(Printable(name), kShownBytes), "\""));
     }
   }
   return absl::OkStatus();

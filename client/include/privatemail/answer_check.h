@@ -1,4 +1,4 @@
-// What a server's answer must look like, whatever the target was.
+// Validation of a server's answer to a Retrieve request, independent of the target.
 #ifndef PRIVATEMAIL_ANSWER_CHECK_H_
 #define PRIVATEMAIL_ANSWER_CHECK_H_
 
@@ -10,22 +10,23 @@
 
 namespace privatemail::client {
 
-// The public part of a query: what the server was asked for in every slot.
-struct Asked {
+// The options of the request that bound its answer. Public.
+struct ExpectedAnswer {
   int64_t k = 0;
   bool with_payloads = false;
   bool with_alignment = false;
 };
 
-// DATA_LOSS naming the slot and the field: a slot too many or too few; in any slot more than k
-// matches, an id that is not UTF-8, a label that is none of the collection's, a distance that is
-// not finite, a payload that was not asked for or that CheckPayload refuses; an alignment or server
-// anchors that are mis-shaped, missing or not finite.
+// DATA_LOSS naming the slot and the field:
+// - the number of slots differs from the number of classes;
+// - in any slot: more than k matches, an id that is not UTF-8, a label that is none of the
+//   collection's, a distance that is not finite, a payload that was not requested or that
+//   CheckPayload refuses;
+// - an alignment or server anchors that are mis-shaped, missing or not finite.
 //
-// It is not told the target's slot and looks at all slots alike. Otherwise a server could spoil the
-// answer of one slot after the other and learn from a client that complains, retries or falls
-// silent which one it had asked for.
-absl::Status CheckAnswer(const PublicParameters& parameters, const Asked& asked,
+// Checks all slots alike and does not take the target's slot: a server that corrupts one slot at a
+// time must not learn from the client's complaints, retries or silence which slot it reads.
+absl::Status CheckAnswer(const PublicParameters& parameters, const ExpectedAnswer& expected,
                          const v1::RetrieveResponse& response);
 
 }  // namespace privatemail::client

@@ -1,4 +1,4 @@
-// Where random bits come from.
+// Sources of random bits.
 #ifndef PRIVATEMAIL_BIT_SOURCE_H_
 #define PRIVATEMAIL_BIT_SOURCE_H_
 
@@ -9,21 +9,21 @@
 
 namespace privatemail::client {
 
-// A stream of independent uniform bytes. Two implementations: SecureBits below, and the seeded
-// source of evaluation and tests (client/seeded_bits/seeded_bits.h), which no program that opens a
-// network channel links.
+// A stream of independent uniform bytes. Implementations: SecureBits below, and the seeded source
+// of evaluation and tests (client/seeded_bits/seeded_bits.h), which no program that opens a network
+// channel links.
 class BitSource {
  public:
   virtual ~BitSource() = default;
-  // Fills all of `bytes`. On error none of them may be used.
+  // Fills all of `bytes`. After an error none of them may be used.
   virtual absl::Status Fill(absl::Span<uint8_t> bytes) = 0;
 };
 
-// OpenSSL's private generator, which reseeds itself after a fork. Holds no buffer of its own, so
-// there is nothing a forked child could share. Thread-safe.
+// OpenSSL's private generator, which reseeds after a fork. Unbuffered, so a forked child shares no
+// bits with its parent. Thread-safe.
 class SecureBits final : public BitSource {
  public:
-  // UNAVAILABLE with OpenSSL's reason when RAND_priv_bytes_ex does not report success.
+  // UNAVAILABLE with OpenSSL's reason: RAND_priv_bytes_ex did not report success.
   absl::Status Fill(absl::Span<uint8_t> bytes) override;
 };
 

@@ -1,4 +1,4 @@
-// What comes back for cells, from a server that need not be believed.
+// Parsing, validation and ranking of an untrusted server's answer to a RetrieveCells request.
 #ifndef PRIVATEMAIL_CELL_ANSWER_H_
 #define PRIVATEMAIL_CELL_ANSWER_H_
 
@@ -8,24 +8,24 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/joint_client.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/joint_client.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// Items that may answer: as many for every cell, rounded up.
-int64_t MostItems(const v1::RetrieveCellsRequest& request);
+// Maximum number of items in the answer: an equal share of request.items per cell, rounded up.
+int64_t MaxItems(const v1::RetrieveCellsRequest& request);
 
-// Counts an answer while it comes, so that no server fills a client's memory.
+// An item and byte limit on a streamed answer, so that no server exhausts a client's memory.
 class CellAnswerLimit {
  public:
-  // parameters: of the collection that is asked, with a code.
+  // parameters: of a collection with a code.
   CellAnswerLimit(const PublicParameters& parameters, const v1::RetrieveCellsRequest& request);
 
-  // DATA_LOSS: with this message it has more items than were asked for, more bytes than these can
-  // take (payloads: 1 GiB in all), or a second message without any item.
+  // DATA_LOSS: with this message the answer has more items than requested, more bytes than these
+  // can take (payloads: 1 GiB in all), or a second message without items.
   absl::Status Add(const v1::RetrieveCellsResponse& message);
 
  private:
@@ -34,40 +34,39 @@ class CellAnswerLimit {
   int64_t empty_messages_left_ = 1;
 };
 
-// What the codes of one message decode to, one row an item: feature vectors, or coordinates.
-// DATA_LOSS: labels, payloads or codes are not those of as many items, a class is not the
-// collection's, a text is none, or coordinates are not said to be of an embedding.
+// Decodes a message's item codes: items x d, feature vectors or, with code none, coordinates.
+// DATA_LOSS: the numbers of ids, labels, payloads and codes differ; a label is none of the
+// collection's; an id or payload is malformed; coordinates without embedding_version.
 absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
                                         const v1::RetrieveCellsResponse& message);
 
-// Private: the target, and how many of its nearest are wanted. CellTargets makes them.
+// The point that received items are ranked by. Private. Made by CellTargetFactory.
 struct CellTarget {
-  // What items are compared with: unit features or, where the code is none, coordinates in the
-  // server's embedding.
-  RowVector place;
-  int64_t k = 8;
-  // Where the code is none: the class by which it was placed, and of which embedding the place is.
+  RowVector point;  // unit features or, with code none, server embedding coordinates
+  int64_t k = 8;    // matches
+  // With code none: the class by which the point was embedded, and the embedding's version.
   std::optional<int32_t> label = std::nullopt;
   uint64_t embedding_version = 0;
 };
 
 struct CellQueryResult {
-  // Nearest to the target first, by squared distances to what the codes decode to, in the space of
-  // unit features or, where the code is none, in the server's embedding coordinates.
+  // Nearest first. Squared distances are to the decoded codes: between unit features or, with code
+  // none, in the server's embedding coordinates.
   std::vector<QueryMatch> matches;
-  int64_t candidates = 0;      // items that came back
-  uint64_t items_version = 0;  // of the collection, when what answered was made
+  int64_t candidates = 0;      // items received
+  uint64_t items_version = 0;  // collection version of the last message
 };
 
-// OK when coordinates of this embedding compare with the target. ABORTED: the collection was built
-// after its anchors had been fetched, or another daemon is behind; they are to be fetched again.
-absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target);
+// ABORTED: the coordinates are of another embedding than the target: the collection was built after
+// its anchors were fetched, or the daemon lags behind. Fetch the anchors again.
+absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target);
 
-// The k nearest of what came back for a request. DATA_LOSS naming message and field: malformed, an
-// item twice, more than was asked for, or coordinates of several embeddings. ABORTED as
-// CheckComparable. All messages are looked at before the target is, so that
-// whether it fails does not depend on it: a server that spoils an answer learns nothing from a
-// client that complains.
+// The k received items nearest to the target.
+// DATA_LOSS naming message and field: malformed, a repeated item, more than was requested, or
+//   coordinates of several embeddings.
+// ABORTED: see CheckEmbeddingVersion.
+// All messages are validated before the target is used: success does not depend on the target, so a
+// server that corrupts answers learns nothing from complaints.
 absl::StatusOr<CellQueryResult> ReadCellAnswer(
     const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
     const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response);

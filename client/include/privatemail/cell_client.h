@@ -1,5 +1,4 @@
-// The SDK of the cells scheme: a request and a secret state out of a query, a result out of what
-// comes back (cell_answer.h). No network inside.
+// Client of the cells scheme: prepares requests for cells and ranks the items that return.
 #ifndef PRIVATEMAIL_CELL_CLIENT_H_
 #define PRIVATEMAIL_CELL_CLIENT_H_
 
@@ -10,24 +9,63 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/cell_answer.h"
-#include "privatemail/cell_targets.h"
+#include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
-#include "privatemail/ledger.h"
+#include "privatemail/cell_answer.h"
 #include "privatemail/cell_scheme.h"
+#include "privatemail/ledger.h"
+#include "privatemail/out_of_sample_embedder.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// All public, and to be chosen without regard to the target.
+// Makes a CellTarget of features: the unit row or, with code none, coordinates in the server's
+// embedding (OutOfSampleEmbedder). Held by the client; sees targets only while Make runs.
+// Immutable, thread-safe.
+class CellTargetFactory {
+ public:
+  // anchors: the response of GetAnchors; used with code none only. own_anchors: see CellClient.
+  // Errors of JoinAnchors, CheckAnchors, JoinCoordinates and OutOfSampleEmbedder::Create.
+  // INVALID_ARGUMENT: own_anchors are given with another code, are not one row an anchor, or have a
+  // zero or non-finite row.
+  static absl::StatusOr<CellTargetFactory> Create(
+      const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
+
+  // features: finite, not all zero. label: with code none the target's class, not sent; by
+  // default the class with the nearest mean anchor direction. The point depends mostly on the
+  // class, so that a wrong label finds wrong items.
+  // INVALID_ARGUMENT: features, a label that is none of the collection's, or one with another code.
+  absl::StatusOr<CellTarget> Make(const Eigen::RowVectorXf& features, int64_t k,
+                                  std::optional<int32_t> label = std::nullopt) const;
+
+  // Of the anchors under the alignment to the server's coordinates: 0 perfect, 1 no better than
+  // their mean; nullopt unless the code is none.
+  std::optional<double> relative_residual() const;
+
+ private:
+  struct Embedding {
+    OutOfSampleEmbedder embedder;
+    uint64_t version = 0;
+  };
+
+  CellTargetFactory(int64_t feature_dim, std::optional<Embedding> embedding)
+      : feature_dim_(feature_dim), embedding_(std::move(embedding)) {}
+
+  int64_t feature_dim_;
+  std::optional<Embedding> embedding_;  // if and only if the code is none
+};
+
+// Public options of a query; choose them independently of the target.
 struct CellQueryOptions {
   CellCost cost;      // no default: epsilon must be set
-  int64_t items = 0;  // that shall come back, at least one for each cell asked for
-  int64_t k = 8;      // matches wanted out of them; told to nobody
+  int64_t items = 0;  // to receive, at least one per requested cell
+  int64_t k = 8;      // matches out of them; not sent
   bool with_payloads = false;
 };
 
-// What the client keeps while the request travels. Private: it holds the target.
+// Secret state between Prepare and Finish: it holds the target.
 struct CellQueryState {
   CellTarget target;
   Guarantee guarantee;
@@ -38,16 +76,17 @@ struct PreparedCellQuery {
   CellQueryState state;
 };
 
-// One collection with cells, ready for private queries. Lives on the client; immutable and
-// thread-safe. Sees targets only while Prepare and Finish run.
+// Client of one collection with cells. Held by the client; sees targets only while Prepare and
+// Finish run. Immutable, thread-safe, no network. Protocol: Prepare charges and makes the request,
+// Transport::RetrieveCells sends it, Finish ranks the answer locally.
 class CellClient {
  public:
-  // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
-  // malformed or do not belong together. FAILED_PRECONDITION: the collection is not built or has no
-  // cells. Where its code is none, also the errors of CellTargets. own_anchors: where the code is
-  // none, features of the same anchors in the same order by a model of the client's own, in which
-  // targets are given then; the server need not have it. A cell is a set of anchors, so that both
-  // sides mean the same by it.
+  // From the responses of GetCollection and GetAnchors. own_anchors: with code none, features of
+  // the same anchors in the same order by the client's own model, in which targets are then given;
+  // the server need not have that model, since a cell is a set of anchors.
+  // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection.
+  // FAILED_PRECONDITION: the collection is not built or has no cells.
+  // Otherwise as CellTargetFactory::Create.
   static absl::StatusOr<CellClient> Create(
       const v1::GetCollectionResponse& collection,
       const std::vector<v1::GetAnchorsResponse>& anchors,
@@ -55,30 +94,28 @@ class CellClient {
 
   const CellScheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const { return scheme_.parameters(); }
-  const CellTargets& targets() const { return targets_; }
+  const CellTargetFactory& targets() const { return targets_; }
 
-  // Charges the ledger, chooses cells, and packs what the server shall see. Errors: those of
-  // CellScheme::Release and CellTargets::Of; INVALID_ARGUMENT for k or items. Nothing is charged
-  // when a check fails first. label: the target's class, as CellTargets::Of takes it; it has no
-  // part in the choice.
+  // Charges the ledger, chooses cells and packs the request; nothing is charged if a check fails
+  // first. label: see CellTargetFactory::Make; it does not influence the choice of cells.
+  // INVALID_ARGUMENT: k or items. Otherwise as CellScheme::Release and CellTargetFactory::Make.
   absl::StatusOr<PreparedCellQuery> Prepare(const Eigen::RowVectorXf& features,
                                             const CellQueryOptions& options, Ledger& ledger,
                                             BitSource& bits,
                                             std::optional<int32_t> label = std::nullopt) const;
 
-  // The k nearest of what came back. Errors: those of ReadCellAnswer. Of these ABORTED says that
-  // the collection was built since GetAnchors: a client made of what that returns now makes the
-  // same target (targets) and finishes another answer to the same request, at no cost.
+  // Errors of ReadCellAnswer. After ABORTED a client made of the current anchors makes the same
+  // target (targets) and ranks another answer to the same request at no cost.
   absl::StatusOr<CellQueryResult> Finish(
       const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const;
 
  private:
-  CellClient(std::string name, CellScheme scheme, CellTargets targets)
+  CellClient(std::string name, CellScheme scheme, CellTargetFactory targets)
       : name_(std::move(name)), scheme_(std::move(scheme)), targets_(std::move(targets)) {}
 
   std::string name_;
   CellScheme scheme_;
-  CellTargets targets_;
+  CellTargetFactory targets_;
 };
 
 }  // namespace privatemail::client

@@ -1,5 +1,15 @@
-// The SDK: a request and a secret state out of a query, a result out of a response. No network
-// inside.
+// Client of the joint scheme, and the interface that it shares with the anchored scheme's client.
+//
+//   caller             client (private)             Ledger          server (sees requests only)
+//     |-- Prepare(target) -->|                         |                    |
+//     |                      |-- Charge(guarantee) --->|                    |
+//     |                      |<- durable --------------|                    |
+//     |                      | sample noise, pack rows |                    |
+//     |<- request, state ----|                                              |
+//     |-- Transport::Retrieve(request): as often as needed, no new cost --->|
+//     |<- response: matches of every slot ----------------------------------|
+//     |-- Finish(state, response) -->| check all slots, keep the target's   |
+//     |<- matches -------------------|                                      |
 #ifndef PRIVATEMAIL_JOINT_CLIENT_H_
 #define PRIVATEMAIL_JOINT_CLIENT_H_
 
@@ -9,41 +19,40 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/answer_check.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/ledger.h"
-#include "privatemail/joint_scheme.h"
 #include "common/base/matrix.h"
 #include "common/embedding/alignment.h"
 #include "common/wire/codec.h"
+#include "privatemail/answer_check.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/joint_scheme.h"
+#include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// Where the iterations after the noise run. They read nothing private; both ways give the same
-// coordinates but for one rounding to float, which what travels goes through.
+// The party that runs the iterations after the noise, which are post-processing. Both give the same
+// coordinates up to one rounding to float.
 enum class PostProcessing {
-  kClient,  // the server gets finished coordinates
-  kServer,  // the client's work ends with the noise
+  kClient,  // the request carries finished coordinates
+  kServer,  // the request carries the noisy rows
 };
 
+// Public options of a query; choose them independently of the target.
 struct QueryOptions {
   PrivacyCost cost;  // no default: epsilon and delta must be set
-  int64_t k = 8;     // matches wanted
+  int64_t k = 8;     // matches
   PostProcessing post_processing = PostProcessing::kClient;
-  bool with_payloads = false;   // fetched for every slot, so asking names none of them
-  bool with_alignment = false;  // also fetch the server's anchor coordinates, for plots
-  // Only items whose payload fits, in every slot. The server reads it in clear and learns the
-  // paths, the values and which part of its gallery is of interest: the guarantee does not cover
-  // it. Choose it independently of the target, its class included; where it depends on them, it
-  // tells them.
+  bool with_payloads = false;   // for every slot, so that the server does not learn which one
+  bool with_alignment = false;  // also the server's anchor coordinates, for plots
+  // Restricts the matches of every slot to items whose payload fits. Sent in clear and not covered
+  // by the guarantee: a filter that depends on the target or its class reveals it.
   std::optional<v1::PayloadFilter> filter = std::nullopt;
 };
 
-// What the client keeps while the request travels. Private: it names the slot.
+// Secret state between Prepare and Finish: it names the target's slot.
 struct QueryState {
   int64_t slot = 0;
-  Asked asked;
+  ExpectedAnswer expected;
   Guarantee guarantee;
   double sensitivity = 0;
   double noise_stddev = 0;
@@ -58,75 +67,73 @@ struct QueryMatch {
   std::string id;
   int32_t label = 0;
   double squared_distance = 0;  // in the server's embedding coordinates
-  std::string payload;          // JSON text; empty unless asked for
+  std::string payload;          // JSON text; empty unless requested
 };
 
 struct QueryResult {
-  std::vector<QueryMatch> matches;  // of the target's own slot, nearest first
+  std::vector<QueryMatch> matches;  // of the target's slot, nearest first
   bool truncated = false;           // the gallery holds fewer than k items
   Similarity alignment;             // release to server coordinates
   double relative_residual = 0;     // of the anchors: 0 perfect, 1 no better than their mean
   uint64_t embedding_version = 0;
-  uint64_t changes_since_embedding = 0;  // of items, which the answer does not show yet
+  uint64_t changes_since_embedding = 0;  // items changed since the embedding was built
 };
 
-// What GetCollection told of a collection beside its parameters.
+// Fields of GetCollection's response beside the parameters.
 struct ServedCollection {
   std::string name;
-  uint64_t embedding_version = 0;  // this one or a later one answers
-  int64_t max_k = kMaxNeighbors;   // kMaxNeighbors at most: what the daemon refuses costs nothing
+  uint64_t embedding_version = 0;  // the oldest that may answer
+  int64_t max_k = kMaxNeighbors;   // checked before a query is charged; at most kMaxNeighbors
 
   static ServedCollection From(const v1::GetCollectionResponse& collection);
 };
 
-// One collection, ready for private queries by a scheme with a slot for every class. Lives on the
-// client; immutable and thread-safe. Sees targets only while Prepare runs.
-class SlotClient {
+// Interface of clients of schemes with one slot per class. Held by the client; sees targets only
+// while Prepare and GuessLabel run. Immutable, thread-safe, no network.
+class SlotSchemeClient {
  public:
-  virtual ~SlotClient() = default;
+  virtual ~SlotSchemeClient() = default;
 
   virtual const PublicParameters& parameters() const = 0;
 
-  // As JointScheme's.
+  // See JointScheme.
   virtual absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const = 0;
+  virtual RadiusStats DescribeRadius(double radius) const = 0;
 
-  // What a radius means on this collection: how many pairs of anchors are within it.
-  virtual RadiusMeaning MeaningOf(double radius) const = 0;
-
-  // Charges the ledger, releases, and packs what the server shall see. INVALID_ARGUMENT for k < 1
-  // or above what the daemon answers, for a filter that the server would refuse, and for an option
-  // of no use to the scheme. Otherwise errors of the scheme's Release. Nothing is charged when a
-  // check fails first.
+  // Charges the ledger, releases and packs the request; nothing is charged if a check fails first.
+  // INVALID_ARGUMENT: k < 1 or above the server's max_k, a malformed filter, or an option that the
+  //   scheme does not support. Otherwise as the scheme's Release.
   virtual absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                                 Ledger& ledger, BitSource& bits) const = 0;
 
-  // Coordinates of a request's rows as the server aligns them: as sent, or post-processed where the
-  // server is to do it. INVALID_ARGUMENT: a request without a matrix.
+  // The request's rows after all post-processing, as the server aligns them: (C + anchors) x
+  // embedding_dim. INVALID_ARGUMENT: the request has no matrix.
   virtual absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const = 0;
 
-  // FAILED_PRECONDITION naming both when `identity` is not the extractor the collection was made
-  // with.
+  // FAILED_PRECONDITION naming both if `identity` is not the collection's extractor.
   absl::Status CheckExtractor(absl::string_view identity) const;
 
-  // The target's own matches out of the answer. DATA_LOSS: the response does not fit the request
-  // (CheckAnswer): the same for whichever slot it is asked.
+  // The matches of the target's slot. DATA_LOSS: CheckAnswer refuses the response, whichever slot
+  // the target is in.
   absl::StatusOr<QueryResult> Finish(const QueryState& state,
                                      const v1::RetrieveResponse& response) const;
 };
 
-// What follows from a scheme: JointScheme or AnchoredScheme.
+// The part of SlotSchemeClient that a scheme (JointScheme, AnchoredScheme) provides.
 template <typename Scheme>
-class SlotClientOf : public SlotClient {
+class SlotSchemeClientBase : public SlotSchemeClient {
  public:
   const Scheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const override { return scheme_.parameters(); }
   absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
     return scheme_.GuessLabel(features);
   }
-  RadiusMeaning MeaningOf(double radius) const override { return scheme_.MeaningOf(radius); }
+  RadiusStats DescribeRadius(double radius) const override {
+    return scheme_.DescribeRadius(radius);
+  }
 
  protected:
-  SlotClientOf(ServedCollection served, Scheme scheme)
+  SlotSchemeClientBase(ServedCollection served, Scheme scheme)
       : served_(std::move(served)), scheme_(std::move(scheme)) {}
   const ServedCollection& served() const { return served_; }
 
@@ -135,39 +142,40 @@ class SlotClientOf : public SlotClient {
   Scheme scheme_;
 };
 
-// By the joint scheme (joint_scheme.h).
-class RetrievalClient : public SlotClientOf<JointScheme> {
+// Client of one collection by the joint scheme (joint_scheme.h).
+class JointClient : public SlotSchemeClientBase<JointScheme> {
  public:
-  // From what GetCollection and GetAnchors returned. INVALID_ARGUMENT or DATA_LOSS: the answers are
-  // malformed or do not belong together (JointScheme::Create). FAILED_PRECONDITION: the collection
-  // is not built, so that a query would spend its budget and find nothing.
-  static absl::StatusOr<RetrievalClient> Create(
-      const v1::GetCollectionResponse& collection,
-      const std::vector<v1::GetAnchorsResponse>& anchors,
-      const std::optional<Anchors>& dummies = std::nullopt);
+  // From the responses of GetCollection and GetAnchors.
+  // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection (see JointScheme::Create).
+  // FAILED_PRECONDITION: the collection is not built.
+  static absl::StatusOr<JointClient> Create(const v1::GetCollectionResponse& collection,
+                                            const std::vector<v1::GetAnchorsResponse>& anchors,
+                                            const std::optional<Anchors>& dummies = std::nullopt);
 
-  // JointScheme::Release, then the post-processing if it runs here, with the errors of PostProcess.
+  // Also the errors of PostProcess.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const override;
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
  private:
-  using SlotClientOf::SlotClientOf;
+  using SlotSchemeClientBase::SlotSchemeClientBase;
 };
 
-// The matches of one slot out of an answer: RetrievalClient::Finish for whoever kept the request
-// and knows its slot. slot < C. Errors as there.
+// SlotSchemeClient::Finish for a stored request whose slot is known. slot: in [0, C).
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
-                                       const Asked& asked, const v1::RetrieveResponse& response);
+                                       const ExpectedAnswer& expected,
+                                       const v1::RetrieveResponse& response);
 
-// What a request of either scheme says beside its rows. INVALID_ARGUMENT: k, or the filter.
+// INVALID_ARGUMENT: k or the filter.
 absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served);
+
+// All fields of either scheme's request but its rows.
 v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
                                        const PublicParameters& parameters,
                                        const QueryOptions& options);
 
-// The message that carries a release: a function of the release and public values alone. Errors:
-// those of PostProcess.
+// The request that carries a release: a function of the release and public values alone. Errors of
+// PostProcess.
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
                                                 const JointScheme& scheme,
                                                 const FloatMatrix& release,

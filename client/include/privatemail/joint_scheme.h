@@ -1,6 +1,5 @@
-// The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): one target
-// hidden in its class's slot among dummies, embedded together with the public anchors by one
-// private iteration.
+// The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): the target takes
+// its class's slot, dummies take the others, and one noisy iteration embeds all with the anchors.
 #ifndef PRIVATEMAIL_JOINT_SCHEME_H_
 #define PRIVATEMAIL_JOINT_SCHEME_H_
 
@@ -8,83 +7,104 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
-#include "privatemail/radius_meaning.h"
-#include "common/base/matrix.h"
-#include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {
 
-// What a searcher keeps secret. Never leaves the client.
+// A private query. Never leaves the client.
 struct Target {
   Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
-  // One of the collection's slot labels. The mechanisms of Inference Privacy do not hide it: then
-  // it must not be computed from the features (GuessLabel), or it tells what they hide.
+  // One of the collection's slot labels. Mechanisms of Inference Privacy do not hide it: a label
+  // that is computed from the features (GuessLabel) then reveals part of them.
   int32_t label = 0;
 };
 
-// What one release may cost. No number has a default: what the mechanism needs and is not set is
-// refused, and so is what it has no use for.
+// The privacy cost of one release. No number has a default: a parameter that the mechanism needs
+// and that is missing is refused, and so is one that it does not use.
 struct PrivacyCost {
   double epsilon = std::numeric_limits<double>::quiet_NaN();
   // Of the Gaussian laws, and of strong composition over several iterations of a pure law; not
-  // charged where their plain sum serves better.
+  // charged if basic composition is cheaper.
   double delta = std::numeric_limits<double>::quiet_NaN();
   MechanismKind mechanism = MechanismKind::kGaussian;
-  // Inference Privacy only: targets whose unit features are at most this far apart, up to 2.
+  // Inference Privacy only: neighbours are unit features at most this far apart, in (0, 2].
   double radius = std::numeric_limits<double>::quiet_NaN();
-  int64_t private_iterations = 1;  // noise after each; the first paper's experiments have 2
+  int64_t private_iterations = 1;  // each is followed by noise; 2 in the first paper's experiments
 };
 
-// What leaves the machine, and what it promises. Safe to publish as a whole.
+// The output of a release: safe to publish as a whole.
 struct JointRelease {
   // (C slots + anchors) x embedding_dim: slot rows in the order of slot_labels, then the anchors.
   FloatMatrix rows;
   Guarantee guarantee;
-  // How far neighbours can move what the first noise falls on, L1 or L2 as the mechanism needs: the
-  // iterate without noise, or the target's unit features for noise on the input, where this is the
-  // radius. Depends on public values and the start alone.
+  // L1 or L2 sensitivity, as the mechanism needs, of the first iterate without noise; the radius
+  // where noise is on the input. Depends on public values and the start alone.
   double sensitivity = 0;
-  // Of the first noise, in every entry of the iterate, or in every coordinate of the target's unit
-  // features for noise on the input. Of the untruncated law where values are kept in a box.
+  // Of the first noise, per entry of the iterate, or per coordinate of the target's unit features
+  // where noise is on the input; of the untruncated law where values are in a box.
   double noise_stddev = 0;
 };
 
+// Counts of anchor pairs within a radius of Inference Privacy. Public: a function of the anchors.
+// A radius that covers few pairs of one class hides a target among few others.
+struct RadiusStats {
+  double radius = 0;
+  int64_t same_class_pairs = 0;
+  int64_t cross_class_pairs = 0;
+  int64_t same_class_pairs_within = 0;  // at most `radius` apart
+  int64_t cross_class_pairs_within = 0;
+
+  // "closer than 0.5: 3 % of pairs of one class, 0.2 % of pairs of two classes"
+  std::string ToString() const;
+};
+
+// anchors: P x d, unit rows; class_of_anchor: P. Of more than 4,000 anchors, 4,000 evenly spaced
+// ones are compared. O(min(P, 4,000)^2 d) time.
+RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>& class_of_anchor,
+                               double radius);
+
 struct JointSetting;
 
-// The public side of a collection, prepared for any number of releases. Immutable and thread-safe.
+// The public side of a collection, prepared for any number of releases. Immutable, thread-safe.
+// Held by the client; sees a target only while GuessLabel or Release runs.
 class JointScheme {
  public:
-  // anchors must be those that the parameters were published with. `dummies` is a pool of the
-  // client's own in the shape of anchors; without one, dummies are drawn among the anchors of each
-  // class. INVALID_ARGUMENT: shapes differ, a row is zero or not finite, a label of an anchor or of
-  // the pool is none of the collection's, or a class has no dummy. DATA_LOSS: the anchors do not
-  // have the published digest.
+  // anchors: those that the parameters were published with. dummies: a pool of the client's own in
+  // the shape of anchors; by default dummies are drawn from the anchors of each class.
+  // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
+  //   none of the collection's; a class has no dummy.
+  // DATA_LOSS: the anchors do not have the published digest.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
                                             const std::optional<Anchors>& dummies = std::nullopt);
 
   const PublicParameters& parameters() const;
   const LabelGraph& label_graph() const;  // over the slots, then the anchors; for post-processing
 
-  // Label of the class whose anchors' mean direction is nearest to the features, computed here and
-  // told to nobody. INVALID_ARGUMENT: wrong dimension, zero or not finite.
+  // Label of the class whose mean anchor direction is nearest to the features; computed locally.
+  // INVALID_ARGUMENT: wrong dimension, zero or not finite.
   absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const;
 
-  // What a radius means here: how many pairs of anchors are within it.
-  RadiusMeaning MeaningOf(double radius) const;
+  RadiusStats DescribeRadius(double radius) const;
 
-  // One release, in this order: start and one dummy for every slot, drawn without regard to the
-  // target; the bound; the charge, durable before anything is sampled that hides the target; the
-  // private iteration; the noise. Spends (epsilon, delta) of the ledger's budget for this
-  // collection; nothing is spent when a check fails first. INVALID_ARGUMENT: features or label as
-  // above, epsilon or delta out of range. FAILED_PRECONDITION: no bound can be proven for these
-  // parameters, or no budget is granted. RESOURCE_EXHAUSTED: the budget does not suffice.
-  // UNAVAILABLE: no bits, or no durable charge.
+  // One release, in this order:
+  //   1. start and one dummy per slot, drawn independently of the target;
+  //   2. the sensitivity bound;
+  //   3. the ledger's charge, durable before any noise is sampled; nothing is charged if 1 or 2
+  //      fail;
+  //   4. the private iterations with their noise.
+  // INVALID_ARGUMENT: features, label, epsilon or delta.
+  // FAILED_PRECONDITION: no bound is proven for these parameters, or no budget is granted.
+  // RESOURCE_EXHAUSTED: the budget does not suffice.
+  // UNAVAILABLE: no random bits, or the charge could not be made durable.
   absl::StatusOr<JointRelease> Release(const Target& target, const PrivacyCost& cost,
                                        Ledger& ledger, BitSource& bits) const;
 

@@ -1,4 +1,4 @@
-// What has been spent of a privacy budget: durable, charged before sampling, never refunded.
+// The privacy ledger: a durable record of budgets and charges, charged before sampling.
 #ifndef PRIVATEMAIL_LEDGER_H_
 #define PRIVATEMAIL_LEDGER_H_
 
@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "privatemail/guarantee.h"
-#include "privatemail/ledger_witness.h"
 
 namespace privatemail::sqlite {
 class Database;
@@ -22,19 +21,20 @@ class Transaction;
 namespace privatemail::client {
 
 struct LedgerState;
+class LedgerWitness;
 
 struct Budget {
   double epsilon = 0;
   double delta = 0;
 };
 
-// How charges add up against a grant. The grant says which: to follow whichever is cheaper from
-// release to release is not proven when releases are chosen by what earlier ones said.
+// How charges add up against a grant. Fixed by the grant: taking the cheaper one release by release
+// is not proven for releases that depend on earlier ones.
 enum class Accounting {
   kBasic = 0,     // sums of epsilon and delta
-  kGaussian = 1,  // mu = sqrt(sum mu_i^2), within the mu that has (epsilon, delta): exact for
+  kGaussian = 1,  // mu = sqrt(sum mu_i^2), at most the mu that has (epsilon, delta): exact for
                   // Gaussian noise, also for charges chosen adaptively (Dong, Roth, Su 2022;
-                  // Smith and Thakurta 2022). Every charge must carry a mu or be pure.
+                  // Smith and Thakurta 2022). Every charge must carry a mu or have delta 0.
 };
 
 struct LedgerChange {
@@ -55,101 +55,107 @@ struct LedgerEntry {
   std::optional<Budget> granted;  // none: releases are refused
   Accounting accounting = Accounting::kBasic;
   Budget sums;                        // of all charges: basic composition
-  std::optional<double> gaussian_mu;  // of all charges together, where every one has a mu
+  std::optional<double> gaussian_mu;  // of all charges composed, if every charge has a mu
   int64_t releases = 0;
-  bool all_proven = true;  // no charge follows a printed formula
-  bool same_neighbours =
-      true;  // all charges speak of the same neighbours; sums hold for each alone
+  bool all_proven = true;       // no charge follows a printed formula
+  bool same_neighbours = true;  // if false, the sums hold for each neighbour relation alone
 
-  // What all charges together cost. Basic: the sums. Gaussian: the epsilon that belongs to the
-  // granted delta, which is a property of the whole and stands there once; infinite where a charge
-  // has no mu.
+  // Cost of all charges. Basic: the sums. Gaussian: the epsilon at the granted delta, infinite if a
+  // charge has no mu.
   Budget spent() const { return SpentBy(accounting); }
   Budget SpentBy(Accounting how) const;
 
-  // granted - spent, never negative; zero when nothing is granted.
+  // granted - spent, never negative; zero without a grant.
   Budget left() const;
 
-  // Whether charges of these sums still fit a grant with basic accounting.
+  // Whether `more` fits the grant by basic accounting.
   bool Affords(const Budget& more) const;
 };
 
-// A table of budgets and charges, keyed by the UUID of a collection and not by its address or name,
-// which a server may change. Lives in an SQLite file on the client; sees no query. Every change is
-// one transaction that is on disk before the call returns, so a killed process has either charged
-// or not sampled, and two processes at once cannot spend the same epsilon. Thread-safe.
+// Budgets and charges by collection UUID (a server may change its address and names), in an SQLite
+// file on the client. Holds no query. Thread-safe, and safe between processes.
 //
-// Time does not run backwards in it. Each change has a random name that the file keeps with the
-// name of the change before; right after, a witness beside the file (ledger_witness.h) is given the
-// new name, and the ledger remembers the kernel's time stamp of that. A charge returns only when
-// its change is witnessed and still in the ledger, so nothing is released before. Whoever comes
-// next finishes what a killed process left half done, and only if the witness names that very
-// change or the one it was made on top of: ledger_chain.h, which says why no copy of the ledger,
-// whenever it was made or put back, refunds what was released. A ledger that was copied, restored
-// from a backup or lost does not match its witness and refuses to spend: what was spent since is
-// unknown. (So do a witness whose mode or number of hard links was changed, which the kernel
-// stamps, too, and one whose stamp reached the disk and whose record did not, when the power goes
-// in the milliseconds between. After the end of a process alone nothing is refused.) These ways
-// back are left:
-// - to delete ledger and witness both, which begins anew with nothing granted;
-// - to bring the file system itself back, kernel time stamps included: an image of the disk, a
-//   snapshot of the volume or of the virtual machine, an overlay thrown away (the upper layer, as a
-//   container has one, over a ledger below it). A ledger belongs on a volume that stays;
-// - to copy ledger and witness both in the milliseconds in which a change is witnessed and the
-//   ledger not told so, and to put both back within a second;
-// - to set the clock back for it, or to do it all within one tick of a file system whose stamps are
-//   coarse.
-// Ledgers of the version before, whose changes have no names, are brought up to date when opened,
-// and refused if they were left witnessed and not told: their count alone would have to be
-// believed.
+// A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
+// `path`.witness (ledger_witness.h) holds the random id of the last change, and the ledger
+// remembers the witness's kernel time stamp; ledger_state.h has the protocol and the proof that no
+// copy of a ledger refunds a release. The budget after a failure:
+//
+// | event                                | budget                                                |
+// |--------------------------------------|-------------------------------------------------------|
+// | process killed, any time             | charged or not sampled; next call repairs the ledger  |
+// | two processes at once                | each charge counts once; no joint overspending        |
+// | server unreachable, query cancelled  | stays charged: a charge is never refunded             |
+// | Charge returns UNAVAILABLE           | may count; nothing may be released                    |
+// | grant lowered                        | charges stay; left() is 0 if they exceed the grant    |
+// | power loss                           | as a killed process; refuses with DATA_LOSS if the    |
+// |                                      | witness's stamp reached the disk before its record    |
+// | ledger copied or restored            | Charge, Grant, Show refuse: DATA_LOSS; History reads; |
+// |                                      | charges since are unknown                             |
+// | ledger lost                          | Open refuses: DATA_LOSS                               |
+// | witness copied, restored or lost, or | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
+// | given another mode or a hard link    |                                                       |
+// | ledger of schema 3 opened            | migrated; refused later if its last change was        |
+// |                                      | witnessed and the witness's stamp not recorded        |
+//
+// Not detected, so the spent budget is forgotten:
+// - ledger and witness both deleted: a new ledger, with nothing granted;
+// - the whole file system restored, kernel time stamps included: disk image, volume or virtual
+//   machine snapshot, container overlay. A ledger belongs on a persistent volume;
+// - ledger and witness both copied between the two writes of one change (milliseconds), and both
+//   put back within a second;
+// - the clock set back for the purpose, or all of it within one tick of a file system with coarse
+//   time stamps.
 class Ledger {
  public:
-  // Opens or creates the file and `path`.witness, readable by their owner alone.
-  // FAILED_PRECONDITION: it cannot be opened, is no ledger, or comes from another version;
-  // DATA_LOSS: it is damaged; UNAVAILABLE: it is in use or cannot be written. Messages name the
+  // Opens or creates the file and `path`.witness, readable by their owner alone. Messages name the
   // file.
+  // - FAILED_PRECONDITION: cannot be opened, is no ledger, or comes from another version.
+  // - DATA_LOSS: damaged, or the file is new and its witness is not.
+  // - UNAVAILABLE: in use, or cannot be written.
   static absl::StatusOr<std::unique_ptr<Ledger>> Open(const std::string& path);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Sets what may be spent in all, over the life of the collection, and how it is added up. What
-  // is spent stays spent. A delta of 0 pays for pure releases, by their sums alone.
-  // INVALID_ARGUMENT: epsilon not finite and positive, delta outside [0, 1), or outside (0, 1) for
-  // Gaussian accounting.
-  // DATA_LOSS: the ledger does not match its witness. UNAVAILABLE as in Charge.
+  // Sets the total budget over the life of the collection, and its accounting. Charges stay. A
+  // delta of 0 pays for pure releases only, by their sums.
+  // - INVALID_ARGUMENT: epsilon not finite and positive; delta outside [0, 1), or outside (0, 1)
+  //   for Gaussian accounting.
+  // - DATA_LOSS: the ledger does not match its witness.
+  // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
   absl::Status Grant(const std::string& collection_uuid, const Budget& budget,
                      Accounting accounting = Accounting::kBasic);
 
-  // An unknown collection has an empty entry. DATA_LOSS as above.
+  // An unknown collection has an empty entry. DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<LedgerEntry> Show(const std::string& collection_uuid);
 
-  // Every grant and charge of a collection, oldest first: also those of a ledger that Charge
-  // refuses.
+  // Every grant and charge of a collection, oldest first, also of a ledger that Charge refuses.
   absl::StatusOr<std::vector<LedgerChange>> History(const std::string& collection_uuid);
 
-  // Spends what the guarantee costs. What is spent is compared with the grant up to one part in
-  // 10^12, so that three times .1 fit into .3: by as much a budget may be exceeded.
-  // FAILED_PRECONDITION: no budget is granted, or Gaussian accounting of a guarantee that is not
-  // proven or has neither a mu nor delta = 0. RESOURCE_EXHAUSTED: it does not suffice; the message
-  // says what is spent, asked and left. UNAVAILABLE: the charge could not be made durable and
-  // witnessed; it may count nevertheless. DATA_LOSS as above. After any error nothing may be
-  // released.
+  // Spends the guarantee's cost and returns the entry after it. After any error nothing may be
+  // released. Costs are compared with the grant up to one part in 10^12, so that three times .1 fit
+  // into .3; a budget may be exceeded by that much.
+  // - INVALID_ARGUMENT: Validate refuses the guarantee; epsilon, or mu where there is one, is 0.
+  // - FAILED_PRECONDITION: no budget granted; or Gaussian accounting of a guarantee that is not
+  //   proven or has neither a mu nor delta = 0.
+  // - RESOURCE_EXHAUSTED: budget too small; the message has spent, asked and left.
+  // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
+  // - DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<LedgerEntry> Charge(const std::string& collection_uuid,
                                      const Guarantee& guarantee);
 
  private:
   explicit Ledger(std::unique_ptr<sqlite::Database> database);
 
-  absl::Status Prepare();
-  absl::Status Begin(sqlite::Transaction transaction);
-  absl::StatusOr<sqlite::Transaction> BeginChange();
-  absl::Status Make(const LedgerChange& change, sqlite::Transaction transaction);
-  absl::Status CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
+  absl::Status Initialize();
+  absl::Status CreateFiles(sqlite::Transaction transaction);
+  absl::StatusOr<sqlite::Transaction> BeginTransaction();
+  absl::Status Apply(const LedgerChange& change, sqlite::Transaction transaction);
+  absl::Status RecordStamp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
 
   std::mutex mutex_;  // a connection has one transaction at a time
   std::unique_ptr<sqlite::Database> database_;
-  LedgerWitness witness_;
+  std::unique_ptr<const LedgerWitness> witness_;
 };
 
 }  // namespace privatemail::client

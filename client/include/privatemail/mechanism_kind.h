@@ -1,4 +1,4 @@
-// The mechanisms by name.
+// The noise mechanisms by name, and their traits.
 #ifndef PRIVATEMAIL_MECHANISM_KIND_H_
 #define PRIVATEMAIL_MECHANISM_KIND_H_
 
@@ -11,8 +11,8 @@
 
 namespace privatemail::client {
 
-// `published` follows a formula as it is printed and is no proven guarantee. README.md in this
-// folder has the table of theorems.
+// `Published` kinds implement a formula as its paper prints it and claim no proven guarantee.
+// client/privacy/README.md has the table of theorems.
 enum class MechanismKind {
   kGaussian,  // analytic calibration: the default everywhere
   kPublishedGaussian,
@@ -27,16 +27,15 @@ enum class MechanismKind {
   kPublishedGaussInput,
 };
 
-// What a mechanism is and asks for.
 struct MechanismTraits {
-  // The law of the noise. A Gaussian needs delta > 0 and an L2 sensitivity, a Laplace an L1
+  // Noise distribution. A Gaussian needs delta > 0 and an L2 sensitivity, a Laplace an L1
   // sensitivity, a bounded Gaussian an L2 sensitivity and a box.
   enum class Law { kGaussian, kLaplace, kBoundedGaussian };
-  // What its guarantee rests on.
+  // Neighbour relation of the guarantee.
   enum class Protects {
     kValue,   // any two values at most the sensitivity apart
-    kOutput,  // any two inputs in a ball, through a Lipschitz constant of what is released
-    kInput,   // the same, with the noise on the input itself
+    kOutput,  // any two inputs in a ball, by a Lipschitz constant of the released function
+    kInput,   // any two inputs in a ball, with the noise on the input itself
   };
 
   MechanismKind kind;
@@ -51,8 +50,8 @@ struct MechanismTraits {
 absl::Span<const MechanismTraits> AllMechanisms();
 const MechanismTraits& TraitsOf(MechanismKind kind);
 
-// INVALID_ARGUMENT: a radius is given (not NaN) to a mechanism that has no use for it, or not to
-// one of Inference Privacy.
+// INVALID_ARGUMENT: an Inference Privacy mechanism without a radius (NaN), or another mechanism
+// with one.
 absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
 
 // "gaussian", "published-gaussian", ...; INVALID_ARGUMENT listing all for another name.

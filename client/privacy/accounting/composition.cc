@@ -28,9 +28,9 @@ absl::Status CheckSameNeighbours(const Guarantee& first, const Guarantee& other)
                    other.neighbours, "\"", other.metric.empty() ? "" : " in ", other.metric));
 }
 
-// What every composition shares: the neighbours, the smallest radius, whether all is proven, and
-// where it comes from.
-absl::StatusOr<Guarantee> Together(absl::Span<const Guarantee> parts, absl::string_view theorem) {
+// All fields but epsilon, delta and mu.
+absl::StatusOr<Guarantee> CombineFields(absl::Span<const Guarantee> parts,
+                                        absl::string_view theorem) {
   if (parts.empty()) {
     return absl::InvalidArgumentError("guarantees to compose must be at least 1, but are 0");
   }
@@ -53,7 +53,7 @@ absl::StatusOr<Guarantee> Together(absl::Span<const Guarantee> parts, absl::stri
   return all;
 }
 
-absl::StatusOr<Guarantee> IfAnythingIsLeft(Guarantee guarantee) {
+absl::StatusOr<Guarantee> RequireUsable(Guarantee guarantee) {
   if (std::isfinite(guarantee.epsilon) && guarantee.delta < 1) return guarantee;
   return absl::FailedPreconditionError(
       absl::StrCat("together they promise epsilon ", guarantee.epsilon, " and delta ",
@@ -87,8 +87,8 @@ double StrongEpsilon(double each, double times, double delta_slack, StrongForm f
                  times * MeanLoss(each, form));
 }
 
-// The root of a sum of squares, rounded up. Every term adds a rounding to the sum, of which the
-// root keeps half. In units of the largest, whose square can be none that vanishes.
+// Rounded up: every term adds a rounding to the sum, of which the root keeps half. In units of the
+// largest, so that its square cannot underflow.
 double RootOfSquares(absl::Span<const double> mus) {
   const double largest = *std::max_element(mus.begin(), mus.end());
   if (largest == 0) return 0;
@@ -106,15 +106,16 @@ std::optional<double> RootOfSquaredMus(absl::Span<const Guarantee> parts) {
   return RootOfSquares(mus);
 }
 
-absl::StatusOr<Guarantee> AddUp(absl::Span<const Guarantee> parts, absl::string_view theorem) {
-  PM_ASSIGN_OR_RETURN(Guarantee all, Together(parts, theorem));
+absl::StatusOr<Guarantee> SumGuarantees(absl::Span<const Guarantee> parts,
+                                        absl::string_view theorem) {
+  PM_ASSIGN_OR_RETURN(Guarantee all, CombineFields(parts, theorem));
   all.epsilon = Sum(parts, &Guarantee::epsilon);
   all.delta = Sum(parts, &Guarantee::delta);
   all.gaussian_mu = RootOfSquaredMus(parts);
-  return IfAnythingIsLeft(std::move(all));
+  return RequireUsable(std::move(all));
 }
 
-absl::StatusOr<double> MuOf(const Guarantee& part) {
+absl::StatusOr<double> GaussianMu(const Guarantee& part) {
   if (part.gaussian_mu.has_value()) return *part.gaussian_mu;
   if (part.delta == 0) return GaussianMuOfPureDp(part.epsilon);
   return absl::InvalidArgumentError(
@@ -123,7 +124,7 @@ absl::StatusOr<double> MuOf(const Guarantee& part) {
 }
 
 // The smallest whole h with h * step >= length.
-double Steps(double length, double step) {
+double CountSteps(double length, double step) {
   const double h = std::ceil(length / step);
   return std::fma(h, step, -length) < 0 ? h + 1 : h;  // the quotient was rounded down
 }
@@ -147,37 +148,36 @@ absl::Status CheckChain(const Guarantee& guarantee, double radius, InputDomain d
 
 double StepsBetween(double radius, double step, InputDomain domain) {
   if (step >= radius) return 1;
-  if (domain == InputDomain::kConvex) return Steps(radius, step);
+  if (domain == InputDomain::kConvex) return CountSteps(radius, step);
   // The surplus covers the rounding of the two arcs.
   return std::ceil(std::asin(radius / 2) / std::asin(step / 2) * (1 + 1e-14));
 }
 
 }  // namespace
 
-Guarantee AfterPostProcessing(Guarantee guarantee) { return guarantee; }
-
 absl::StatusOr<Guarantee> ComposeBasic(absl::Span<const Guarantee> parts) {
-  return AddUp(parts, kBasicComposition);
+  return SumGuarantees(parts, kBasicComposition);
 }
 
 absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, double delta_slack,
                                         StrongForm form) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("times", times, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta_slack", delta_slack));
-  PM_ASSIGN_OR_RETURN(Guarantee all,
-                      Together({each}, form == StrongForm::kDworkRothblumVadhan
-                                           ? "strong composition (Dwork, Rothblum and Vadhan 2010)"
-                                           : kStrongComposition));
+  PM_ASSIGN_OR_RETURN(
+      Guarantee all,
+      CombineFields({each}, form == StrongForm::kDworkRothblumVadhan
+                                ? "strong composition (Dwork, Rothblum and Vadhan 2010)"
+                                : kStrongComposition));
   const auto k = static_cast<double>(times);
   all.epsilon = StrongEpsilon(each.epsilon, k, delta_slack, form);
   all.delta = SumUp(ProductUp(k, each.delta), delta_slack);
-  return IfAnythingIsLeft(std::move(all));
+  return RequireUsable(std::move(all));
 }
 
-absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, int64_t times) {
+absl::StatusOr<EpsilonShare> EpsilonPerRelease(double epsilon, double delta, int64_t times) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("times", times, 1, 10000));
-  // A single release is its own share; more of them take the rounding of their sum.
+  // 1 - 8u covers the rounding of the sum of several releases.
   const double plain =
       times == 1 ? epsilon : epsilon / static_cast<double>(times) * (1 - 8 * kUnitRoundoff);
   if (delta == 0) return EpsilonShare{plain, 0, kBasicComposition};
@@ -200,7 +200,8 @@ absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta_slack", delta_slack));
   PM_ASSIGN_OR_RETURN(
       Guarantee all,
-      Together(parts, "heterogeneous composition (Kairouz, Oh and Viswanath 2015, theorem 3.5)"));
+      CombineFields(parts,
+                    "heterogeneous composition (Kairouz, Oh and Viswanath 2015, theorem 3.5)"));
   double mean = 0;
   for (const Guarantee& part : parts) {
     mean += MeanLoss(part.epsilon, StrongForm::kKairouzOhViswanath);
@@ -211,39 +212,40 @@ absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts
   const double strong =
       RoundUp(mean + std::sqrt(2 * squares * log_term), static_cast<double>(parts.size()));
   const double plain = Sum(parts, &Guarantee::epsilon);
-  // Squares that vanish would say that epsilon does.
+  // Squares that underflow would make epsilon too small.
   const bool strong_wins = strong < plain && squares > 1e-280;
   all.epsilon = strong_wins ? strong : plain;
   all.delta = SumUp(Sum(parts, &Guarantee::delta), strong_wins ? delta_slack : 0);
   all.gaussian_mu = RootOfSquaredMus(parts);
-  return IfAnythingIsLeft(std::move(all));
+  return RequireUsable(std::move(all));
 }
 
-absl::StatusOr<Guarantee> ComposeOverChunksOfOneInput(absl::Span<const Guarantee> parts) {
-  return AddUp(parts, "parallel composition over chunks of one input (Tian and Tandon)");
+absl::StatusOr<Guarantee> ComposeOverInputChunks(absl::Span<const Guarantee> parts) {
+  return SumGuarantees(parts, "parallel composition over chunks of one input (Tian and Tandon)");
 }
 
 absl::StatusOr<Guarantee> ComposeOverDisjointRecords(absl::Span<const Guarantee> parts) {
   PM_ASSIGN_OR_RETURN(
       Guarantee all,
-      Together(parts, "parallel composition over disjoint records (McSherry 2009, theorem 4)"));
+      CombineFields(parts,
+                    "parallel composition over disjoint records (McSherry 2009, theorem 4)"));
   double mu = 0;
-  bool every_mu = true;
+  bool all_have_mu = true;
   for (const Guarantee& part : parts) {
     all.epsilon = std::max(all.epsilon, part.epsilon);
     all.delta = std::max(all.delta, part.delta);
-    every_mu = every_mu && part.gaussian_mu.has_value();
+    all_have_mu = all_have_mu && part.gaussian_mu.has_value();
     mu = std::max(mu, part.gaussian_mu.value_or(0));
   }
-  if (every_mu) all.gaussian_mu = mu;
+  if (all_have_mu) all.gaussian_mu = mu;
   return all;
 }
 
 absl::StatusOr<Guarantee> ComposeGaussian(absl::Span<const Guarantee> parts, double delta) {
-  PM_ASSIGN_OR_RETURN(Guarantee all, Together(parts, kGaussianComposition));
+  PM_ASSIGN_OR_RETURN(Guarantee all, CombineFields(parts, kGaussianComposition));
   std::vector<double> mus;
   for (const Guarantee& part : parts) {
-    PM_ASSIGN_OR_RETURN(mus.emplace_back(), MuOf(part));
+    PM_ASSIGN_OR_RETURN(mus.emplace_back(), GaussianMu(part));
   }
   const double mu = RootOfSquares(mus);
   PM_ASSIGN_OR_RETURN(all.epsilon, GaussianEpsilon(mu, delta));
@@ -271,7 +273,7 @@ absl::StatusOr<Guarantee> ChainToRadius(const Guarantee& guarantee, double radiu
   }
   chained.source =
       absl::StrCat("chaining over ", h, " steps (Tian and Tandon) of: ", guarantee.source);
-  return IfAnythingIsLeft(std::move(chained));
+  return RequireUsable(std::move(chained));
 }
 
 }  // namespace privatemail::client

@@ -1,12 +1,14 @@
-// What several guarantees promise together. Pure functions from guarantees to a guarantee.
+// Composition of guarantees. Pure functions from guarantees to a guarantee.
 //
-// All composition but ComposeOverDisjointRecords holds for releases chosen adaptively, one after
-// the other, by someone who sees the earlier ones. Every sum and bound is rounded up, however many
-// parts there are. What goes in must speak of the same neighbours
-// (and metric): INVALID_ARGUMENT naming both otherwise, for an empty list, and for a guarantee that
-// Validate refuses. Radii may differ; the smallest holds for all. The result is proven when every
-// part is, and its source names the theorem and the parts' sources. FAILED_PRECONDITION when
-// nothing is left to promise: epsilon not finite or delta not below 1.
+// Common to all functions:
+// - They hold for releases chosen adaptively by someone who sees the earlier ones, except
+//   ComposeOverDisjointRecords.
+// - Every sum and bound is rounded up, for any number of parts.
+// - Parts must have the same neighbours and metric. Radii may differ; the smallest holds for all.
+// - The result is proven if every part is; its source names the theorem and the parts' sources.
+// - INVALID_ARGUMENT: different neighbours or metrics (naming both), no parts, or a part that
+//   Validate refuses.
+// - FAILED_PRECONDITION: the result promises nothing: epsilon not finite, or delta not below 1.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_COMPOSITION_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_COMPOSITION_H_
 
@@ -19,7 +21,7 @@
 
 namespace privatemail::client {
 
-// How a source names what it was composed by.
+// Theorems, as sources name them.
 inline constexpr absl::string_view kBasicComposition =
     "basic composition (Dwork and Roth 2014, theorem 3.16)";
 inline constexpr absl::string_view kStrongComposition =
@@ -27,71 +29,69 @@ inline constexpr absl::string_view kStrongComposition =
 inline constexpr absl::string_view kGaussianComposition =
     "exact Gaussian composition (Dong, Roth and Su 2022)";
 
-// The guarantee of anything computed from the release without the private input: the same.
-Guarantee AfterPostProcessing(Guarantee guarantee);
-
-// Sums of epsilon and delta (Dwork and Roth 2014, theorem 3.16). Where every part carries a
-// gaussian_mu, the result carries the root of the sum of their squares.
+// Sums of epsilon and delta (Dwork and Roth 2014, theorem 3.16). If every part has a gaussian_mu,
+// the result has the root of the sum of their squares.
 absl::StatusOr<Guarantee> ComposeBasic(absl::Span<const Guarantee> parts);
 
-// The two printed forms of strong composition for `times` releases of the same (epsilon, delta):
-// sqrt(2 times ln(1/slack)) epsilon + times * (mean loss), times delta + slack, where the mean loss
-// of one release is at most
+// Strong composition of `times` releases of the same (epsilon, delta), two printed forms:
+//   epsilon' = sqrt(2 times ln(1/slack)) epsilon + times mean_loss, delta' = times delta + slack,
+// where mean_loss bounds the mean privacy loss of one release.
 enum class StrongForm {
   kDworkRothblumVadhan,  // epsilon (e^epsilon - 1): "Boosting and Differential Privacy", 2010
   kKairouzOhViswanath,   // epsilon (e^epsilon - 1)/(e^epsilon + 1): "The Composition Theorem for
                          // Differential Privacy", 2015, theorem 3.4; never above the other
 };
-// V1 section 6.2 prints the fraction as (e^epsilon - 1)/(e^epsilon - 1), which is 1 and so no
-// better than basic composition. delta_slack in (0, 1); times >= 1; INVALID_ARGUMENT otherwise.
+// V1 section 6.2 misprints the fraction as (e^epsilon - 1)/(e^epsilon - 1) = 1, which is no better
+// than basic composition. INVALID_ARGUMENT: delta_slack outside (0, 1), times < 1.
 absl::StatusOr<Guarantee> ComposeStrong(const Guarantee& each, int64_t times, double delta_slack,
                                         StrongForm form);
 
-// What each of several releases may spend, and the theorem by which they keep the whole.
 struct EpsilonShare {
-  double epsilon = 0;  // rounded down
-  double delta = 0;    // what all of them together cost of delta: none by the plain sum
+  double epsilon = 0;  // of each release, rounded down
+  double delta = 0;    // cost of all releases together: 0 for basic composition
   absl::string_view theorem;
 };
-// The largest epsilon of one of `times` (1 to 10,000) pure releases that together keep (epsilon,
-// delta): by strong composition after Kairouz, Oh and Viswanath with all of delta as its slack, or
-// by the plain sum where that allows more, as it does for delta 0. Proven. INVALID_ARGUMENT:
-// epsilon not finite and positive, delta outside [0, 1), times out of range.
-absl::StatusOr<EpsilonShare> EpsilonOfEachRelease(double epsilon, double delta, int64_t times);
+// The largest epsilon of each of `times` pure releases that together have (epsilon, delta): by
+// strong composition (Kairouz, Oh and Viswanath) with all of delta as slack, or by basic
+// composition if that allows more, as it does for delta 0. Proven. INVALID_ARGUMENT: epsilon not
+// finite and positive, delta outside [0, 1), times outside [1, 10,000].
+absl::StatusOr<EpsilonShare> EpsilonPerRelease(double epsilon, double delta, int64_t times);
 
-// Different (epsilon_i, delta_i), Kairouz, Oh and Viswanath 2015, theorem 3.5: with m = sum
-// epsilon_i tanh(epsilon_i / 2) and v = sum epsilon_i^2, epsilon is the smallest of sum epsilon_i,
-// m + sqrt(2 v ln(e + sqrt(v) / slack)) and m + sqrt(2 v ln(1 / slack)); delta is sum delta_i +
-// slack (or without the slack where the plain sum wins). delta_slack in (0, 1).
+// Different (epsilon_i, delta_i), Kairouz, Oh and Viswanath 2015, theorem 3.5. With
+// m = sum epsilon_i tanh(epsilon_i / 2) and v = sum epsilon_i^2, epsilon is the smallest of
+// - sum epsilon_i,
+// - m + sqrt(2 v ln(e + sqrt(v) / slack)),
+// - m + sqrt(2 v ln(1 / slack)),
+// and delta is sum delta_i, plus slack unless the first wins. delta_slack in (0, 1).
 absl::StatusOr<Guarantee> ComposeHeterogeneous(absl::Span<const Guarantee> parts,
                                                double delta_slack);
 
-// Every part reads its own chunk of ONE private input, and the whole input may change: sums, and
-// the smallest radius (Tian and Tandon, parallel composition).
-absl::StatusOr<Guarantee> ComposeOverChunksOfOneInput(absl::Span<const Guarantee> parts);
+// Each part reads its own chunk of ONE private input, all of which may change: sums, and the
+// smallest radius (Tian and Tandon, parallel composition).
+absl::StatusOr<Guarantee> ComposeOverInputChunks(absl::Span<const Guarantee> parts);
 
-// Every part reads its own records, and neighbours differ in the value of ONE record that stays
-// where it is: the largest epsilon, delta and mu (McSherry, "Privacy Integrated Queries", 2009,
-// theorem 4). Not for neighbours whose record may move from one part to another: that changes two.
+// Each part reads its own records, and neighbours differ in the value of ONE record that stays in
+// its part: the largest epsilon, delta and mu (McSherry, "Privacy Integrated Queries", 2009,
+// theorem 4). Not for neighbours whose record may move between parts, which changes two.
 absl::StatusOr<Guarantee> ComposeOverDisjointRecords(absl::Span<const Guarantee> parts);
 
-// Releases that all carry gaussian_mu, or are epsilon-DP with delta = 0 and epsilon >= 1e-9 (then
-// mu of GaussianMuOfPureDp): together mu = sqrt(sum mu_i^2) exactly (Dong, Roth, Su 2022),
-// stated as the epsilon that belongs to `delta`. INVALID_ARGUMENT naming the part that has
-// neither; delta outside (0, 1) or below 1e-300; mu outside [1e-6, 1e6].
+// Parts with a gaussian_mu, or with delta = 0 and epsilon >= 1e-9 (mu by GaussianMuOfPureDp):
+// mu = sqrt(sum mu_i^2) exactly (Dong, Roth, Su 2022), stated as the epsilon at `delta`.
+// INVALID_ARGUMENT: a part has neither (named); delta outside [1e-300, 1); mu outside [1e-6, 1e6].
 absl::StatusOr<Guarantee> ComposeGaussian(absl::Span<const Guarantee> parts, double delta);
 
-// Where inputs live, which decides how many steps lead from one to another.
+// Input space of a chain of neighbours.
 enum class InputDomain {
-  kConvex,      // the straight line between two inputs consists of inputs
+  kConvex,      // contains the straight line between two inputs
   kUnitSphere,  // metric l2 (chords), at least two dimensions: steps follow the great circle
 };
-// A guarantee for inputs `radius` apart from one for inputs guarantee.radius apart: over h steps,
-// (h epsilon, delta (e^(h epsilon) - 1)/(e^epsilon - 1), h mu), h = ceil(radius / guarantee.radius)
-// on a convex domain (Tian and Tandon, chaining), h = ceil(asin(radius/2) /
-// asin(guarantee.radius/2)) on the unit sphere, since n chords of one length span n times its arc.
-// INVALID_ARGUMENT: the guarantee has no radius, radius is not finite and positive, or above 2 on
-// the sphere, or the sphere's metric is not l2.
+// Extends a guarantee to inputs `radius` apart, over h steps (Tian and Tandon, chaining):
+//   (h epsilon, delta (e^(h epsilon) - 1)/(e^epsilon - 1), h mu), where
+//   h = ceil(radius / guarantee.radius) on a convex domain,
+//   h = ceil(asin(radius/2) / asin(guarantee.radius/2)) on the unit sphere, as n chords of one
+//       length span n times its arc.
+// INVALID_ARGUMENT: the guarantee has no radius; radius not finite and positive, or above 2 on the
+// sphere; a metric other than l2 on the sphere.
 absl::StatusOr<Guarantee> ChainToRadius(const Guarantee& guarantee, double radius,
                                         InputDomain domain);
 

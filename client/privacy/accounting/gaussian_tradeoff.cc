@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/privacy/accounting/privacy_parameters.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -27,8 +27,8 @@ absl::Status CheckMu(double mu) {
 
 // Upper tail of the standard normal over its density at x.
 long double MillsRatio(long double x) {
-  // Past 100 the tail underflows long before the ratio does; 1/x (1 - 1/x^2 + 3/x^4 - ...) is exact
-  // there.
+  // Beyond 100 the tail underflows long before the ratio; the asymptotic series
+  // 1/x (1 - 1/x^2 + 3/x^4 - ...) is exact there.
   if (x > 100) {
     const long double r = 1 / (x * x);
     return (1 - r * (1 - r * (3 - r * (15 - 105 * r)))) / x;
@@ -46,8 +46,8 @@ long double MillsSlope(long double x) {
   return 1 - x * MillsRatio(x);
 }
 
-// R(x) - R(x + step). Over a small step the two cancel: then the integral of the slope, by Gauss's
-// rule of two points, whose relative error is below step^4.
+// R(x) - R(x + step). The two cancel over a small step; there it is the integral of the slope by
+// two-point Gauss quadrature, whose relative error is below step^4.
 long double MillsDrop(long double x, long double step) {
   if (step > 1e-3L) return MillsRatio(x) - MillsRatio(x + step);
   const long double offset = step / 2 / std::numbers::sqrt3_v<long double>;
@@ -55,9 +55,9 @@ long double MillsDrop(long double x, long double step) {
   return step / 2 * (MillsSlope(middle - offset) + MillsSlope(middle + offset));
 }
 
-// Whether the normal tail beyond x is still above 1 / (1 + e^epsilon). Near one half the difference
-// to it is compared, erf against tanh, far from it the logarithms: neither cancels.
-bool TailIsAboveKink(long double x, long double epsilon) {
+// Whether the normal tail beyond x exceeds 1 / (1 + e^epsilon). Without cancellation: near one half
+// it compares differences from one half, erf with tanh, and far from it logarithms.
+bool IsTailAboveKink(long double x, long double epsilon) {
   if (epsilon < 1) {
     return std::erf(x / std::numbers::sqrt2_v<long double>) < std::tanh(epsilon / 2);
   }
@@ -68,11 +68,11 @@ bool TailIsAboveKink(long double x, long double epsilon) {
 }  // namespace
 
 // With a = mu/2 - epsilon/mu and b = a - mu the densities satisfy e^epsilon phi(b) = phi(a), so
-// delta = phi(a) (R(-a) - R(-b)), R the Mills ratio: no exponential of epsilon, nothing that
-// overflows at epsilon = 800, and nothing that cancels but R over a step of mu: see MillsDrop.
+// delta = phi(a) (R(-a) - R(-b)), R the Mills ratio: no exponential of epsilon, so no overflow at
+// epsilon = 800, and no cancellation but in R over a step of mu (MillsDrop).
 long double LnGaussianDelta(long double epsilon, long double mu) {
   const long double a = mu / 2 - epsilon / mu;
-  if (a > 100) return 0;  // delta is 1 for every purpose
+  if (a > 100) return 0;  // delta is 1 to 10^-2000
   const long double difference = MillsDrop(-a, mu);
   if (!(difference > 0)) return -std::numeric_limits<long double>::infinity();
   return -a * a / 2 - kLnSqrtTwoPi + std::log(difference);
@@ -83,7 +83,7 @@ absl::StatusOr<double> GaussianDelta(double mu, double epsilon) {
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", epsilon));
   const long double delta = std::exp(LnGaussianDelta(epsilon, mu)) * (1 + kSurplus);
   const auto rounded = static_cast<double>(delta);
-  // Where doubles are subnormal, one step is more than the surplus.
+  // One step of subnormal doubles is more than the surplus.
   const bool rounded_down = static_cast<long double>(rounded) < delta;
   return std::clamp(rounded_down ? std::nextafter(rounded, 1.0) : rounded,
                     std::numeric_limits<double>::denorm_min(), 1.0);
@@ -110,7 +110,7 @@ absl::StatusOr<double> GaussianMuOfPureDp(double epsilon) {
   long double high = 2 * std::sqrt(static_cast<long double>(epsilon)) + 2;
   for (int i = 0; i < 120 && high - low > 1e-18L * high; ++i) {
     const long double middle = (low + high) / 2;
-    (TailIsAboveKink(middle, epsilon) ? low : high) = middle;
+    (IsTailAboveKink(middle, epsilon) ? low : high) = middle;
   }
   return static_cast<double>(2 * high * (1 + 1e-13L));
 }

@@ -1,9 +1,8 @@
-// How hard two unit Gaussians are to tell apart: the arithmetic under every Gaussian guarantee.
-//
-// N(0, 1) against N(mu, 1) satisfies (epsilon, delta) exactly when delta is at least
+// The Gaussian trade-off: exact (epsilon, delta) of N(0, 1) against N(mu, 1), behind every Gaussian
+// guarantee. The pair satisfies (epsilon, delta) exactly when delta is at least
 //   delta(epsilon; mu) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 // (Balle and Wang 2018, theorem 8; Dong, Roth, Su, "Gaussian Differential Privacy", 2022, corollary
-// 1). Gaussian noise of deviation sigma on an L2 sensitivity D is mu = D / sigma.
+// 1). Gaussian noise of standard deviation s on an L2 sensitivity D has mu = D / s.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_GAUSSIAN_TRADEOFF_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_GAUSSIAN_TRADEOFF_H_
 
@@ -11,22 +10,20 @@
 
 namespace privatemail::client {
 
-// All results are rounded towards less privacy: never below the true value, and above it by no more
-// than one part in 10^8, or one step of the doubles where they are subnormal. mu: in [1e-6, 1e6],
-// else INVALID_ARGUMENT.
+// Results are rounded towards less privacy: never below the true value, and above it by at most one
+// part in 10^8, or one step of subnormal doubles. INVALID_ARGUMENT: mu outside [1e-6, 1e6].
 
-// The smallest delta at epsilon >= 0. INVALID_ARGUMENT: epsilon is not finite or negative.
+// The smallest delta at epsilon >= 0. INVALID_ARGUMENT: epsilon not finite, or negative.
 absl::StatusOr<double> GaussianDelta(double mu, double epsilon);
 
-// The smallest epsilon at delta in (0, 1), at least 1e-300; 0 where none is needed.
-// INVALID_ARGUMENT otherwise.
+// The smallest epsilon >= 0 at delta. INVALID_ARGUMENT: delta outside [1e-300, 1).
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta);
 
-// The smallest mu such that whatever is epsilon-DP (delta = 0) is also mu-Gaussian-DP:
+// The smallest mu such that every epsilon-DP mechanism (delta = 0) is mu-Gaussian-DP:
 // mu = -2 Phi^-1(1 / (1 + e^epsilon)).
 //
-// Why. For a test that tells neighbours apart with error a of the first kind, epsilon-DP bounds the
-// error of the second kind from below by f(a) = max(1 - e^epsilon a, e^-epsilon (1 - a)): two
+// Proof. For a test that tells neighbours apart with error a of the first kind, epsilon-DP bounds
+// the error of the second kind from below by f(a) = max(1 - e^epsilon a, e^-epsilon (1 - a)): two
 // segments from (0, 1) to (1, 0) that meet at the kink (p, p), p = 1 / (1 + e^epsilon). The
 // Gaussian curve G(a) = Phi(Phi^-1(1 - a) - mu) is convex, runs from (0, 1) to (1, 0) and passes
 // (p, p) for this mu, since there Phi^-1(1 - p) = mu/2. A convex curve lies below its chords, and f
@@ -35,7 +32,7 @@ absl::StatusOr<double> GaussianEpsilon(double mu, double delta);
 absl::StatusOr<double> GaussianMuOfPureDp(double epsilon);
 
 // ln delta(epsilon; mu) in extended precision, for calibrations that search; epsilon >= 0, mu > 0.
-// Returns 0 where delta differs from 1 by less than 10^-2000, minus infinity where it vanishes.
+// 0 if delta differs from 1 by less than 10^-2000, minus infinity if it vanishes.
 long double LnGaussianDelta(long double epsilon, long double mu);
 
 }  // namespace privatemail::client

@@ -12,8 +12,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"
-#include "client/privacy/accounting/ledger_chain.h"
-#include "client/privacy/accounting/ledger_rows.h"
+#include "client/privacy/accounting/ledger_state.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/sqlite/sqlite.h"
@@ -27,8 +27,8 @@ std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl
 
 bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
 
-// The mu under which a charge counts in Gaussian accounting, if there is one.
-std::optional<double> MuOf(const Guarantee& guarantee) {
+// mu of a charge in Gaussian accounting, if it has one.
+std::optional<double> GaussianMu(const Guarantee& guarantee) {
   if (!guarantee.proven) return std::nullopt;
   if (guarantee.gaussian_mu.has_value()) return guarantee.gaussian_mu;
   if (guarantee.delta != 0) return std::nullopt;
@@ -36,10 +36,10 @@ std::optional<double> MuOf(const Guarantee& guarantee) {
   return mu.ok() ? std::optional<double>(*mu) : std::nullopt;
 }
 
-LedgerEntry With(LedgerEntry entry, const Guarantee& charge) {
+LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge) {
   entry.sums.epsilon += charge.epsilon;
   entry.sums.delta += charge.delta;
-  const std::optional<double> mu = MuOf(charge);
+  const std::optional<double> mu = GaussianMu(charge);
   entry.gaussian_mu = mu.has_value() && entry.gaussian_mu.has_value()
                           ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
                           : std::nullopt;
@@ -48,19 +48,19 @@ LedgerEntry With(LedgerEntry entry, const Guarantee& charge) {
   return entry;
 }
 
-absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
+absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked) {
   if (!entry.granted.has_value()) {
     return absl::FailedPreconditionError(
         "no privacy budget is set for this collection; set one with: privatemail budget set NAME "
         "--epsilon E --delta D");
   }
-  if (entry.accounting == Accounting::kGaussian && !MuOf(asked).has_value()) {
+  if (entry.accounting == Accounting::kGaussian && !GaussianMu(asked).has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "Gaussian accounting needs a proven guarantee of Gaussian noise or with delta 0, but got ",
         asked.source, " with delta ", asked.delta,
         "; privatemail budget set ... --accounting basic adds any up"));
   }
-  const Budget after = With(entry, asked).spent();
+  const Budget after = AddCharge(entry, asked).spent();
   if (Exceeds(after.epsilon, entry.granted->epsilon) ||
       Exceeds(after.delta, entry.granted->delta)) {
     const Budget spent = entry.spent();
@@ -78,7 +78,7 @@ absl::Status CheckSuffices(const LedgerEntry& entry, const Guarantee& asked) {
   return absl::OkStatus();
 }
 
-// Sums of pure releases need none; without one no epsilon belongs to a mu.
+// 0 is allowed for sums of pure releases; a mu needs delta > 0 to have an epsilon.
 absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
   if (accounting == Accounting::kBasic) {
     if (delta >= 0 && delta < 1) return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
       "delta must lie strictly between 0 and 1 for Gaussian accounting, but is ", delta));
 }
 
-absl::Status Distrust(const std::string& path, absl::string_view why) {
+absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
       "it was copied, restored or lost, or the witness was given another mode or a hard link, ",
@@ -123,40 +123,42 @@ bool LedgerEntry::Affords(const Budget& more) const {
 }
 
 Ledger::Ledger(std::unique_ptr<sqlite::Database> database)
-    : database_(std::move(database)), witness_(database_->path() + ".witness") {}
+    : database_(std::move(database)),
+      witness_(std::make_unique<const LedgerWitness>(database_->path() + ".witness")) {}
 
 Ledger::~Ledger() = default;
 
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(const std::string& path) {
   PM_ASSIGN_OR_RETURN(auto database, sqlite::Database::Open(path));
   std::unique_ptr<Ledger> ledger(new Ledger(std::move(database)));
-  PM_RETURN_IF_ERROR(ledger->Prepare());
+  PM_RETURN_IF_ERROR(ledger->Initialize());
   return ledger;
 }
 
-absl::Status Ledger::Prepare() {
+absl::Status Ledger::Initialize() {
   // EXTRA also syncs the folder after a commit: a charge survives the loss of power.
   PM_RETURN_IF_ERROR(
       database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(const LedgerFile file, ExamineLedgerFile(*database_));
-  switch (file) {
-    case LedgerFile::kOfTheDay:
+  PM_ASSIGN_OR_RETURN(const LedgerSchema schema, DetectLedgerSchema(*database_));
+  switch (schema) {
+    case LedgerSchema::kCurrent:
       return absl::OkStatus();
-    case LedgerFile::kUnnamed:
-      PM_RETURN_IF_ERROR(AddNamesToLedgerTables(*database_));
+    case LedgerSchema::kVersion3:
+      PM_RETURN_IF_ERROR(MigrateLedgerTables(*database_));
       return transaction.Commit();
-    case LedgerFile::kNew:
-      return Begin(std::move(transaction));
+    case LedgerSchema::kEmptyFile:
+      return CreateFiles(std::move(transaction));
   }
-  return absl::InternalError("no such ledger file");
+  return absl::InternalError("unknown ledger schema");
 }
 
-absl::Status Ledger::Begin(sqlite::Transaction transaction) {
-  const absl::StatusOr<LedgerWitness::Record> earlier = witness_.Read();
+absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {
+  const absl::StatusOr<LedgerWitness::Record> earlier = witness_->Read();
   if (earlier.ok() && earlier->generation > 0) {
-    return Distrust(database_->path(), absl::StrCat("it is new, but its witness counts ",
-                                                    earlier->generation, " changes"));
+    return WitnessMismatchError(
+        database_->path(),
+        absl::StrCat("it is new, but its witness counts ", earlier->generation, " changes"));
   }
   if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
   if (::chmod(database_->path().c_str(), 0600) != 0) {
@@ -164,40 +166,41 @@ absl::Status Ledger::Begin(sqlite::Transaction transaction) {
         absl::StrCat(database_->path(), " cannot be made its owner's alone"));
   }
   LedgerState state;
-  PM_ASSIGN_OR_RETURN(state.id, NewLedgerName());
-  PM_ASSIGN_OR_RETURN(state.change, NewLedgerName());
+  PM_ASSIGN_OR_RETURN(state.id, NewLedgerId());
+  PM_ASSIGN_OR_RETURN(state.change, NewLedgerId());
   PM_ASSIGN_OR_RETURN(state.witness_stamp,
-                      witness_.Begin({.ledger_id = state.id, .change = state.change}));
+                      witness_->Create({.ledger_id = state.id, .change = state.change}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
 }
 
-// A write transaction over a ledger that is known to be complete.
-absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
+// Starts a write transaction, after repairing a change that a killed process left incomplete.
+absl::StatusOr<sqlite::Transaction> Ledger::BeginTransaction() {
   while (true) {
     PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction,
                         sqlite::Transaction::Begin(database_.get()));
     PM_ASSIGN_OR_RETURN(const LedgerState state, ReadLedgerState(*database_));
-    const absl::StatusOr<LedgerWitness::Record> record = witness_.Read();
-    if (!record.ok()) return Distrust(database_->path(), record.status().message());
-    switch (Compare(state, *record)) {
-      case LedgerMatch::kIntact:
+    const absl::StatusOr<LedgerWitness::Record> record = witness_->Read();
+    if (!record.ok()) return WitnessMismatchError(database_->path(), record.status().message());
+    switch (CompareWithWitness(state, *record)) {
+      case LedgerMatch::kConfirmed:
         return transaction;
       case LedgerMatch::kNotWitnessed: {
-        const absl::StatusOr<int64_t> stamp = witness_.Replace(
+        const absl::StatusOr<int64_t> stamp = witness_->Replace(
             *record,
             {.ledger_id = state.id, .generation = state.generation, .change = state.change});
         if (absl::IsUnavailable(stamp.status())) return stamp.status();
-        // Whatever else is wrong with the witness, the next round finds it.
-        if (stamp.ok()) PM_RETURN_IF_ERROR(CatchUp(state, *stamp, std::move(transaction)));
+        // Any other error shows again when the next round reads the witness.
+        if (stamp.ok()) PM_RETURN_IF_ERROR(RecordStamp(state, *stamp, std::move(transaction)));
         break;
       }
-      case LedgerMatch::kNotTold:
-        PM_RETURN_IF_ERROR(CatchUp(state, record->stamped_at_nanoseconds, std::move(transaction)));
+      case LedgerMatch::kNotConfirmed:
+        PM_RETURN_IF_ERROR(
+            RecordStamp(state, record->stamped_at_nanoseconds, std::move(transaction)));
         break;
-      case LedgerMatch::kForeign:
-        return Distrust(
+      case LedgerMatch::kMismatch:
+        return WitnessMismatchError(
             database_->path(),
             record->generation == state.generation
                 ? absl::StrCat("both count ", state.generation,
@@ -208,33 +211,36 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginChange() {
   }
 }
 
-absl::Status Ledger::CatchUp(LedgerState state, int64_t stamp, sqlite::Transaction transaction) {
+absl::Status Ledger::RecordStamp(LedgerState state, int64_t stamp,
+                                 sqlite::Transaction transaction) {
   state.witness_stamp = stamp;
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
 }
 
-// OK only when the change is witnessed, and in the ledger still: in between, another ledger may
-// have been put in its place.
-absl::Status Ledger::Make(const LedgerChange& change, sqlite::Transaction transaction) {
-  const auto make = [&]() -> absl::Status {
+// Checks after witnessing that the change is still there: another ledger may have been put in place
+// of this one in between.
+absl::Status Ledger::Apply(const LedgerChange& change, sqlite::Transaction transaction) {
+  const auto apply = [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));
-    PM_ASSIGN_OR_RETURN(const std::string name, NewLedgerName());
+    PM_ASSIGN_OR_RETURN(const std::string id, NewLedgerId());
     ++state.generation;
-    state.former_change = std::exchange(state.change, name);
-    state.former_stamp = std::exchange(state.witness_stamp, 0);
-    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change, name));
+    state.previous_change = std::exchange(state.change, id);
+    state.previous_stamp = std::exchange(state.witness_stamp, 0);
+    PM_RETURN_IF_ERROR(WriteLedgerChange(*database_, change, id));
     PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
-    PM_RETURN_IF_ERROR(transaction.Commit());  // counts from here on
-    PM_ASSIGN_OR_RETURN(const sqlite::Transaction witnessed, BeginChange());
-    PM_ASSIGN_OR_RETURN(const bool is_there, LedgerHoldsChange(*database_, name));
-    return is_there ? absl::OkStatus()
-                    : Distrust(database_->path(), "the change that was just made is not in it");
+    PM_RETURN_IF_ERROR(transaction.Commit());  // it counts from here on
+    PM_ASSIGN_OR_RETURN(const sqlite::Transaction witnessed, BeginTransaction());
+    PM_ASSIGN_OR_RETURN(const bool found, HasLedgerChange(*database_, id));
+    return found ? absl::OkStatus()
+                 : WitnessMismatchError(database_->path(),
+                                        "the change that was just made is not in it");
   };
-  const absl::Status made = make();
-  if (made.ok() || absl::IsDataLoss(made)) return made;
-  return absl::UnavailableError(absl::StrCat(
-      "the ledger could not be written, and the change may count nevertheless: ", made.message()));
+  const absl::Status applied = apply();
+  if (applied.ok() || absl::IsDataLoss(applied)) return applied;
+  return absl::UnavailableError(
+      absl::StrCat("the ledger could not be written, and the change may count nevertheless: ",
+                   applied.message()));
 }
 
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
@@ -242,22 +248,22 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
   PM_RETURN_IF_ERROR(CheckGrantedDelta(budget.delta, accounting));
   const std::lock_guard lock(mutex_);
-  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
-  return Make({.kind = LedgerChange::Kind::kGrant,
-               .collection = collection_uuid,
-               .epsilon = budget.epsilon,
-               .delta = budget.delta,
-               .accounting = accounting,
-               .gaussian_mu = std::nullopt,
-               .neighbours = "",
-               .source = "",
-               .made_at = Now()},
-              std::move(transaction));
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
+  return Apply({.kind = LedgerChange::Kind::kGrant,
+                .collection = collection_uuid,
+                .epsilon = budget.epsilon,
+                .delta = budget.delta,
+                .accounting = accounting,
+                .gaussian_mu = std::nullopt,
+                .neighbours = "",
+                .source = "",
+                .made_at = Now()},
+               std::move(transaction));
 }
 
 absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
   const std::lock_guard lock(mutex_);
-  PM_RETURN_IF_ERROR(BeginChange().status());
+  PM_RETURN_IF_ERROR(BeginTransaction().status());
   return ReadLedgerEntry(*database_, collection_uuid);
 }
 
@@ -270,24 +276,24 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                                            const Guarantee& guarantee) {
   PM_RETURN_IF_ERROR(Validate(guarantee));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
-  if (guarantee.gaussian_mu.has_value()) {  // zero would cost nothing by Gaussian accounting
+  if (guarantee.gaussian_mu.has_value()) {  // 0 would be free in Gaussian accounting
     PM_RETURN_IF_ERROR(CheckFinitePositive("gaussian_mu", *guarantee.gaussian_mu));
   }
   const std::lock_guard lock(mutex_);
-  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginChange());
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
-  PM_RETURN_IF_ERROR(CheckSuffices(entry, guarantee));
-  PM_RETURN_IF_ERROR(Make({.kind = LedgerChange::Kind::kCharge,
-                           .collection = collection_uuid,
-                           .epsilon = guarantee.epsilon,
-                           .delta = guarantee.delta,
-                           .gaussian_mu = MuOf(guarantee),
-                           .neighbours = guarantee.neighbours,
-                           .proven = guarantee.proven,
-                           .source = guarantee.source,
-                           .made_at = Now()},
-                          std::move(transaction)));
-  return With(entry, guarantee);
+  PM_RETURN_IF_ERROR(CheckBudget(entry, guarantee));
+  PM_RETURN_IF_ERROR(Apply({.kind = LedgerChange::Kind::kCharge,
+                            .collection = collection_uuid,
+                            .epsilon = guarantee.epsilon,
+                            .delta = guarantee.delta,
+                            .gaussian_mu = GaussianMu(guarantee),
+                            .neighbours = guarantee.neighbours,
+                            .proven = guarantee.proven,
+                            .source = guarantee.source,
+                            .made_at = Now()},
+                           std::move(transaction)));
+  return AddCharge(entry, guarantee);
 }
 
 }  // namespace privatemail::client

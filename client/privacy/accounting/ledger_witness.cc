@@ -1,4 +1,4 @@
-#include "privatemail/ledger_witness.h"
+#include "client/privacy/accounting/ledger_witness.h"
 
 #include <fcntl.h>
 #include <openssl/sha.h>
@@ -20,10 +20,10 @@
 namespace privatemail::client {
 namespace {
 
-constexpr size_t kSize = 512;
-constexpr size_t kDigest = 64;
+constexpr size_t kRecordBytes = 512;
+constexpr size_t kDigestBytes = 64;
 constexpr int kFormat = 3;
-constexpr int kUnnamedFormat = 2;
+constexpr int kFormatWithoutChangeIds = 2;
 
 class File {
  public:
@@ -39,44 +39,44 @@ class File {
   int descriptor_;
 };
 
-absl::Status Failure(const std::string& path, absl::string_view what) {
+absl::Status FileError(const std::string& path, absl::string_view what) {
   const std::string message = absl::StrCat(path, " cannot be ", what, ": ", std::strerror(errno));
   return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
 }
 
-absl::Status SyncFolderOf(const std::string& path) {
+absl::Status SyncParentFolder(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const File file(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file.get() < 0 || fsync(file.get()) != 0) return Failure(path, "made durable");
+  if (file.get() < 0 || fsync(file.get()) != 0) return FileError(path, "made durable");
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> Stamp(int descriptor, const std::string& path) {
+absl::StatusOr<int64_t> ReadStamp(int descriptor, const std::string& path) {
   struct stat status;
-  if (fstat(descriptor, &status) != 0) return Failure(path, "examined");
+  if (fstat(descriptor, &status) != 0) return FileError(path, "examined");
   return int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
-std::string DigestOf(absl::string_view text) {
+std::string HexSha256(absl::string_view text) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
 }
 
-LedgerWitness::Record RecordFrom(const nlohmann::json& json) {
+LedgerWitness::Record ParseRecord(const nlohmann::json& json) {
   LedgerWitness::Record record;
   record.ledger_id = json.at("ledger");
   record.generation = json.at("generation");
   record.written_at_nanoseconds = json.at("written_at");
-  if (json.at("format") != kUnnamedFormat) record.change = json.at("change");
+  if (json.at("format") != kFormatWithoutChangeIds) record.change = json.at("change");
   return record;
 }
 
-absl::StatusOr<LedgerWitness::Record> ReadFrom(int descriptor, const std::string& path) {
-  std::string text(kSize, '\0');
-  const ssize_t got = pread(descriptor, text.data(), kSize, 0);
-  if (got < 0) return Failure(path, "read");
+absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::string& path) {
+  std::string text(kRecordBytes, '\0');
+  const ssize_t got = pread(descriptor, text.data(), kRecordBytes, 0);
+  if (got < 0) return FileError(path, "read");
   text.resize(static_cast<size_t>(got));
   if (text.empty()) {
     return absl::NotFoundError(absl::StrCat(path, " is empty: its first record was not written"));
@@ -84,71 +84,71 @@ absl::StatusOr<LedgerWitness::Record> ReadFrom(int descriptor, const std::string
   const auto damaged = [&](absl::string_view why) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", why));
   };
-  if (text.size() != kSize) {
-    return damaged(absl::StrCat("expected ", kSize, " bytes, got ", text.size()));
+  if (text.size() != kRecordBytes) {
+    return damaged(absl::StrCat("expected ", kRecordBytes, " bytes, got ", text.size()));
   }
-  if (DigestOf(absl::string_view(text).substr(kDigest)) != text.substr(0, kDigest)) {
+  if (HexSha256(absl::string_view(text).substr(kDigestBytes)) != text.substr(0, kDigestBytes)) {
     return damaged("its digest does not match its content");
   }
   LedgerWitness::Record record;
   try {
-    record = RecordFrom(nlohmann::json::parse(text.begin() + kDigest, text.end()));
+    record = ParseRecord(nlohmann::json::parse(text.begin() + kDigestBytes, text.end()));
   } catch (const nlohmann::json::exception& error) {
     return damaged(error.what());
   }
-  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, Stamp(descriptor, path));
+  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, ReadStamp(descriptor, path));
   return record;
 }
 
-std::string TextOf(const LedgerWitness::Record& record) {
+std::string FormatRecord(const LedgerWitness::Record& record) {
   const nlohmann::json json = {{"format", kFormat},
                                {"ledger", record.ledger_id},
                                {"generation", record.generation},
                                {"change", record.change},
                                {"written_at", absl::GetCurrentTimeNanos()}};
   std::string text = absl::StrCat(" ", json.dump());
-  text.resize(kSize - kDigest - 1, ' ');
+  text.resize(kRecordBytes - kDigestBytes - 1, ' ');
   text += '\n';
-  text.insert(0, DigestOf(text));
+  text.insert(0, HexSha256(text));
   return text;
 }
 
-// Returns the stamp of the write.
-absl::StatusOr<int64_t> WriteTo(int descriptor, const LedgerWitness::Record& record,
-                                const std::string& path) {
-  const std::string text = TextOf(record);
-  if (pwrite(descriptor, text.data(), kSize, 0) != static_cast<ssize_t>(kSize) ||
+// Returns the kernel's stamp of the write.
+absl::StatusOr<int64_t> WriteRecord(int descriptor, const LedgerWitness::Record& record,
+                                    const std::string& path) {
+  const std::string text = FormatRecord(record);
+  if (pwrite(descriptor, text.data(), kRecordBytes, 0) != static_cast<ssize_t>(kRecordBytes) ||
       fsync(descriptor) != 0) {
-    return absl::UnavailableError(Failure(path, "written").message());
+    return absl::UnavailableError(FileError(path, "written").message());
   }
-  return Stamp(descriptor, path);
+  return ReadStamp(descriptor, path);
 }
 
 }  // namespace
 
 absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
   const File file(path_, O_RDONLY | O_CLOEXEC);
-  if (file.get() < 0) return Failure(path_, "opened");
-  return ReadFrom(file.get(), path_);
+  if (file.get() < 0) return FileError(path_, "opened");
+  return ReadRecord(file.get(), path_);
 }
 
-absl::StatusOr<int64_t> LedgerWitness::Begin(const Record& record) const {
+absl::StatusOr<int64_t> LedgerWitness::Create(const Record& record) const {
   const File file(path_, O_RDWR | O_CREAT | O_CLOEXEC);
-  if (file.get() < 0) return absl::UnavailableError(Failure(path_, "opened").message());
-  PM_ASSIGN_OR_RETURN(const int64_t stamp, WriteTo(file.get(), record, path_));
-  PM_RETURN_IF_ERROR(SyncFolderOf(path_));  // its name may not be on disk yet
+  if (file.get() < 0) return absl::UnavailableError(FileError(path_, "opened").message());
+  PM_ASSIGN_OR_RETURN(const int64_t stamp, WriteRecord(file.get(), record, path_));
+  PM_RETURN_IF_ERROR(SyncParentFolder(path_));  // the new directory entry may not be on disk
   return stamp;
 }
 
-absl::StatusOr<int64_t> LedgerWitness::Replace(const Record& former, const Record& record) const {
+absl::StatusOr<int64_t> LedgerWitness::Replace(const Record& previous, const Record& record) const {
   const File file(path_, O_RDWR | O_CLOEXEC);
-  if (file.get() < 0) return Failure(path_, "opened");
-  if (flock(file.get(), LOCK_EX) != 0) return Failure(path_, "locked");
-  PM_ASSIGN_OR_RETURN(const Record there, ReadFrom(file.get(), path_));
-  if (there != former) {
+  if (file.get() < 0) return FileError(path_, "opened");
+  if (flock(file.get(), LOCK_EX) != 0) return FileError(path_, "locked");
+  PM_ASSIGN_OR_RETURN(const Record current, ReadRecord(file.get(), path_));
+  if (current != previous) {
     return absl::AbortedError(absl::StrCat(path_, " was changed by another ledger just now"));
   }
-  return WriteTo(file.get(), record, path_);
+  return WriteRecord(file.get(), record, path_);
 }
 
 }  // namespace privatemail::client

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/mechanisms/noise_grid.h"
+#include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -17,12 +17,12 @@
 namespace privatemail::client {
 namespace {
 
-// What tells the two laws apart. A width is the Gaussian's deviation, the Laplace's scale.
+// A width is the Gaussian's standard deviation or the Laplace's scale.
 struct Law {
   absl::StatusOr<std::vector<int64_t>> (*sample)(size_t count, uint64_t width, BitSource& bits);
-  uint64_t widest;  // in steps
+  uint64_t max_width;  // in steps
   double stddev_per_width;
-  // Of a unit width: half of an interval around zero that holds this share.
+  // Half-width of an interval around zero that has this probability, at width 1.
   double (*quantile)(double confidence);
 };
 
@@ -40,11 +40,11 @@ class AdditiveMechanism final : public Mechanism {
       : Mechanism(std::move(guarantee)), law_(law), grid_(grid), width_(width), shape_(shape) {}
 
   absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
-    return RoundedTo<FloatMatrix>(values, bits);
+    return ReleaseAs<FloatMatrix>(values, bits);
   }
 
   absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const override {
-    return RoundedTo<Matrix>(values, bits);
+    return ReleaseAs<Matrix>(values, bits);
   }
 
   double noise_stddev() const override {
@@ -53,14 +53,14 @@ class AdditiveMechanism final : public Mechanism {
 
   double NoiseBound(double confidence) const override {
     if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
-    // Two steps: one for the discrete law, one for the rounding of the value; and that to float.
+    // Two steps: one for the discrete law, one for the rounding of the value. Then to float.
     const double bound = grid_.Length(law_.quantile(confidence) * static_cast<double>(width_) + 2);
     return bound + kFloatRoundoff * (shape_.largest_value + bound) + kSmallestFloatRounding;
   }
 
  private:
   template <typename Released>
-  absl::StatusOr<Released> RoundedTo(const Matrix& values, BitSource& bits) const {
+  absl::StatusOr<Released> ReleaseAs(const Matrix& values, BitSource& bits) const {
     if (values.size() != shape_.values) {
       return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", shape_.values,
                                                      " values, but got ", values.size()));
@@ -82,8 +82,8 @@ class AdditiveMechanism final : public Mechanism {
   const ReleaseShape shape_;
 };
 
-// rounding_steps: how much further apart rounding takes two neighbours, in steps. surplus: steps
-// that the law wants on top.
+// rounding_steps: added by rounding to the distance of two neighbours, in steps. surplus: extra
+// steps of width that the law needs.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(const Law& law, double width_per_unit,
                                                             double sensitivity,
                                                             double rounding_steps, double surplus,
@@ -96,20 +96,20 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(const Law& law, doub
     return absl::FailedPreconditionError(
         absl::StrCat("the noise needs a width of ", width, ", expected a normal number"));
   }
-  // What no float can hold would be released as infinite, after it was charged. Noise exceeds 100
-  // widths with a chance below e^-99.
+  // A value beyond the floats would be released as infinite, after it was charged. Noise exceeds
+  // 100 widths with probability below e^-99.
   if (!(shape.largest_value + 100 * width <= std::numeric_limits<float>::max())) {
     return absl::FailedPreconditionError(absl::StrCat("values of up to ", shape.largest_value,
                                                       " with noise of width ", width,
                                                       " do not fit a 32-bit float"));
   }
-  // The rounding's share shrinks with the step, but in steps it stays: a step or two larger must
-  // do. Eight steps to a width at the least: see MakeGaussianMechanism.
+  // In steps, the rounding's share does not depend on the step: a coarser grid may fit. At least
+  // eight steps per width: see MakeGaussianMechanism.
   for (NoiseGrid grid{std::ilogb(width) - kStepsPerWidthLog2};
        grid.exponent <= std::ilogb(width) - 3; ++grid.exponent) {
     const double steps =
         std::ceil(grid.InSteps(width) + width_per_unit * rounding_steps) + 1 + surplus;
-    if (steps <= static_cast<double>(law.widest) &&
+    if (steps <= static_cast<double>(law.max_width) &&
         grid.InSteps(shape.largest_value) <= kLargestValueInSteps) {
       return std::make_unique<const AdditiveMechanism>(law, grid, static_cast<uint64_t>(steps),
                                                        shape, std::move(guarantee));

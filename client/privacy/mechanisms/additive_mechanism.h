@@ -1,45 +1,45 @@
-// Gaussian and Laplace noise, exact on a power-of-two grid.
+// Gaussian and Laplace mechanisms, exact on a power-of-two grid.
 //
-// Values and noise live on the grid g Z, g a power of two and 2^-30 or less of the noise's width
-// wherever 64 bits allow. A value is rounded to the grid, which moves each of the m coordinates by
-// at most g/2: neighbours D apart are then at most D + g sqrt(m) apart in L2 and D + g m in L1, for
-// which the noise is calibrated. Noise is drawn exactly; the sum is rounded once, at the end, to
-// float or to double. How many bits are drawn does not depend on the values, but on the noise:
-// README.md, time.
+// Grid. Values and noise are on g Z, g a power of two and at most 2^-30 of the noise's width
+// wherever 64 bits allow. Rounding a value to the grid moves each of the m coordinates by at most
+// g/2: neighbours D apart are then at most D + g sqrt(m) apart in L2 and D + g m in L1, for which
+// the noise is calibrated. Noise is drawn exactly; the sum is rounded once, at the end, to float or
+// to double. The number of bits drawn depends on the noise, not on the values (README.md, time).
 //
 // Laplace: Pr[x] proportional to exp(-|x| / t) over the integers. Values D' steps apart in L1
-// change the law of the sum by a factor of at most exp(D' / t): pure, exact, nothing to add.
+// change the law of the sum by a factor of at most exp(D' / t): pure and exact.
 //
-// Gaussian: why the continuous calibration holds for the discrete law. Let X ~ N(v, r^2 I) in grid
-// steps, v integer, and draw K from the discrete Gaussian around X with deviation 4. That is
+// Gaussian: the continuous calibration holds for the discrete law. Proof. Let X ~ N(v, r^2 I) in
+// grid steps, v integer, and draw K from the discrete Gaussian around X with deviation 4. That is
 // post-processing of X, so K keeps X's guarantee. By Poisson summation the normaliser of every
 // coordinate of K's law is constant up to a factor 1 +- 2 exp(-32 pi^2) (1.4e-137), so K's law
 // equals the discrete Gaussian of variance r^2 + 16 around v up to a factor 1 +- 10^-127 for up to
-// 2^28 coordinates. So the discrete Gaussian of deviation sqrt(r^2 + 16) has the guarantee of N(0,
-// r^2) with epsilon and delta changed in the 127th digit, which the calibration's surplus of one
-// part in 10^9 covers.
+// 2^28 coordinates. So the discrete Gaussian of deviation sqrt(r^2 + 16) has the guarantee of
+// N(0, r^2) with epsilon and delta changed in the 127th digit, which the calibration's surplus of
+// one part in 10^9 covers.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_MECHANISMS_ADDITIVE_MECHANISM_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_MECHANISMS_ADDITIVE_MECHANISM_H_
 
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
 #include "client/privacy/mechanisms/mechanism.h"
 #include "common/base/matrix.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 
-// stddev_per_unit: standard deviation that the guarantee needs for each unit of L2 sensitivity;
-// l2_sensitivity: of the whole matrix. INVALID_ARGUMENT naming what is not finite and positive, or
-// a shape out of range. FAILED_PRECONDITION: no grid of 64-bit integers is fine enough for so many
-// or so large values.
+// stddev_per_unit: the noise's standard deviation per unit of L2 sensitivity; l2_sensitivity: of
+// the whole matrix.
+// - INVALID_ARGUMENT naming the field: not finite and positive, or a shape out of range.
+// - FAILED_PRECONDITION: no grid of 64-bit integers is fine enough for the number or magnitude of
+//   the values, or these with the noise exceed a float.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeGaussianMechanism(double stddev_per_unit,
                                                                        double l2_sensitivity,
                                                                        const ReleaseShape& shape,
                                                                        Guarantee guarantee);
 
-// scale_per_unit: 1 / epsilon for each unit of L1 sensitivity. Errors as above.
+// scale_per_unit: 1 / epsilon per unit of L1 sensitivity. Errors as above.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeLaplaceMechanism(double scale_per_unit,
                                                                       double l1_sensitivity,
                                                                       const ReleaseShape& shape,
@@ -48,9 +48,9 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeLaplaceMechanism(double sca
 // INVALID_ARGUMENT naming the field of the shape that is out of range.
 absl::Status CheckReleaseShape(const ReleaseShape& shape);
 
-// n x k independent draws of standard deviation `stddev`, for the start of an iteration: no
-// guarantee rests on it, yet the exact sampler serves it too, so that the project has one source of
-// normal values. Errors: that of `bits`.
+// n x k independent normal draws for the start of an iteration. No guarantee depends on them; they
+// come from the exact sampler so that the project has one source of normal values. Errors of
+// `bits`.
 absl::StatusOr<Matrix> NormalStart(int64_t n, int64_t k, double stddev, BitSource& bits);
 
 }  // namespace privatemail::client

@@ -9,36 +9,144 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/privacy/accounting/neighbours.h"
-#include "client/privacy/accounting/privacy_parameters.h"
-#include "client/privacy/sensitivity/separable_maximum.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail::client {
 namespace {
 
-constexpr int64_t kMostSides = int64_t{1} << 20;
+constexpr int64_t kMaxSides = int64_t{1} << 20;
 
-// A box and how far a value may move in it. Lengths in the units of the value.
+// Coordinates of equal width, maximised once.
+struct WidthGroup {
+  long double width = 0;
+  int64_t count = 0;
+};
+
+// A concave function of a move 0 <= c <= width at one point.
+struct ValueAndSlope {
+  long double value = 0;
+  long double slope = 0;
+};
+using ConcaveGain = absl::FunctionRef<ValueAndSlope(long double width, long double move)>;
+
+// A root of a function that falls from positive at `low` to negative at `high`, to one part in
+// 10^15 of the bracket, by false position with the Illinois rule. Returns either end of the last
+// bracket, so callers must certify what they derive from it.
+long double FindRootOfDecreasing(long double low, long double high,
+                                 absl::FunctionRef<long double(long double)> function) {
+  long double at_low = function(low);
+  long double at_high = function(high);
+  const long double tolerance = 1e-15L * (high - low);
+  int same_side = 0;
+  for (int i = 0; i < 100 && high - low > tolerance; ++i) {
+    const bool stuck = i > 20 && i % 2 == 0;  // halves a bracket that false position hardly moves
+    long double middle = (low * at_high - high * at_low) / (at_high - at_low);
+    if (stuck || !(middle > low) || !(middle < high)) middle = (low + high) / 2;
+    const long double value = function(middle);
+    if (value == 0) return middle;
+    if (value > 0) {
+      low = middle;
+      at_low = value;
+      if (same_side == 1) at_high /= 2;
+      same_side = 1;
+    } else {
+      high = middle;
+      at_high = value;
+      if (same_side == -1) at_low /= 2;
+      same_side = -1;
+    }
+  }
+  return std::abs(at_low) < std::abs(at_high) ? low : high;
+}
+
+// argmax of gain(c) - l c^2 / 2 on [0, width].
+long double BestMove(long double width, long double multiplier, ConcaveGain gain) {
+  const auto slope = [&](long double c) { return gain(width, c).slope - multiplier * c; };
+  if (slope(width) >= 0) return width;
+  if (slope(0) <= 0) return 0;
+  return FindRootOfDecreasing(0, width, slope);
+}
+
+// Upper bound on max gain(c) - l c^2 / 2, by the tangent at the best move.
+long double BestGainBound(long double width, long double multiplier, ConcaveGain gain) {
+  const long double p = BestMove(width, multiplier, gain);
+  const ValueAndSlope at = gain(width, p);
+  const long double top = multiplier > 0 ? std::clamp(at.slope / multiplier, 0.0L, width)
+                          : at.slope > 0 ? width
+                                         : 0;
+  return at.value + at.slope * (top - p) - multiplier * top * top / 2;
+}
+
+long double SquaredMoves(const std::vector<WidthGroup>& groups, long double multiplier,
+                         ConcaveGain gain) {
+  long double sum = 0;
+  for (const WidthGroup& group : groups) {
+    const long double c = BestMove(group.width, multiplier, gain);
+    sum += static_cast<long double>(group.count) * c * c;
+  }
+  return sum;
+}
+
+// The multiplier at which the best moves have the length of the radius; a larger one shortens them.
+long double BestMultiplier(const std::vector<WidthGroup>& groups, long double radius,
+                           ConcaveGain gain) {
+  if (SquaredMoves(groups, 0, gain) <= radius * radius) return 0;
+  long double squared_slopes = 0;
+  for (const WidthGroup& group : groups) {
+    const long double slope = gain(group.width, 0).slope;
+    squared_slopes += static_cast<long double>(group.count) * slope * slope;
+  }
+  // A best move is at most slope / multiplier, so here the moves are too short.
+  const long double high = std::log(std::sqrt(squared_slopes) / radius) + 1e-6L;
+  const auto excess = [&](long double log_multiplier) {
+    return std::log(SquaredMoves(groups, std::exp(log_multiplier), gain) / (radius * radius));
+  };
+  long double low = high - 1;
+  for (int i = 0; i < 12 && !(excess(low) > 0); ++i) low -= 1 << i;
+  return std::exp(FindRootOfDecreasing(low, high, excess));
+}
+
+// An upper bound on max sum_i gain(width_i, c_i) over 0 <= c_i <= width_i with sum c_i^2 <=
+// radius^2, above it by at most the rounding of `gain`.
+//
+// Proof. For every multiplier l >= 0 and every feasible c, sum gain(c_i) <= l radius^2 / 2 + sum_i
+// max_c (gain(c) - l c^2 / 2): weak duality. A concave gain lies below its tangent at any point p,
+// so each inner maximum is at most that of gain(p) + gain'(p) (c - p) - l c^2 / 2, a parabola whose
+// maximum on [0, width] is known in closed form. So the sum is an upper bound for all
+// l and p that a search ends with; at the optimal ones it is the maximum itself, since the function
+// is concave and the feasible set has an interior. Convergence of the search affects tightness
+// only.
+long double SeparableMaximumBound(const std::vector<WidthGroup>& groups, long double radius,
+                                  ConcaveGain gain) {
+  const long double multiplier = BestMultiplier(groups, radius, gain);
+  long double bound = multiplier * radius * radius / 2;
+  for (const WidthGroup& group : groups) {
+    bound += static_cast<long double>(group.count) * BestGainBound(group.width, multiplier, gain);
+  }
+  return bound;
+}
+
+// Lengths in the units of the value.
 struct Problem {
   std::vector<WidthGroup> groups;
-  long double diagonal = 0;  // |w|
-  long double sensitivity = 0;
+  long double diagonal = 0;     // |w|, L2 norm of the widths
+  long double sensitivity = 0;  // L2
 };
 
 absl::Status CheckWidths(absl::Span<const double> widths) {
   PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("number of sides", static_cast<int64_t>(widths.size()), 1, kMostSides));
+      CheckIntegerBetween("number of sides", static_cast<int64_t>(widths.size()), 1, kMaxSides));
   for (size_t i = 0; i < widths.size(); ++i) {
     PM_RETURN_IF_ERROR(CheckFinitePositive(absl::StrCat("width of side ", i), widths[i]));
   }
   return absl::OkStatus();
 }
 
-// extra_width and extra_move: what a grid adds to every side and to the value's move.
-absl::StatusOr<Problem> ProblemOf(absl::Span<const double> widths, double l2_sensitivity,
-                                  double extra_width = 0, double extra_move = 0) {
+// extra_width and extra_move: added by a grid to every side and to the sensitivity.
+absl::StatusOr<Problem> MakeProblem(absl::Span<const double> widths, double l2_sensitivity,
+                                    double extra_width = 0, double extra_move = 0) {
   PM_RETURN_IF_ERROR(CheckWidths(widths));
   PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", l2_sensitivity));
   std::map<double, int64_t> count;
@@ -55,13 +163,13 @@ absl::StatusOr<Problem> ProblemOf(absl::Span<const double> widths, double l2_sen
   return problem;
 }
 
-// In units of s: the mass of N(c, 1) on [0, w], as a sum of what lies on either side of c.
+// Mass of N(c, 1) on [0, w], in units of s: the parts on either side of c.
 long double Mass(long double w, long double c) {
   constexpr long double kSqrt2 = std::numbers::sqrt2_v<long double>;
   return (std::erf((w - c) / kSqrt2) + std::erf(c / kSqrt2)) / 2;
 }
 
-// d/dc ln Mass = (phi(c) - phi(w - c)) / Mass; the difference is taken by expm1 of the smaller one.
+// d/dc ln Mass = (phi(c) - phi(w - c)) / Mass, the difference by expm1 of the smaller one.
 long double LogMassSlope(long double w, long double c) {
   constexpr long double kInverseSqrtTwoPi = .39894228040143267793994605993438186848L;
   const long double near = std::min(c, w - c);
@@ -99,8 +207,8 @@ absl::StatusOr<double> SmallestStddev(long double low, long double high, double 
   long double log_high = std::log(high) + 1e-9L;
   for (int i = 0; i < 60 && !(excess(log_low) > 0); ++i) log_low -= 1;
   for (int i = 0; i < 60 && !(excess(log_high) < 0); ++i) log_high += 1;
-  const long double root = std::exp(FallsThroughZero(log_low, log_high, excess));
-  // The promise rests on this last comparison alone.
+  const long double root = std::exp(FindRootOfDecreasing(log_low, log_high, excess));
+  // The guarantee rests on this comparison only.
   for (long double surplus = 1e-9L; surplus < 1e-3L; surplus *= 2) {
     const auto stddev = static_cast<double>(root * (1 + surplus));
     if (std::isnormal(stddev) && loss(stddev) <= epsilon) return stddev;
@@ -119,7 +227,7 @@ Guarantee PureGuarantee(absl::Span<const double> widths, double l2_sensitivity, 
           .source = std::move(source)};
 }
 
-// What rounding to a grid of step g costs on top, in every coordinate: the header's last term.
+// Loss added by a grid of step g over all coordinates: the last term of the header's proof.
 long double GridLoss(const Problem& widened, long double grid_step, long double stddev) {
   const long double g = grid_step / stddev;
   long double loss = 0;
@@ -130,8 +238,8 @@ long double GridLoss(const Problem& widened, long double grid_step, long double 
   return loss;
 }
 
-// The smallest stddev of which the guarantee holds.
-absl::StatusOr<double> ExactStddev(const Problem& problem, double epsilon, long double grid_step) {
+absl::StatusOr<double> SmallestExactStddev(const Problem& problem, double epsilon,
+                                           long double grid_step) {
   PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   const auto loss = [&](long double stddev) {
     return BoundAt(problem, stddev, LossOfMove) + GridLoss(problem, grid_step, stddev);
@@ -158,11 +266,11 @@ absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
                                                      lower[i], " to ", upper[i]));
     }
     const double width = upper[i] - lower[i];
-    // Knuth's two-sum: what the difference lost decides whether it is rounded up.
+    // Knuth's two-sum: the rounding error decides whether to round up.
     const double back = upper[i] - width;
-    const double lost = (upper[i] - (width + back)) + (back - lower[i]);
-    widths.push_back(lost > 0 ? std::nextafter(width, std::numeric_limits<double>::infinity())
-                              : width);
+    const double error = (upper[i] - (width + back)) + (back - lower[i]);
+    widths.push_back(error > 0 ? std::nextafter(width, std::numeric_limits<double>::infinity())
+                               : width);
   }
   PM_RETURN_IF_ERROR(CheckWidths(widths));
   return widths;
@@ -170,15 +278,15 @@ absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
 
 absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
                                               double l2_sensitivity, double stddev) {
-  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
+  PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
   PM_RETURN_IF_ERROR(CheckFinitePositive("stddev", stddev));
   return static_cast<double>(BoundAt(problem, stddev, LossOfMove) * (1 + 1e-15L));
 }
 
 absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
                                                             double l2_sensitivity, double epsilon) {
-  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
-  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, 0));
+  PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
+  PM_ASSIGN_OR_RETURN(const double stddev, SmallestExactStddev(problem, epsilon, 0));
   return CalibratedGaussian{stddev,
                             PureGuarantee(widths, l2_sensitivity, epsilon, true,
                                           "bounded Gaussian, exact loss (PRIVACY.md section 6)")};
@@ -191,8 +299,8 @@ absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<con
   PM_RETURN_IF_ERROR(CheckFinitePositive("grid_step", grid_step));
   const double rounding = grid_step * std::sqrt(static_cast<double>(widths.size()));
   PM_ASSIGN_OR_RETURN(const Problem problem,
-                      ProblemOf(widths, l2_sensitivity, grid_step, rounding * (1 + 1e-15)));
-  PM_ASSIGN_OR_RETURN(const double stddev, ExactStddev(problem, epsilon, grid_step));
+                      MakeProblem(widths, l2_sensitivity, grid_step, rounding * (1 + 1e-15)));
+  PM_ASSIGN_OR_RETURN(const double stddev, SmallestExactStddev(problem, epsilon, grid_step));
   return CalibratedGaussian{
       stddev, PureGuarantee(widths, l2_sensitivity, epsilon, true,
                             "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)")};
@@ -200,7 +308,7 @@ absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<con
 
 absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
     absl::Span<const double> widths, double l2_sensitivity, double epsilon) {
-  PM_ASSIGN_OR_RETURN(const Problem problem, ProblemOf(widths, l2_sensitivity));
+  PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
   PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   const long double printed = (problem.diagonal + problem.sensitivity / 2) * problem.sensitivity;
   // s^2 (epsilon - ln dC(s)) = printed, read as a loss that falls with s.

@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
-#include "client/privacy/sampling/exact_sampling.h"
-#include "client/privacy/accounting/neighbours.h"
 #include "client/privacy/mechanisms/noise_grid.h"
+#include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 
@@ -33,8 +33,7 @@ struct GridBox {
     return widths;
   }
 
-  // In magnitude.
-  double LargestEnd() const {
+  double LargestAbsoluteEnd() const {
     int64_t largest = 0;
     for (const int64_t end : low) largest = std::max(largest, std::abs(end));
     for (const int64_t end : high) largest = std::max(largest, std::abs(end));
@@ -48,17 +47,18 @@ class BoundedGaussianMechanism final : public Mechanism {
       : Mechanism(std::move(guarantee)), box_(std::move(box)), stddev_(stddev) {}
 
   absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
-    return RoundedTo<FloatMatrix>(values, bits);
+    return ReleaseAs<FloatMatrix>(values, bits);
   }
 
   absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const override {
-    return RoundedTo<Matrix>(values, bits);
+    return ReleaseAs<Matrix>(values, bits);
   }
 
   double noise_stddev() const override { return box_.grid.Length(static_cast<double>(stddev_)); }
 
-  // Beyond a distance t on either side of the value, the conditioned law has at most the share that
-  // the untruncated one has there: cutting the far part of a half-line off leaves less beyond t.
+  // Beyond a distance t on either side of the value, the conditioned law has at most the
+  // probability of the untruncated one: cutting off the far part of a half-line leaves less beyond
+  // t.
   double NoiseBound(double confidence) const override {
     if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
     const double quantile =
@@ -66,12 +66,12 @@ class BoundedGaussianMechanism final : public Mechanism {
     const std::vector<double> widths = box_.Widths();
     const double bound = std::min(quantile * noise_stddev() + box_.grid.Length(2),
                                   *std::max_element(widths.begin(), widths.end()));
-    return bound + kFloatRoundoff * box_.LargestEnd() + kSmallestFloatRounding;
+    return bound + kFloatRoundoff * box_.LargestAbsoluteEnd() + kSmallestFloatRounding;
   }
 
  private:
   template <typename Released>
-  absl::StatusOr<Released> RoundedTo(const Matrix& values, BitSource& bits) const {
+  absl::StatusOr<Released> ReleaseAs(const Matrix& values, BitSource& bits) const {
     if (values.size() != static_cast<Eigen::Index>(box_.low.size())) {
       return absl::InvalidArgumentError(absl::StrCat("the mechanism was made for ", box_.low.size(),
                                                      " values, but got ", values.size()));
@@ -79,7 +79,7 @@ class BoundedGaussianMechanism final : public Mechanism {
     std::vector<TruncatedCentre> centres;
     centres.reserve(box_.low.size());
     for (size_t i = 0; i < box_.low.size(); ++i) {
-      // Both ends came from doubles, so they are doubles again without rounding.
+      // Both ends came from doubles, so the conversion back is exact.
       const int64_t centre =
           box_.grid.Round(values.data()[i], box_.grid.Length(static_cast<double>(box_.low[i])),
                           box_.grid.Length(static_cast<double>(box_.high[i])));
@@ -98,7 +98,7 @@ class BoundedGaussianMechanism final : public Mechanism {
   const uint64_t stddev_;  // in steps
 };
 
-absl::StatusOr<GridBox> InsideOnGrid(const Box& box, NoiseGrid grid) {
+absl::StatusOr<GridBox> LargestGridBoxInside(const Box& box, NoiseGrid grid) {
   GridBox inside{grid, {}, {}};
   for (size_t i = 0; i < box.lower.size(); ++i) {
     const double low = std::ceil(grid.InSteps(box.lower[i]));
@@ -114,7 +114,7 @@ absl::StatusOr<GridBox> InsideOnGrid(const Box& box, NoiseGrid grid) {
   return inside;
 }
 
-// A grid on which a deviation of about `stddev` has 2^30 steps.
+// About 2^30 steps per standard deviation.
 NoiseGrid GridFor(double stddev) { return {std::ilogb(stddev) - kStepsPerWidthLog2}; }
 
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(GridBox box,
@@ -125,7 +125,8 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(GridBox box,
     return absl::FailedPreconditionError(
         absl::StrCat("no noise grid fits a standard deviation of ", calibrated.stddev));
   }
-  // Those of the box as it was given: what clips to the grid's, inside it, moves no further.
+  // Neighbours of the given box: clipping to the grid's box inside it moves values no further
+  // apart.
   calibrated.guarantee.neighbours = std::move(neighbours);
   return std::make_unique<const BoundedGaussianMechanism>(
       std::move(box), static_cast<uint64_t>(steps), std::move(calibrated.guarantee));
@@ -139,7 +140,7 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(co
   PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
   PM_ASSIGN_OR_RETURN(const CalibratedGaussian continuous,
                       CalibrateBoundedGaussian(widths, l2_sensitivity, epsilon));
-  PM_ASSIGN_OR_RETURN(GridBox inside, InsideOnGrid(box, GridFor(continuous.stddev)));
+  PM_ASSIGN_OR_RETURN(GridBox inside, LargestGridBoxInside(box, GridFor(continuous.stddev)));
   PM_ASSIGN_OR_RETURN(CalibratedGaussian calibrated,
                       CalibrateBoundedGaussianOnGrid(inside.Widths(), l2_sensitivity, epsilon,
                                                      inside.grid.Length(1)));
@@ -152,7 +153,7 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakePublishedBoundedGaussianMec
   PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
   PM_ASSIGN_OR_RETURN(CalibratedGaussian calibrated,
                       CalibratePublishedBoundedGaussian(widths, l2_sensitivity, epsilon));
-  PM_ASSIGN_OR_RETURN(GridBox inside, InsideOnGrid(box, GridFor(calibrated.stddev)));
+  PM_ASSIGN_OR_RETURN(GridBox inside, LargestGridBoxInside(box, GridFor(calibrated.stddev)));
   return MakeOnGrid(std::move(inside), std::move(calibrated),
                     NeighboursInBox(box.lower, box.upper, l2_sensitivity));
 }

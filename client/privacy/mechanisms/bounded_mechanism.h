@@ -1,9 +1,9 @@
 // The bounded Gaussian mechanism, exact on a power-of-two grid.
 //
 // A value is clipped to the largest box of grid points inside [lower, upper] and rounded to the
-// grid; what is released is the discrete Gaussian around it, conditioned on that box and drawn
-// exactly. bounded_gaussian_calibration.h proves the guarantee. A draw takes more proposals the
-// nearer the value lies to an end of its side, so the time of Release depends on the values.
+// grid; the release is the discrete Gaussian around it, conditioned on that box and drawn exactly.
+// bounded_gaussian_calibration.h proves the guarantee. A draw takes more proposals the nearer the
+// value is to an end of its side, so the time of Release depends on the values.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_MECHANISMS_BOUNDED_MECHANISM_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_MECHANISMS_BOUNDED_MECHANISM_H_
 
@@ -15,21 +15,20 @@
 
 namespace privatemail::client {
 
-// One side for every value, in row-major order.
+// One side per value, in row-major order.
 struct Box {
   std::vector<double> lower;
   std::vector<double> upper;
 };
 
-// Epsilon-DP for values whose distance in L2 is at most l2_sensitivity once they are clipped; the
-// guarantee names both.
-// INVALID_ARGUMENT naming the field: see CalibrateBoundedGaussianOnGrid. FAILED_PRECONDITION: no
-// grid of 64-bit integers fits the noise and the box.
+// Epsilon-DP for values whose L2 distance after clipping is at most l2_sensitivity; the guarantee
+// names both. INVALID_ARGUMENT as CalibrateBoundedGaussianOnGrid. FAILED_PRECONDITION: no grid of
+// 64-bit integers fits the noise and the box.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(const Box& box,
                                                                               double l2_sensitivity,
                                                                               double epsilon);
 
-// The same law with the deviation that theorems 6 and 13 print. Not proven on a grid.
+// The standard deviation that theorems 6 and 13 print. Not proven on a grid. Errors as above.
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakePublishedBoundedGaussianMechanism(
     const Box& box, double l2_sensitivity, double epsilon);
 

@@ -7,16 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/sampling/exp_interval.h"
-#include "client/privacy/accounting/privacy_parameters.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail::client {
 namespace {
 
-constexpr int64_t kMostCells = 65536;
+constexpr int64_t kMaxCells = 65536;
 constexpr unsigned kWordBits = 64;
 
 BigInt Binomial(int64_t n, int64_t k) {
@@ -26,8 +26,8 @@ BigInt Binomial(int64_t n, int64_t k) {
   return value;
 }
 
-// A uniform number in [0, 1) as far as it is drawn: between word 2^-bits and (word + 1) 2^-bits.
-struct UniformSoFar {
+// The first bits of a uniform number in [0, 1): between word 2^-bits and (word + 1) 2^-bits.
+struct UniformPrefix {
   BigInt word = 0;
   unsigned bits = 0;
 
@@ -45,12 +45,12 @@ struct UniformSoFar {
 struct CellMechanism::Law {
   CellChoice choice;
   Guarantee guarantee;
-  int64_t least = 0;                     // of |S and T|
+  int64_t least = 0;                     // smallest |S and T|
   int64_t range = 0;                     // r
-  std::vector<BigInt> sets;              // how many S share least, least + 1, ... cells with T
-  std::vector<FixedInterval> cumulated;  // their weights' sums, at FirstBits()
+  std::vector<BigInt> sets;              // number of S with |S and T| = least, least + 1, ...
+  std::vector<FixedInterval> cumulated;  // cumulative weights, at BitsFor(kWordBits)
 
-  // Precise enough for a number of 64 bits: how many sets there are takes the rest.
+  // Precision for a uniform number of `drawn` bits; the number of sets adds its own length.
   unsigned BitsFor(unsigned drawn) const {
     const BigInt most = *std::max_element(sets.begin(), sets.end());
     return drawn + kWordBits + static_cast<unsigned>(boost::multiprecision::msb(most));
@@ -61,7 +61,7 @@ struct CellMechanism::Law {
     FixedInterval sum{0, 0};
     for (int64_t i = 0; i <= range; ++i) {
       const BigInt& count = sets[static_cast<size_t>(i)];
-      // Relative to the largest overlap's.
+      // Relative to the weight of the largest overlap.
       const FixedInterval weight = ExpOfMinus(choice.epsilon, range - i, range, bits);
       sum = {sum.low + count * weight.low, sum.high + count * weight.high};
       sums.push_back(sum);
@@ -69,8 +69,9 @@ struct CellMechanism::Law {
     return sums;
   }
 
-  // The overlap that the number belongs to; nothing: too little of it is drawn.
-  std::optional<int64_t> Find(const UniformSoFar& u, const std::vector<FixedInterval>& sums) const {
+  // The overlap that the number selects; none: more bits are needed.
+  std::optional<int64_t> Find(const UniformPrefix& u,
+                              const std::vector<FixedInterval>& sums) const {
     const FixedInterval& total = sums.back();
     for (size_t i = 0; i + 1 < sums.size(); ++i) {
       if ((u.word + 1) * total.high <= sums[i].low << u.bits) return static_cast<int64_t>(i);
@@ -81,7 +82,7 @@ struct CellMechanism::Law {
 };
 
 absl::StatusOr<CellMechanism> CellMechanism::Create(const CellChoice& choice) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("cells", choice.cells, 2, kMostCells));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("cells", choice.cells, 2, kMaxCells));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("ask", choice.ask, 1, choice.cells - 1));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("focus", choice.focus, 1, choice.cells - 1));
   PM_RETURN_IF_ERROR(CheckEpsilon(choice.epsilon));
@@ -96,7 +97,7 @@ absl::StatusOr<CellMechanism> CellMechanism::Create(const CellChoice& choice) {
                         "(PRIVACY.md section 5), sampled exactly"};
   law->least = std::max<int64_t>(0, w + t - k);
   law->range = std::min({t, w, k - t, k - w});
-  // C(t, o) C(k - t, w - o) for overlaps o in turn, each from the one before: no remainders.
+  // C(t, o) C(k - t, w - o) for each overlap o, from the one before: the division is exact.
   law->sets.push_back(Binomial(t, law->least) * Binomial(k - t, w - law->least));
   for (int64_t o = law->least; o < law->least + law->range; ++o) {
     law->sets.push_back(law->sets.back() * ((t - o) * (w - o)) / ((o + 1) * (k - t - w + o + 1)));
@@ -135,17 +136,17 @@ absl::Status CheckBest(const CellChoice& choice, std::vector<int64_t> best) {
       "best must be ", choice.focus, " different cells of ", choice.cells, ", but is not"));
 }
 
-// `count` of the values, uniformly; the numbers drawn are among [0, n), [0, n - 1), ...
-void TakeSome(const uint64_t* numbers, int64_t count, std::vector<int64_t> values,
-              std::vector<int64_t>* taken) {
+// Appends a uniform sample without replacement; numbers: uniform in [0, n), [0, n - 1), ...
+void AppendSample(const uint64_t* numbers, int64_t count, std::vector<int64_t> values,
+                  std::vector<int64_t>* sample) {
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i) + numbers[i];
     std::swap(values[static_cast<size_t>(i)], values[at]);
-    taken->push_back(values[static_cast<size_t>(i)]);
+    sample->push_back(values[static_cast<size_t>(i)]);
   }
 }
 
-void AddBounds(int64_t size, int64_t count, std::vector<uint64_t>* bounds) {
+void AppendBounds(int64_t size, int64_t count, std::vector<uint64_t>* bounds) {
   for (int64_t i = 0; i < count; ++i) bounds->push_back(static_cast<uint64_t>(size - i));
 }
 
@@ -155,7 +156,7 @@ absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int
                                                            BitSource& bits) const {
   const CellChoice& choice = law_->choice;
   PM_RETURN_IF_ERROR(CheckBest(choice, best));
-  UniformSoFar u;
+  UniformPrefix u;
   PM_RETURN_IF_ERROR(u.DrawMore(bits));
   std::optional<int64_t> found = law_->Find(u, law_->cumulated);
   while (!found.has_value()) {
@@ -171,18 +172,18 @@ absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int
     if (!is_best[static_cast<size_t>(cell)]) others.push_back(cell);
   }
   std::vector<uint64_t> bounds;
-  AddBounds(choice.focus, overlap, &bounds);
-  AddBounds(choice.cells - choice.focus, choice.ask - overlap, &bounds);
+  AppendBounds(choice.focus, overlap, &bounds);
+  AppendBounds(choice.cells - choice.focus, choice.ask - overlap, &bounds);
   PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, SampleUniform(bounds, bits));
   std::vector<int64_t> chosen;
-  TakeSome(numbers.data(), overlap, best, &chosen);
-  TakeSome(numbers.data() + overlap, choice.ask - overlap, std::move(others), &chosen);
+  AppendSample(numbers.data(), overlap, best, &chosen);
+  AppendSample(numbers.data() + overlap, choice.ask - overlap, std::move(others), &chosen);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
 
 double CellCeiling(double epsilon, double share) {
-  // Divided by e^epsilon, which may overflow.
+  // Numerator and denominator divided by e^epsilon, which may overflow.
   return share / (share + (1 - share) * std::exp(-epsilon));
 }
 

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/accounting/neighbours.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -28,16 +28,16 @@ absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool w
              : absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
 }
 
-// Nothing that the kind rests on is missing, and nothing that is given would be ignored.
-absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismParameters& p) {
+// No parameter of the kind is missing, and none is given that it would ignore.
+absl::Status CheckParametersGiven(const MechanismTraits& traits, const MechanismParameters& p) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
   const bool of_value = traits.protects == Protects::kValue;
-  const bool zero_delta = p.delta == 0 && !traits.TakesDelta();  // says that the law is pure
+  const bool zero_delta = p.delta == 0 && !traits.TakesDelta();  // allowed for pure laws
   PM_RETURN_IF_ERROR(
       CheckGiven(traits, "delta", traits.TakesDelta(), !std::isnan(p.delta) && !zero_delta));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, !std::isnan(p.sensitivity)));
   PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, p.ball.radius));
-  const bool other_norm = p.ball.p != HiddenBall().p;
+  const bool other_norm = p.ball.p != NeighbourBall().p;
   PM_RETURN_IF_ERROR(CheckGiven(traits, "norm", !of_value && other_norm, other_norm));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "Lipschitz constant", traits.protects == Protects::kOutput,
                                 !std::isnan(p.lipschitz)));
@@ -45,7 +45,7 @@ absl::Status CheckWhatIsGiven(const MechanismTraits& traits, const MechanismPara
                     !p.box.lower.empty() || !p.box.upper.empty());
 }
 
-Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* source) {
+Guarantee ValueGuarantee(const MechanismParameters& p, const char* norm, const char* source) {
   const MechanismTraits& traits = TraitsOf(p.kind);
   return {.epsilon = p.epsilon,
           .delta = traits.TakesDelta() ? p.delta : 0,
@@ -54,18 +54,18 @@ Guarantee OfValue(const MechanismParameters& p, const char* norm, const char* so
           .source = source};
 }
 
-absl::StatusOr<CalibratedGaussian> GaussianOfValue(const MechanismParameters& p) {
+absl::StatusOr<CalibratedGaussian> CalibrateValueGaussian(const MechanismParameters& p) {
   if (TraitsOf(p.kind).published) {
     PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, p.delta));
     PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
-    return CalibratedGaussian{stddev,
-                              OfValue(p, "L2",
-                                      "PrivateMail (second version), definition 3: as published, "
-                                      "not a proven guarantee")};
+    return CalibratedGaussian{
+        stddev, ValueGuarantee(p, "L2",
+                               "PrivateMail (second version), definition 3: as published, "
+                               "not a proven guarantee")};
   }
   PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, p.delta));
   PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
-  CalibratedGaussian noise{stddev, OfValue(p, "L2", "Balle and Wang 2018, theorem 8")};
+  CalibratedGaussian noise{stddev, ValueGuarantee(p, "L2", "Balle and Wang 2018, theorem 8")};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
 }
@@ -74,7 +74,7 @@ absl::StatusOr<CalibratedGaussian> CalibrateGaussian(const MechanismParameters& 
   const MechanismTraits& traits = TraitsOf(p.kind);
   switch (traits.protects) {
     case Protects::kValue:
-      return GaussianOfValue(p);
+      return CalibrateValueGaussian(p);
     case Protects::kOutput:
       return traits.published
                  ? CalibratePublishedGaussOutput(p.epsilon, p.delta, p.ball, p.lipschitz)
@@ -83,7 +83,7 @@ absl::StatusOr<CalibratedGaussian> CalibrateGaussian(const MechanismParameters& 
       return traits.published ? CalibratePublishedGaussInput(p.epsilon, p.delta, p.ball, values)
                               : CalibrateGaussInput(p.epsilon, p.delta, p.ball, values);
   }
-  return absl::InternalError("no such protection");
+  return absl::InternalError("unknown Protects");
 }
 
 absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p) {
@@ -92,15 +92,16 @@ absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p)
   }
   PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(p.epsilon, p.sensitivity));
   return CalibratedLaplace{
-      scale, TraitsOf(p.kind).published
-                 ? OfValue(p, "L2, as printed",
+      scale,
+      TraitsOf(p.kind).published
+          ? ValueGuarantee(p, "L2, as printed",
                            "Differentially Private Supervised Manifold Learning, corollary 1.1: as "
                            "published, not a proven guarantee")
-                 : OfValue(p, "L1", "Dwork, McSherry, Nissim, Smith 2006, proposition 1")};
+          : ValueGuarantee(p, "L1", "Dwork, McSherry, Nissim, Smith 2006, proposition 1")};
 }
 
-// One side for every value where the caller gave one for all.
-absl::StatusOr<Box> BoxOf(const MechanismParameters& p, int64_t values) {
+// Repeats a single side for every value.
+absl::StatusOr<Box> ExpandBox(const MechanismParameters& p, int64_t values) {
   Box box = p.box;
   const auto wanted = static_cast<size_t>(values);
   for (std::vector<double>* ends : {&box.lower, &box.upper}) {
@@ -116,7 +117,7 @@ absl::StatusOr<Box> BoxOf(const MechanismParameters& p, int64_t values) {
 }
 
 absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p, int64_t values) {
-  PM_ASSIGN_OR_RETURN(const Box box, BoxOf(p, values));
+  PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(p, values));
   PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
   PM_ASSIGN_OR_RETURN(CalibratedGaussian noise,
                       TraitsOf(p.kind).published
@@ -126,8 +127,8 @@ absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p
   return noise;
 }
 
-// How far apart the values of neighbours may lie.
-absl::StatusOr<double> SensitivityOf(const MechanismParameters& p, int64_t values) {
+// Largest distance between the values of neighbours.
+absl::StatusOr<double> ReleaseSensitivity(const MechanismParameters& p, int64_t values) {
   switch (TraitsOf(p.kind).protects) {
     case Protects::kValue:
       return p.sensitivity;
@@ -138,14 +139,14 @@ absl::StatusOr<double> SensitivityOf(const MechanismParameters& p, int64_t value
       return p.ball.radius * lipschitz;
     }
   }
-  return absl::InternalError("no such protection");
+  return absl::InternalError("unknown Protects");
 }
 
 }  // namespace
 
 absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values) {
   const MechanismTraits& traits = TraitsOf(parameters.kind);
-  PM_RETURN_IF_ERROR(CheckWhatIsGiven(traits, parameters));
+  PM_RETURN_IF_ERROR(CheckParametersGiven(traits, parameters));
   if (traits.law == Law::kLaplace) {
     PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
     return Calibration{M_SQRT2 * noise.scale, std::move(noise.guarantee)};
@@ -160,15 +161,15 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
     const MechanismParameters& parameters, const ReleaseShape& shape) {
   PM_RETURN_IF_ERROR(CheckReleaseShape(shape));
   const MechanismTraits& traits = TraitsOf(parameters.kind);
-  PM_RETURN_IF_ERROR(CheckWhatIsGiven(traits, parameters));
+  PM_RETURN_IF_ERROR(CheckParametersGiven(traits, parameters));
   if (traits.law == Law::kBoundedGaussian) {
-    PM_ASSIGN_OR_RETURN(const Box box, BoxOf(parameters, shape.values));
+    PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(parameters, shape.values));
     return traits.published
                ? MakePublishedBoundedGaussianMechanism(box, parameters.sensitivity,
                                                        parameters.epsilon)
                : MakeBoundedGaussianMechanism(box, parameters.sensitivity, parameters.epsilon);
   }
-  PM_ASSIGN_OR_RETURN(const double sensitivity, SensitivityOf(parameters, shape.values));
+  PM_ASSIGN_OR_RETURN(const double sensitivity, ReleaseSensitivity(parameters, shape.values));
   if (traits.law == Law::kLaplace) {
     PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
     return MakeLaplaceMechanism(noise.scale / sensitivity * kRoundedUp, sensitivity, shape,

@@ -7,9 +7,9 @@
 
 namespace privatemail::client {
 
-// Grid steps to the width of the noise, if there is room for so many: a power of two.
+// log2 of the grid steps per width of the noise, where 64 bits allow as many.
 inline constexpr int kStepsPerWidthLog2 = 30;
-// A value of this many steps leaves room in 64 bits for any noise that will ever be drawn.
+// Largest value in steps: 64 bits then hold its sum with any noise that will ever be drawn.
 inline constexpr double kLargestValueInSteps = 0x1p61;
 
 struct NoiseGrid {
@@ -19,12 +19,12 @@ struct NoiseGrid {
   double Length(double steps) const { return std::ldexp(steps, exponent); }
 
   // The nearest grid point to a value clipped to [low, high], in steps. fmin and fmax, unlike
-  // clamp, also bring NaN into the range.
+  // clamp, also clip NaN.
   int64_t Round(double value, double low, double high) const {
     return static_cast<int64_t>(std::rint(InSteps(std::fmin(std::fmax(value, low), high))));
   }
 
-  // The only rounding after noise was added; none below 2^53 steps if Real is double.
+  // The only rounding after noise was added; exact below 2^53 steps if Real is double.
   template <typename Real>
   Real To(int64_t steps) const {
     return std::ldexp(static_cast<Real>(steps), exponent);

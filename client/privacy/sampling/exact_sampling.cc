@@ -1,6 +1,8 @@
 #include "client/privacy/sampling/exact_sampling.h"
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
@@ -17,27 +19,26 @@ namespace {
 
 __extension__ typedef unsigned __int128 uint128;
 
-// A source that fails in the middle of a rejection loop ends the whole call. It unwinds by
-// exception so that no loop can go on with a word that was never drawn; the public functions turn
-// it into a status.
-struct OutOfBits : std::exception {
-  explicit OutOfBits(absl::Status why) : status(std::move(why)) {}
+// Thrown when a source fails inside a rejection loop, so that no loop can go on with a word that
+// was never drawn. The public functions convert it to a status.
+struct BitSourceError : std::exception {
+  explicit BitSourceError(absl::Status why) : status(std::move(why)) {}
   absl::Status status;
 };
 
-// 64-bit words out of a source, in blocks. Lives on the stack of one call and is wiped after it.
-class Words {
+// 64-bit words from a source, read in blocks. Local to one call and wiped at its end.
+class WordStream {
  public:
-  explicit Words(BitSource& bits) : bits_(bits) {}
-  Words(const Words&) = delete;
-  Words& operator=(const Words&) = delete;
-  ~Words() { OPENSSL_cleanse(block_.data(), sizeof(block_)); }
+  explicit WordStream(BitSource& bits) : bits_(bits) {}
+  WordStream(const WordStream&) = delete;
+  WordStream& operator=(const WordStream&) = delete;
+  ~WordStream() { OPENSSL_cleanse(block_.data(), sizeof(block_)); }
 
   uint64_t Next() {
     if (used_ == block_.size()) {
       const absl::Status status =
           bits_.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(block_.data()), sizeof(block_)));
-      if (!status.ok()) throw OutOfBits(status);
+      if (!status.ok()) throw BitSourceError(status);
       used_ = 0;
     }
     return block_[used_++];
@@ -61,9 +62,9 @@ class Words {
 
 // True with probability exactly numerator / denominator; numerator <= denominator, denominator
 // >= 1. Compares a uniform real U, drawn 64 bits at a time, with the quotient: after a word u, U
-// lies in [u, u + 1) / 2^64, which almost always decides; if not, the digits that follow face what
-// is left.
-bool Bernoulli(uint64_t numerator, uint64_t denominator, Words& words) {
+// is in [u, u + 1) / 2^64, which almost always decides; if not, the next word is compared with the
+// remainder.
+bool Bernoulli(uint64_t numerator, uint64_t denominator, WordStream& words) {
   while (true) {
     const uint128 product = static_cast<uint128>(words.Next()) * denominator;
     const uint128 threshold = static_cast<uint128>(numerator) << 64;
@@ -73,9 +74,9 @@ bool Bernoulli(uint64_t numerator, uint64_t denominator, Words& words) {
   }
 }
 
-// Exactly uniform in [0, bound): the bits above the highest set bit of bound - 1 are masked away,
-// which leaves each try a chance of more than one half.
-uint64_t UniformBelow(uint64_t bound, Words& words) {
+// Exactly uniform in [0, bound), by rejection: masking the bits above the highest set bit of
+// bound - 1 accepts more than half of the words.
+uint64_t UniformBelow(uint64_t bound, WordStream& words) {
   if (bound == 1) return 0;
   const uint64_t mask = ~uint64_t{0} >> __builtin_clzll(bound - 1);
   while (true) {
@@ -87,14 +88,15 @@ uint64_t UniformBelow(uint64_t bound, Words& words) {
 // True with probability exactly exp(-numerator / denominator) for a quotient of at most 1
 // (algorithm 1): the first k with a failed Bernoulli(quotient / k) is odd with that probability.
 // Bernoulli(quotient / k) is two draws, so that no product of denominators can overflow.
-bool BernoulliExpFraction(uint64_t numerator, uint64_t denominator, Words& words) {
+bool BernoulliExpFraction(uint64_t numerator, uint64_t denominator, WordStream& words) {
   uint64_t k = 1;
   while (Bernoulli(numerator, denominator, words) && (k == 1 || Bernoulli(1, k, words))) ++k;
   return k % 2 == 1;
 }
 
-// The same for any quotient: exp(-1) once for every whole unit, then the fraction.
-bool BernoulliExp(uint128 numerator, uint64_t denominator, Words& words) {
+// True with probability exactly exp(-numerator / denominator) for any quotient: exp(-1) for every
+// whole unit, then the fraction.
+bool BernoulliExp(uint128 numerator, uint64_t denominator, WordStream& words) {
   while (numerator >= denominator) {
     if (!BernoulliExpFraction(1, 1, words)) return false;
     numerator -= denominator;
@@ -109,7 +111,7 @@ struct SignedMagnitude {
 
 // Pr[x] proportional to exp(-|x| / scale) over the integers (algorithm 2). The magnitude exceeds 62
 // bits with probability below exp(-2^20), since scale has at most 43.
-SignedMagnitude DiscreteLaplace(uint64_t scale, Words& words) {
+SignedMagnitude DiscreteLaplace(uint64_t scale, WordStream& words) {
   while (true) {
     const uint64_t remainder = UniformBelow(scale, words);
     if (!BernoulliExpFraction(remainder, scale, words)) continue;
@@ -117,19 +119,19 @@ SignedMagnitude DiscreteLaplace(uint64_t scale, Words& words) {
     while (BernoulliExpFraction(1, 1, words)) ++whole;
     const uint64_t magnitude = remainder + scale * whole;
     const bool negative = words.NextBit();
-    if (negative && magnitude == 0) continue;  // zero would count twice
+    if (negative && magnitude == 0) continue;  // else zero would count twice
     return {magnitude, negative};
   }
 }
 
 // True with probability exactly exp(-distance^2 / (2 stddev^2)).
-bool BernoulliGaussian(uint64_t distance, uint64_t stddev, Words& words) {
+bool BernoulliGaussian(uint64_t distance, uint64_t stddev, WordStream& words) {
   return BernoulliExp(static_cast<uint128>(distance) * distance, 2 * stddev * stddev, words);
 }
 
 // Algorithm 3 with the Laplace scale t = stddev: accept with probability exp(-(|y| - stddev)^2 / (2
 // stddev^2)).
-int64_t DiscreteGaussian(uint64_t stddev, Words& words) {
+int64_t DiscreteGaussian(uint64_t stddev, WordStream& words) {
   while (true) {
     const SignedMagnitude y = DiscreteLaplace(stddev, words);
     const uint64_t distance = y.magnitude > stddev ? y.magnitude - stddev : stddev - y.magnitude;
@@ -140,9 +142,9 @@ int64_t DiscreteGaussian(uint64_t stddev, Words& words) {
   }
 }
 
-// A box of up to four deviations is proposed from uniformly, else from the Gaussian around the
-// centre, half of which falls to the side on which the box reaches two deviations or more.
-int64_t TruncatedGaussian(const TruncatedCentre& c, uint64_t stddev, Words& words) {
+// Rejection sampling. Proposals are uniform over a box of up to four standard deviations, else from
+// the Gaussian around the centre, half of which is on the side where the box reaches two or more.
+int64_t TruncatedGaussian(const TruncatedCentre& c, uint64_t stddev, WordStream& words) {
   const uint64_t width = static_cast<uint64_t>(c.high) - static_cast<uint64_t>(c.low);
   while (true) {
     if (width <= 4 * stddev) {
@@ -158,15 +160,15 @@ int64_t TruncatedGaussian(const TruncatedCentre& c, uint64_t stddev, Words& word
   }
 }
 
-// `count` values of `draw`, or why the bits ran out.
+// `count` values of `draw`, or the error of the source.
 template <typename Draw>
-auto Repeat(size_t count, BitSource& bits, const Draw& draw)
-    -> absl::StatusOr<std::vector<decltype(draw(size_t{}, std::declval<Words&>()))>> {
-  std::vector<decltype(draw(size_t{}, std::declval<Words&>()))> draws(count);
-  Words words(bits);
+auto DrawMany(size_t count, BitSource& bits, const Draw& draw)
+    -> absl::StatusOr<std::vector<decltype(draw(size_t{}, std::declval<WordStream&>()))>> {
+  std::vector<decltype(draw(size_t{}, std::declval<WordStream&>()))> draws(count);
+  WordStream words(bits);
   try {
     for (size_t i = 0; i < count; ++i) draws[i] = draw(i, words);
-  } catch (const OutOfBits& failure) {
+  } catch (const BitSourceError& failure) {
     return failure.status;
   }
   return draws;
@@ -180,17 +182,27 @@ absl::Status CheckScale(const char* what, uint64_t scale, uint64_t largest) {
 
 }  // namespace
 
+absl::Status SecureBits::Fill(absl::Span<uint8_t> bytes) {
+  // Unlike RAND_priv_bytes, it takes a size_t: no narrowing.
+  if (RAND_priv_bytes_ex(nullptr, bytes.data(), bytes.size(), /*strength=*/0) != 1) {
+    char reason[256];
+    ERR_error_string_n(ERR_get_error(), reason, sizeof(reason));
+    return absl::UnavailableError(absl::StrCat("no secure random bits: ", reason));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
                                                             BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckScale("stddev of the discrete Gaussian", stddev, kMaxDiscreteStddev));
-  return Repeat(count, bits,
-                [stddev](size_t, Words& words) { return DiscreteGaussian(stddev, words); });
+  return DrawMany(count, bits,
+                  [stddev](size_t, WordStream& words) { return DiscreteGaussian(stddev, words); });
 }
 
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_t scale,
                                                            BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckScale("scale of the discrete Laplace", scale, kMaxDiscreteScale));
-  return Repeat(count, bits, [scale](size_t, Words& words) {
+  return DrawMany(count, bits, [scale](size_t, WordStream& words) {
     const SignedMagnitude draw = DiscreteLaplace(scale, words);
     const auto magnitude = static_cast<int64_t>(draw.magnitude);
     return draw.negative ? -magnitude : magnitude;
@@ -200,16 +212,16 @@ absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_
 absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
     const std::vector<TruncatedCentre>& centres, uint64_t stddev, BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckScale("stddev of the truncated Gaussian", stddev, kMaxDiscreteStddev));
-  constexpr int64_t kFarthest = int64_t{1} << 62;
+  constexpr int64_t kMaxBound = int64_t{1} << 62;
   for (const TruncatedCentre& c : centres) {
-    if (c.low < -kFarthest || c.high > kFarthest || c.low > c.centre || c.centre > c.high) {
+    if (c.low < -kMaxBound || c.high > kMaxBound || c.low > c.centre || c.centre > c.high) {
       return absl::InvalidArgumentError(
           absl::StrCat("centre of a truncated Gaussian must lie between its bounds and these "
                        "within 2^62, but is ",
                        c.centre, " in [", c.low, ", ", c.high, "]"));
     }
   }
-  return Repeat(centres.size(), bits, [&centres, stddev](size_t i, Words& words) {
+  return DrawMany(centres.size(), bits, [&centres, stddev](size_t i, WordStream& words) {
     return TruncatedGaussian(centres[i], stddev, words);
   });
 }
@@ -220,8 +232,9 @@ absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>&
     if (bound < 1)
       return absl::InvalidArgumentError("bound of a uniform draw must be at least 1, but is 0");
   }
-  return Repeat(bounds.size(), bits,
-                [&bounds](size_t i, Words& words) { return UniformBelow(bounds[i], words); });
+  return DrawMany(bounds.size(), bits, [&bounds](size_t i, WordStream& words) {
+    return UniformBelow(bounds[i], words);
+  });
 }
 
 absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
@@ -229,7 +242,8 @@ absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& 
   PM_RETURN_IF_ERROR(CheckScale("scale of the exponential mechanism", scale, kMaxDiscreteScale));
   PM_RETURN_IF_ERROR(CheckScale("number of losses", losses.size(), uint64_t{1} << 32));
   const uint64_t least = *std::min_element(losses.begin(), losses.end());
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws, Repeat(1, bits, [&](size_t, Words& words) {
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws,
+                      DrawMany(1, bits, [&](size_t, WordStream& words) {
                         while (true) {
                           const uint64_t i = UniformBelow(losses.size(), words);
                           if (BernoulliExp(losses[i] - least, scale, words)) {

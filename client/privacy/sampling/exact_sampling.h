@@ -1,8 +1,11 @@
-// Exact samplers over the integers: the only place where the project draws noise.
+// Exact samplers over the integers: the project's only source of noise.
 //
 // Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithms 1 to
 // 3, over fixed-width integers: every decision compares integers, none passes through floating
-// point, so the law of what comes out is the law that is claimed, to the last bit.
+// point, so the distribution of the output is exactly the claimed one.
+//
+// Errors of all samplers: INVALID_ARGUMENT for an argument out of range, else the error of `bits`.
+// Bits are read in blocks that do not outlive the call, so a fork shares none.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXACT_SAMPLING_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXACT_SAMPLING_H_
 
@@ -20,43 +23,39 @@ inline constexpr uint64_t kMaxDiscreteStddev = 3037000499;
 // Largest scale of a discrete Laplace: a magnitude of 63 bits then has probability below e^-2^21.
 inline constexpr uint64_t kMaxDiscreteScale = uint64_t{1} << 42;
 
-// `count` independent draws from the discrete Gaussian: Pr[x] proportional to exp(-x^2 / (2
-// stddev^2)) over all integers. stddev: 1 .. kMaxDiscreteStddev. Expected cost about eighteen
-// 64-bit words a draw, a Laplace a dozen; it grows with the magnitude drawn, and so does the time.
-// INVALID_ARGUMENT: stddev out of range. Otherwise the error of `bits`. Bits are read
-// in blocks that live no longer than the call, so nothing survives a fork.
+// `count` independent draws from the discrete Gaussian: Pr[x] proportional to
+// exp(-x^2 / (2 stddev^2)) over all integers. stddev: 1 .. kMaxDiscreteStddev. Expected cost: about
+// 18 64-bit words a draw; bits and time grow with the magnitude drawn.
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64_t stddev,
                                                             BitSource& bits);
 
 // `count` independent draws from the discrete Laplace: Pr[x] proportional to exp(-|x| / scale) over
-// all integers. scale: 1 .. kMaxDiscreteScale. Errors as above.
+// all integers. scale: 1 .. kMaxDiscreteScale. Expected cost: about 12 64-bit words a draw.
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_t scale,
                                                            BitSource& bits);
 
-// Where a truncated draw may fall and where it is heaviest, in grid steps.
+// Range and mode of a truncated draw, in grid steps.
 struct TruncatedCentre {
   int64_t low = 0;
   int64_t high = 0;
   int64_t centre = 0;
 };
 
-// One draw for each centre from the discrete Gaussian around it, given that it falls between low
-// and high: Pr[x] proportional to exp(-(x - centre)^2 / (2 stddev^2)) over low .. high. At least
-// every fifth proposal is accepted on average, whatever the centre; how many proposals a draw takes
-// does depend on it. INVALID_ARGUMENT: stddev out of range, low <= centre <= high violated, or a
-// bound beyond 2^62. Otherwise the error of `bits`.
+// One draw for each centre from the discrete Gaussian around it, conditioned on [low, high]: Pr[x]
+// proportional to exp(-(x - centre)^2 / (2 stddev^2)) over low .. high. At least one proposal in
+// five is accepted on average; the number of proposals depends on the centre. INVALID_ARGUMENT also
+// if low <= centre <= high does not hold, or a bound is beyond 2^62.
 absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
     const std::vector<TruncatedCentre>& centres, uint64_t stddev, BitSource& bits);
 
-// One exactly uniform integer in [0, bound) for each bound. bounds: all >= 1, else
-// INVALID_ARGUMENT.
+// One exactly uniform integer in [0, bound) for each bound >= 1.
 absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>& bounds,
                                                     BitSource& bits);
 
 // The exponential mechanism: an index, Pr[i] proportional to exp(-losses[i] / scale). Proposes
-// uniformly and accepts with that probability over the likeliest's, so it takes no more proposals
-// on average than there are losses; how many does depend on them. losses: 1 to 2^32 of them; scale:
-// 1 .. kMaxDiscreteScale, else INVALID_ARGUMENT. Otherwise the error of `bits`.
+// uniformly and accepts with that probability relative to the most likely index: on average at most
+// losses.size() proposals, whose number depends on the losses. losses: 1 to 2^32 of them; scale:
+// 1 .. kMaxDiscreteScale.
 absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
                                                    uint64_t scale, BitSource& bits);
 

@@ -1,29 +1,92 @@
-// Exponentials as closely as one likes, in integers. Not installed.
+// Rigorous integer bounds of the exponential function, to any precision. Not installed.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXP_INTERVAL_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXP_INTERVAL_H_
 
 #include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
 #include <cstdint>
 
 namespace privatemail::client {
 
 using BigInt = boost::multiprecision::cpp_int;
 
-// A real number lies between low 2^-bits and high 2^-bits, for a number of bits that both sides
-// know.
+// The interval [low 2^-bits, high 2^-bits], for a precision known from context.
 struct FixedInterval {
   BigInt low;
   BigInt high;
 };
 
-// Proven: an interval around exp(-x rank / steps). x: finite, not negative, taken as the rational
-// number that it is; rank >= 0; steps >= 1; bits: 1 to 2^20. Nothing passes through floating point,
-// and no step rounds but outwards.
+namespace exp_interval_internal {
+
+inline BigInt DivideUp(const BigInt& a, const BigInt& b) { return (a + b - 1) / b; }
+
+inline BigInt ShiftRightUp(const BigInt& a, unsigned bits) {
+  BigInt shifted = a >> bits;
+  if ((shifted << bits) != a) ++shifted;
+  return shifted;
+}
+
+// numerator >= 0, denominator > 0.
+struct Fraction {
+  BigInt numerator;
+  BigInt denominator;
+};
+
+inline Fraction ExactProduct(double x, int64_t rank, int64_t steps) {
+  constexpr int kMantissaBits = 53;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);
+  Fraction f{BigInt(static_cast<int64_t>(std::ldexp(mantissa, kMantissaBits))) * rank,
+             BigInt(steps)};
+  exponent -= kMantissaBits;
+  (exponent > 0 ? f.numerator : f.denominator) <<= static_cast<unsigned>(std::abs(exponent));
+  return f;
+}
+
+// Number of halvings that bring f to at most 1/2.
+inline unsigned Halvings(const Fraction& f) {
+  unsigned halvings = 0;
+  for (BigInt doubled = f.denominator; 2 * f.numerator > doubled; doubled <<= 1) ++halvings;
+  return halvings;
+}
+
+// exp(-y) for y in an interval within [0, 1/2].
+inline FixedInterval ExpOfMinusSmall(const FixedInterval& y, unsigned bits) {
+  FixedInterval term{BigInt(1) << bits, BigInt(1) << bits};
+  FixedInterval sum = term;
+  for (unsigned k = 1; term.high > 1; ++k) {
+    const BigInt divisor = BigInt(k) << bits;
+    term = {term.low * y.low / divisor, DivideUp(term.high * y.high, divisor)};
+    if (k % 2 == 1) {
+      sum = {sum.low - term.high, sum.high - term.low};
+    } else {
+      sum = {sum.low + term.low, sum.high + term.high};
+    }
+  }
+  return {sum.low - term.high, sum.high + term.high};
+}
+
+}  // namespace exp_interval_internal
+
+// An interval that contains exp(-x rank / steps). Proven. x: finite, not negative, taken as an
+// exact rational; rank >= 0; steps >= 1; bits: 1 to 2^20. Integers only; every step rounds
+// outwards.
 //
-// y = x rank / steps is halved h times until it is at most 1/2. The terms y^k / k! of exp(-y) then
-// fall and alternate in sign, so that a partial sum is off by at most the last term taken. Squaring
-// h times undoes the halving.
-FixedInterval ExpOfMinus(double x, int64_t rank, int64_t steps, unsigned bits);
+// Proof. y = x rank / steps is halved h times until it is at most 1/2. The terms y^k / k! of
+// exp(-y) then fall and alternate in sign, so that a partial sum is off by at most the last term
+// taken. Squaring h times undoes the halving.
+inline FixedInterval ExpOfMinus(double x, int64_t rank, int64_t steps, unsigned bits) {
+  using namespace exp_interval_internal;
+  const Fraction exponent = ExactProduct(x, rank, steps);
+  const unsigned halvings = Halvings(exponent);
+  const BigInt scaled = exponent.numerator << bits;
+  const BigInt halved = exponent.denominator << halvings;
+  FixedInterval result = ExpOfMinusSmall({scaled / halved, DivideUp(scaled, halved)}, bits);
+  for (unsigned h = 0; h < halvings; ++h) {
+    result = {(result.low * result.low) >> bits, ShiftRightUp(result.high * result.high, bits)};
+  }
+  return result;
+}
 
 }  // namespace privatemail::client
 

@@ -7,21 +7,20 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/sensitivity/iteration_bounds.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/privacy/sensitivity/start_spread.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::FiniteBound;
-using iteration_bounds::OperatorNorm;
+using namespace iteration_bounds;
 
-// More than rounding takes from rows of length 1 and from what is summed over them.
+// Covers the rounding of unit rows and of sums over them.
 constexpr double kSlack = 1e-12;
 
-// Of a row: what is squared must be finite, for two of them apart as well.
-constexpr double kLongestRow = 1e150;
+// The squared length of a row, and of the difference of two, must be finite.
+constexpr double kMaxRowLength = 1e150;
 
 absl::Status CheckInputs(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("kernel denominator", in.kernel_denominator));
@@ -39,47 +38,46 @@ absl::Status CheckInputs(const AnchoredInputs& in) {
   if (!in.coordinates.allFinite() || !in.pull.allFinite()) {
     return absl::InvalidArgumentError("coordinates and pull must be finite, but are not");
   }
-  // Squares are added up: none may vanish or overflow.
+  // Squares are summed: none may underflow or overflow.
   PM_RETURN_IF_ERROR(CheckBetween("largest coordinate of an anchor",
                                   in.coordinates.cwiseAbs().maxCoeff(), 1e-100, 1e100));
   PM_RETURN_IF_ERROR(CheckBetween("largest pull", in.pull.cwiseAbs().maxCoeff(), 0, 1e100));
-  return iteration_bounds::CheckAnchorLengths(in.anchors);
+  return CheckAnchorLengths(in.anchors);
 }
 
-// From above: |X|^4 = |X'X|^2 is at most the sum of squares of X'X.
-double AtLeastOperatorNorm(const Matrix& x) {
+// An upper bound on |X|_op: |X|^4 = |X'X|^2 is at most the sum of squares of X'X.
+double OperatorNormBound(const Matrix& x) {
   const Eigen::MatrixXd gram =
       x.rows() < x.cols() ? Eigen::MatrixXd(x * x.transpose()) : x.transpose() * x;
   return std::sqrt(gram.norm());
 }
 
-// The names are those of the header's proof.
+// Named as in the header's proof.
 struct KnownSums {
   double covariance = 0;   // |Cov|
   double mean_anchor = 0;  // |p~|
-  double averages = 0;     // how far two averages of coordinates can be apart
+  double averages = 0;     // largest distance between two averages of coordinates
   double degree_low = 0;
   double degree_high = 0;
 };
 
-KnownSums SumsOf(const AnchoredInputs& in, double m) {
+KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const auto count = static_cast<double>(in.anchors.rows());  // P
   const double h = 2 / in.kernel_denominator;
   const RowVector mean_anchor = in.anchors.colwise().mean();
   const Matrix q = in.coordinates.rowwise() - in.coordinates.colwise().mean();
   const Matrix x = in.anchors.rowwise() - mean_anchor;
-  const double norm_q = OperatorNorm(q);
-  const double norm_x = AtLeastOperatorNorm(x) + kSlack * std::sqrt(count);
+  const double norm_q = SpectralNorm(q);
+  const double norm_x = OperatorNormBound(x) + kSlack * std::sqrt(count);
   const double radius_q = q.rowwise().norm().maxCoeff();
   const double pbar = std::min(1., mean_anchor.norm() + kSlack);
-  const WeightRange weights =
-      WeightsWithin(count, m, iteration_bounds::AffinitySpan(in.kernel_denominator));
-  const double uneven = weights.Unevenness(count);
+  const WeightRange weights = NormalizedWeightRange(count, m, AffinitySpan(in.kernel_denominator));
+  const double uneven = weights.MaxDeviationNorm(count);
 
   KnownSums sums;
-  const double known = OperatorNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
+  const double known = SpectralNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
   const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
-  const double share = std::sqrt(weights.most);
+  const double share = std::sqrt(weights.largest);
   const double deviations = std::min(share * norm_q, radius_q) * std::min(share * norm_x, 1.);
   sums.covariance = std::min(known / count + rest, deviations);
   sums.mean_anchor = std::min(1., pbar + uneven * norm_x);
@@ -91,18 +89,18 @@ KnownSums SumsOf(const AnchoredInputs& in, double m) {
   return sums;
 }
 
-// Of one slot's row, whatever is in it.
-absl::StatusOr<double> LengthOf(const AnchoredInputs& in, double m, double pull) {
+// Largest length of a slot's row.
+absl::StatusOr<double> RowLengthBound(const AnchoredInputs& in, double m, double pull) {
   const auto count = static_cast<double>(in.anchors.rows());
   const double length = in.coordinates.rowwise().norm().maxCoeff() + pull / (count * m);
-  if (length <= kLongestRow) return length;
+  if (length <= kMaxRowLength) return length;
   return absl::FailedPreconditionError(
-      absl::StrCat("a slot's row may have the length ", length, ", expected at most ", kLongestRow,
-                   ": alpha is extreme, or kernel_bandwidth too small"));
+      absl::StrCat("a slot's row may have the length ", length, ", expected at most ",
+                   kMaxRowLength, ": alpha is extreme, or kernel_bandwidth too small"));
 }
 
-// Of a row of that length.
-double RoundingOf(const AnchoredInputs& in, double length) {
+// Rounding error of a row of that length.
+double RoundingBound(const AnchoredInputs& in, double length) {
   const auto count = static_cast<double>(in.anchors.rows());
   const auto dim = static_cast<double>(in.anchors.cols());
   const double of_affinity = 9 * (dim + 6) / in.kernel_denominator + 8;
@@ -114,9 +112,9 @@ double RoundingOf(const AnchoredInputs& in, double length) {
 
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
-  PM_ASSIGN_OR_RETURN(const double m, iteration_bounds::SmallestAffinity(in.kernel_denominator));
-  const KnownSums sums = SumsOf(in, m);
-  // 1/D_low - 1/D_high, and what cancels where the two are nearly the same.
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
+  const KnownSums sums = ComputeKnownSums(in, m);
+  // 1/D_low - 1/D_high, plus the cancellation error where the two are nearly equal.
   const double uneven_degree =
       (std::max(sums.degree_high - sums.degree_low, 0.) / sums.degree_high + 1e-14) /
       sums.degree_low;
@@ -131,8 +129,8 @@ absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
     PM_ASSIGN_OR_RETURN(
         bounds.range[a],
         FiniteBound(std::min(2 * bounds.speed[a], .5 * (pull * uneven_degree + sums.averages))));
-    PM_ASSIGN_OR_RETURN(const double length, LengthOf(in, m, pull));
-    PM_ASSIGN_OR_RETURN(bounds.rounding[a], FiniteBound(RoundingOf(in, length)));
+    PM_ASSIGN_OR_RETURN(const double length, RowLengthBound(in, m, pull));
+    PM_ASSIGN_OR_RETURN(bounds.rounding[a], FiniteBound(RoundingBound(in, length)));
   }
   return bounds;
 }

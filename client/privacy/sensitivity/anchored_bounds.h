@@ -1,5 +1,4 @@
-// How far a slot's row of the anchored release moves with the target in it: what its noise has to
-// hide.
+// Sensitivity bounds of the anchored release: how far a slot's row moves with the target in it.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ANCHORED_BOUNDS_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ANCHORED_BOUNDS_H_
 
@@ -15,26 +14,26 @@ namespace privatemail::client {
 struct AnchoredInputs {
   const Matrix& coordinates;      // q, P x k
   const Matrix& anchors;          // p, P x d, rows of length 1
-  const Matrix& pull;             // l, C x k: what the labels add to each slot, as it is computed
+  const Matrix& pull;             // l, C x k: the label term of each slot, as computed
   double kernel_denominator = 0;  // c
 };
 
-// For each of the C slots. All depend on public values alone.
+// Per slot, C entries each. From public values only.
 struct AnchoredBounds {
   Vector speed;     // |z_a(x) - z_a(x')| <= speed |x - x'|, in L2
-  Vector range;     // and <= range, whatever unit x and x' are
-  Vector rounding;  // |z^_a(x) - z_a(x)| <= rounding for what double precision computes
+  Vector range;     // |z_a(x) - z_a(x')| <= range, for all unit x, x'
+  Vector rounding;  // |z^_a(x) - z_a(x)| <= rounding, z^ computed in double precision
 };
 
 // Proven, for unit rows x and x'. Write h = 2/c, F = 2 z, mu and pbar for the plain means of q and
 // p, Q and X for the rows q_j - mu and p_j - pbar, m = exp(-4/c), g_a = |l_a|.
 //
-// *A form without a distance.* For unit x, w_j = e^-h exp(h x.p_j), so that with E = sum_j
+// *Form without a distance.* For unit x, w_j = e^-h exp(h x.p_j), so that with E = sum_j
 // exp(h x.p_j)
 //   F_a(x) = (e^h l_a + sum_j exp(h x.p_j) q_j) / E.                                           (1)
 // Take (1) as F on the whole unit ball, where the straight line from x to x' lies. The weights
 // exp(h y.p_j) are within a factor e^2h = 1/m of each other there, so the p~_j = exp(h y.p_j) / E
-// lie within [1/P - below, 1/P + above] (start_spread.h), and with D = e^-h E, by Jensen's
+// lie within [1/P - below, 1/P + above] (WeightRange), and with D = e^-h E, by Jensen's
 // inequality and the chord of exp on [-h, h],
 //   D_low = P e^(-h - h |pbar|) <= D <= D_high = P min(1, e^-h (cosh h + |pbar| sinh h)).
 //
@@ -56,18 +55,19 @@ struct AnchoredBounds {
 // which is the smaller one for narrow kernels. Replacing the target, class included, changes two
 // rows, each by at most its range: root(range_a^2 + range_b^2) in L2.
 //
-// *Rounding.* By the proof of iteration_rounding.h with the P terms of these sums for the n of
-// those: (t / (1-t) + 3u) (max |q_j| + g_a / (P m)). l and q are public values, the same for both
-// neighbours, and count as they are computed; p_j are the anchors scaled to length 1 exactly.
+// *Rounding.* By the proof of IterationRoundingError with the P terms of these sums for the n of
+// those: (t / (1-t) + 3u) (max |q_j| + g_a / (P m)). l and q are public values, equal for both
+// neighbours, and count as computed; p_j are the anchors scaled to length 1 exactly.
 //
-// How tight: the tests climb over x, x', anchors and coordinates, and record how near they come.
+// The code takes the root of |X'X|'s Frobenius norm as an upper bound on |X|. Tests record how near
+// gradient ascent over x, x', anchors and coordinates comes to the bounds. Time: O(P d min(P, d)).
 //
-// |X| is taken from above as the root of |X'X|'s Frobenius norm. INVALID_ARGUMENT: shapes that do
-// not fit, no anchor, a row of the anchors that has not the length that UnitRows gives it, c
-// outside (0, 1e12], max |q_ji| outside [1e-100, 1e100], max |l_ai| above 1e100 or not finite.
-// FAILED_PRECONDITION: m below 1e-150, a bound that is not finite, or rows so long that the square
-// of their length could overflow: max |q_j| + g_a / (P m) above 1e150.
-// O(P d min(P, d)) time.
+// - INVALID_ARGUMENT: shapes that do not match; no anchor; an anchor whose length differs from 1 by
+//   more than the rounding of UnitRows; c outside (0, 1e12]; max |q_ji| outside [1e-100, 1e100];
+//   max |l_ai| above 1e100, or not finite.
+// - FAILED_PRECONDITION: m below 1e-150; a bound not finite; or max |q_j| + g_a / (P m) above
+// 1e150,
+//   so that the square of a row's length could overflow.
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& inputs);
 
 }  // namespace privatemail::client

@@ -1,6 +1,6 @@
 #include "client/privacy/sensitivity/iteration_bounds.h"
 
-#include <Eigen/SVD>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,6 +9,7 @@
 #include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client::iteration_bounds {
 
@@ -26,7 +27,7 @@ absl::Status CheckInputs(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
   if (!in.start.allFinite())
     return absl::InvalidArgumentError("the start must be finite, but is not");
-  // Bounds add squares up: none may vanish or overflow, or the noise would be too small.
+  // Bounds add squares: one that underflows or overflows would make the noise too small.
   PM_RETURN_IF_ERROR(CheckBetween("kernel denominator", in.kernel_denominator, 0, 1e12));
   return CheckBetween("largest value of the start", in.start.cwiseAbs().maxCoeff(), 1e-100, 1e100);
 }
@@ -42,13 +43,7 @@ absl::StatusOr<double> SmallestAffinity(double kernel_denominator) {
   return m;
 }
 
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in) {
-  return SmallestAffinity(in.kernel_denominator);
-}
-
 double AffinitySpan(double kernel_denominator) { return -std::expm1(-4 / kernel_denominator); }
-
-double AffinitySpan(const IterationInputs& in) { return AffinitySpan(in.kernel_denominator); }
 
 absl::Status CheckAnchorLengths(const Matrix& anchors) {
   const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;
@@ -60,13 +55,6 @@ absl::Status CheckAnchorLengths(const Matrix& anchors) {
     }
   }
   return absl::OkStatus();
-}
-
-double OperatorNorm(const Matrix& matrix) {
-  const Eigen::BDCSVD<Matrix> decomposition(matrix);
-  // Without convergence no bound is known, and FiniteBound refuses.
-  if (decomposition.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
-  return decomposition.singularValues()[0];
 }
 
 absl::StatusOr<double> FiniteBound(double bound) {
@@ -83,14 +71,38 @@ Vector LabelPull(const IterationInputs& in) {
   return in.alpha * in.label_graph.MultiplyLaplacian(in.start).rowwise().norm();
 }
 
-absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows) {
-  return FiniteBound(
-      0.5 * std::sqrt(moves.stays.squaredNorm() + changed_rows * moves.changes * moves.changes));
+absl::StatusOr<double> L2Bound(const RowMoves& moves, int changed_rows) {
+  return FiniteBound(0.5 * std::sqrt(moves.unchanged.squaredNorm() +
+                                     changed_rows * moves.changed * moves.changed));
 }
 
-absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns) {
+absl::StatusOr<double> L1Bound(const RowMoves& moves, int changed_rows, Eigen::Index columns) {
   return FiniteBound(0.5 * std::sqrt(static_cast<double>(columns)) *
-                     (moves.stays.sum() + changed_rows * moves.changes));
+                     (moves.unchanged.sum() + changed_rows * moves.changed));
+}
+
+double WeightRange::MaxDeviationNorm(double rows) const { return std::sqrt(rows * above * below); }
+
+WeightRange NormalizedWeightRange(double rows, double m, double span) {
+  // largest - 1/N and 1/N - smallest, without cancellation.
+  return {.largest = 1 / (1 + (rows - 1) * m),
+          .above = (rows - 1) * span / (rows * (1 + (rows - 1) * m)),
+          .below = (rows - 1) * span / (rows * (m + (rows - 1)))};
+}
+
+StartSpread ComputeStartSpread(const Matrix& start, double m, double span) {
+  const auto others = static_cast<double>(start.rows() - 1);  // N
+  const Matrix centred = start.rowwise() - start.colwise().mean();
+  const double norm = SpectralNorm(centred);
+  const WeightRange weights = NormalizedWeightRange(others, m, span);
+
+  StartSpread spread;
+  spread.distance = centred.rowwise().norm();
+  spread.radius = spread.distance.maxCoeff();
+  spread.deviation = std::min(std::sqrt(weights.largest) * norm, spread.radius);
+  const double deviation = weights.MaxDeviationNorm(others) * norm;
+  spread.average = (deviation + spread.distance.array() / others).min(spread.radius).matrix();
+  return spread;
 }
 
 }  // namespace privatemail::client::iteration_bounds

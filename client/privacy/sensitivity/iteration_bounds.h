@@ -1,4 +1,5 @@
-// What the bounds on one iteration share. For this room's own sources.
+// Helpers shared by the sensitivity bounds of this folder: input checks, the kernel's range, ranges
+// of weighted averages, and norms. Not installed.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ITERATION_BOUNDS_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ITERATION_BOUNDS_H_
 
@@ -8,46 +9,73 @@
 
 namespace privatemail::client::iteration_bounds {
 
-// The checks that sensitivity.h promises for IterationInputs.
+// The checks of IterationInputs that sensitivity.h states.
 absl::Status CheckInputs(const IterationInputs& in);
 
-// Below, products of affinities with the start would underflow in double, and a row far from all
-// others would be taken for one without neighbours: iteration_rounding.h would not hold.
+// Below it, products of affinities with the start would underflow in double, and a row far from all
+// others would have no neighbours: the proof of IterationRoundingError would not hold.
 inline constexpr double kSmallestAffinity = 1e-150;
 
-// m = exp(-4/c), or why the kernel cannot be bounded.
+// m = exp(-4/c). FAILED_PRECONDITION: below kSmallestAffinity.
 absl::StatusOr<double> SmallestAffinity(double kernel_denominator);
-absl::StatusOr<double> SmallestAffinity(const IterationInputs& in);
 
-// 1 - m, which cancels in a wide kernel when it is taken from m.
+// 1 - m, without the cancellation in a wide kernel.
 double AffinitySpan(double kernel_denominator);
-double AffinitySpan(const IterationInputs& in);
 
-// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than UnitRows leaves,
-// (d
-// + 8) u: iteration_rounding.h counts on no more.
+// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than (d + 8) u, the
+// rounding of UnitRows that IterationRoundingError assumes.
 absl::Status CheckAnchorLengths(const Matrix& anchors);
-
-// |A|_op of a matrix with at least one entry.
-double OperatorNorm(const Matrix& matrix);
 
 // g_i = |alpha (L_Y Q)_i|
 Vector LabelPull(const IterationInputs& in);
 
-// The bound and one part in 10^12, which covers the rounding of its evaluation; FAILED_PRECONDITION
-// when it is not finite.
+// The bound plus one part in 10^12 for the rounding of its evaluation. FAILED_PRECONDITION: not
+// finite.
 absl::StatusOr<double> FiniteBound(double bound);
 
-// How far rows of 2 f(X) move in L2: A_i for each row that stays, the largest B_a for one that
-// changes. Each row's move in L2 costs at most sqrt(k) of it in L1, k its columns.
+// L2 bounds on the move of a row of 2 f(X). In L1 each is at most sqrt(k) times as large, k the
+// number of columns.
 struct RowMoves {
-  Vector stays;
-  double changes = 0;
+  Vector unchanged;    // A_i of each row that stays
+  double changed = 0;  // the largest B_a of a row that changes
 };
 
-// Of f(X) as a whole; errors of FiniteBound.
-absl::StatusOr<double> InL2(const RowMoves& moves, int changed_rows);
-absl::StatusOr<double> InL1(const RowMoves& moves, int changed_rows, Eigen::Index columns);
+// Bounds on the move of f(X); errors of FiniteBound.
+absl::StatusOr<double> L2Bound(const RowMoves& moves, int changed_rows);
+absl::StatusOr<double> L1Bound(const RowMoves& moves, int changed_rows, Eigen::Index columns);
+
+// Range of the normalised weights p = w / sum w of N rows with every w in [m, 1], 0 < m <= 1: p is
+// in [1/N - below, 1/N + above].
+struct WeightRange {
+  double largest = 1;  // 1 / (1 + (N - 1) m)
+  double above = 0;
+  double below = 0;
+
+  // At least the L2 norm of the vector p - 1/N: it sums to zero, so its mean square is a variance
+  // of values within [-below, above], at most above * below (Bhatia and Davis).
+  double MaxDeviationNorm(double rows) const;
+};
+
+// rows: N >= 1; affinity_span: 1 - smallest_affinity, exact where the subtraction would cancel.
+WeightRange NormalizedWeightRange(double rows, double smallest_affinity, double affinity_span);
+
+// Public quantities of the start Q (n x k, n >= 2) under weights p = w / sum w over the n - 1 rows
+// other than one's own, each w within [m, 1], 0 < m <= 1: the kernel's range on unit rows. Every p
+// is then between p_min = m / (m + n - 2) and p_max = 1 / (1 + (n - 2) m).
+struct StartSpread {
+  Vector distance;       // n: |q_j - mean Q|
+  double radius = 0;     // the largest distance
+  double deviation = 0;  // at least the deviation of u.q under p, for every unit u and every p
+  Vector average;        // n: at least |average of q under p - mean Q|, row i's own row left out
+};
+
+// Proof. Let N = n - 1 and Qc = Q - mean Q. *Deviation:* Var_p(u.q) <= sum p_j (u.(q_j - mean))^2
+// <= p_max |Qc u|^2, and at most radius^2. *Average:* the coefficients p_j - 1/N sum to zero, so
+// their mean square is a variance of values within [p_min - 1/N, p_max - 1/N], at most (p_max -
+// 1/N) (1/N - p_min) (Bhatia and Davis). Hence |sum_j (p_j - 1/N)(q_j - mean Q)| <= sqrt(N (p_max -
+// 1/N) (1/N - p_min)) |Qc|_op; the plain average over the other rows is |q_i - mean Q| / N from
+// mean Q. The average of points within the radius is itself within it.
+StartSpread ComputeStartSpread(const Matrix& start, double smallest_affinity, double affinity_span);
 
 }  // namespace privatemail::client::iteration_bounds
 

@@ -8,17 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/sensitivity/iteration_bounds.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::AffinitySpan;
-using iteration_bounds::InL1;
-using iteration_bounds::InL2;
-using iteration_bounds::LabelPull;
-using iteration_bounds::OperatorNorm;
-using iteration_bounds::RowMoves;
-using iteration_bounds::SmallestAffinity;
+using namespace iteration_bounds;
 
 absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
   const auto expected = static_cast<int64_t>(in.start.rows()) - in.slots;
@@ -27,19 +22,19 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
         absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
                      expected, ", got ", anchors.rows()));
   }
-  return iteration_bounds::CheckAnchorLengths(anchors);
+  return CheckAnchorLengths(anchors);
 }
 
-// The names are those of the header's proof.
+// Named as in the header's proof.
 struct KnownSums {
   Vector distance;        // n: |q_j - mu|
-  double move_of_n = 0;   // dN
-  double size_of_n = 0;   // M
+  double n_move = 0;      // dN
+  double n_length = 0;    // M
   double degree_low = 0;  // D_low
   double degree_high = 0;
 };
 
-KnownSums SumsOf(const IterationInputs& in, const Matrix& anchors, double m) {
+KnownSums ComputeKnownSums(const IterationInputs& in, const Matrix& anchors, double m) {
   const double h = 2 / in.kernel_denominator;
   const auto anchor_count = static_cast<double>(anchors.rows());
   const auto slots = static_cast<double>(in.slots);
@@ -49,14 +44,15 @@ KnownSums SumsOf(const IterationInputs& in, const Matrix& anchors, double m) {
 
   // The last term covers the rounding of rows to length 1 and of C.
   const double r = std::expm1(h) - h + 1e-12 * (1 + h);
-  const double known = h * OperatorNorm(of_anchors.transpose() * anchors) +
-                       r * std::sqrt(anchor_count) * OperatorNorm(of_anchors);
-  const double free = AffinitySpan(in) * std::sqrt(slots) * OperatorNorm(of_slots);
+  const double known = h * SpectralNorm(of_anchors.transpose() * anchors) +
+                       r * std::sqrt(anchor_count) * SpectralNorm(of_anchors);
+  const double free =
+      AffinitySpan(in.kernel_denominator) * std::sqrt(slots) * SpectralNorm(of_slots);
 
   KnownSums sums;
   sums.distance = centred.rowwise().norm();
-  sums.move_of_n = 2 * std::exp(-h) * known + free;
-  sums.size_of_n =
+  sums.n_move = 2 * std::exp(-h) * known + free;
+  sums.n_length =
       std::exp(-h) * known + free / 2 +
       (1 + m) / 2 * (of_slots.colwise().sum().norm() + sums.distance.head(in.slots).maxCoeff());
   const double pbar = anchors.colwise().mean().norm();
@@ -75,23 +71,23 @@ double SumOfLargest(Vector values, int count) {
 absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& anchors,
                                        int changed_rows) {
   PM_RETURN_IF_ERROR(CheckAnchors(in, anchors));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
-  const KnownSums sums = SumsOf(in, anchors, m);
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
+  const KnownSums sums = ComputeKnownSums(in, anchors, m);
   const Vector g = LabelPull(in);
   const double t = changed_rows;
 
   const auto others = static_cast<double>(in.start.rows() - 1);
   const double degree = std::max(sums.degree_low - 1, others * m);  // E
-  const Vector stays = (AffinitySpan(in) / degree *
-                        (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
-                         t * (g.array() + sums.size_of_n + sums.distance.array()) / degree))
-                           .matrix();
-  // 1/D_low - 1/D_high, and what cancels where the two are nearly the same.
+  const Vector unchanged = (AffinitySpan(in.kernel_denominator) / degree *
+                            (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
+                             t * (g.array() + sums.n_length + sums.distance.array()) / degree))
+                               .matrix();
+  // 1/D_low - 1/D_high, plus the cancellation error where the two are nearly equal.
   const double uneven =
       (std::max(sums.degree_high - sums.degree_low, 0.0) / sums.degree_high + 1e-14) /
       sums.degree_low;
-  return RowMoves{stays, sums.move_of_n / sums.degree_low +
-                             (g.head(in.slots).maxCoeff() + sums.size_of_n) * uneven};
+  return RowMoves{unchanged, sums.n_move / sums.degree_low +
+                                 (g.head(in.slots).maxCoeff() + sums.n_length) * uneven};
 }
 
 }  // namespace
@@ -100,7 +96,7 @@ absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const 
                                                int changed_rows) {
   PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows));
   PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
-  PM_ASSIGN_OR_RETURN(const double bound, InL2(moves, changed_rows));
+  PM_ASSIGN_OR_RETURN(const double bound, L2Bound(moves, changed_rows));
   return std::min(bound, worst_case);
 }
 
@@ -108,7 +104,7 @@ absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& in, cons
                                                  int changed_rows) {
   PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetL1Sensitivity(in, changed_rows));
   PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
-  PM_ASSIGN_OR_RETURN(const double bound, InL1(moves, changed_rows, in.start.cols()));
+  PM_ASSIGN_OR_RETURN(const double bound, L1Bound(moves, changed_rows, in.start.cols()));
   return std::min(bound, worst_case);
 }
 

@@ -1,5 +1,5 @@
-// The sensitivity of one private iteration when the anchors' features are put to use: they are
-// public, so sums over them are known and need not be bounded by their worst case.
+// Sensitivity of one private iteration for known anchors. Their features are public, so sums over
+// them are known and need no worst-case bound.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_KNOWN_ANCHORS_SENSITIVITY_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_KNOWN_ANCHORS_SENSITIVITY_H_
 
@@ -9,15 +9,15 @@
 
 namespace privatemail::client {
 
-// Proven: an upper bound on |f(X) - f(X')|_F like ReplaceTargetSensitivity, and never above it,
-// over all unit rows X and X' that differ in `changed_rows` slot rows and whose rows after the
-// slots are `anchors`. Depends on n, s, alpha, the slot labels, Q and the anchors: on nothing
-// private.
+// Proven: an upper bound on |f(X) - f(X')|_F over all unit rows X and X' that differ in
+// `changed_rows` slot rows and whose rows after the slots are `anchors`. Never above
+// ReplaceTargetSensitivity. Depends on public values only: n, s, alpha, the slot labels, Q and the
+// anchors.
 //
 // P anchors p_j with mean pbar, S slots, mu the mean of q over the anchors, m = exp(-4/c), t =
 // changed_rows. With N_i = sum_{j != i} w_ij (q_j - mu), f = (F + Q)/2 and l = alpha L_Y Q,
 //   F_i = mu + (l_i + N_i) / D_i.                                                            (1)
-// *What is known of a unit row x.* w(x, p_j) = e^(-2/c) e^(2 x.p_j / c), and |e^s - 1 - s| <= r :=
+// *A unit row x and the anchors.* w(x, p_j) = e^(-2/c) e^(2 x.p_j / c), and |e^s - 1 - s| <= r :=
 // e^(2/c) - 1 - 2/c for |s| <= 2/c. With C = sum_j (q_j - mu) p_j' (k x d) the anchors' part of N
 // is
 //   e^(-2/c) ( (2/c) C x + rest ), |rest| <= r sqrt(P) |Q_P - mu|_op,                         (2)
@@ -36,18 +36,18 @@ namespace privatemail::client {
 // E = max(D_low - 1, (n-1) m): an anchor's own term, w = 1, is missing from its sums.
 // Hence D <= 1/2 sqrt(sum_i A_i^2 + t max_slot B_a^2).
 //
-// How tight: at the second paper's settings (100 slots, 1,000 random anchors, d = 64, k = 2, s = 6)
+// Tightness: at the second paper's settings (100 slots, 1,000 random anchors, d = 64, k = 2, s = 6)
 // 10 times below ReplaceTargetSensitivity for centred features, 5.6 times for features of one
-// orthant. Ascent over every row, anchors and start included, and rows at poles stay below it; the
-// tests record how far.
+// orthant. Tests record how near ascent over every row, anchors and start included, and rows at
+// poles come to it.
 //
 // `inputs`: slots below n; anchors: (n - slots) x d, unit rows. Errors as ReplaceTargetSensitivity,
-// and INVALID_ARGUMENT: another number of anchors, a row not finite or whose length differs from 1
-// by more than 1e-12. O(n k d) time.
+// and INVALID_ARGUMENT: another number of anchors, or a row whose length is not 1 up to the
+// rounding of UnitRows. Time: O(n k d).
 absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& inputs, const Matrix& anchors,
                                                int changed_rows);
 
-// The same in L1: sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
+// In L1: sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
 absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& inputs,
                                                  const Matrix& anchors, int changed_rows);
 

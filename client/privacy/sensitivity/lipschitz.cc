@@ -5,17 +5,12 @@
 #include <numbers>
 
 #include "client/privacy/sensitivity/iteration_bounds.h"
-#include "client/privacy/sensitivity/start_spread.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
 namespace {
 
-using iteration_bounds::AffinitySpan;
-using iteration_bounds::CheckInputs;
-using iteration_bounds::FiniteBound;
-using iteration_bounds::LabelPull;
-using iteration_bounds::SmallestAffinity;
+using namespace iteration_bounds;
 
 // The largest r exp(-r^2 / c) over distances between unit rows.
 double LargestKernelMoment(double c, double m) {
@@ -32,11 +27,11 @@ double LargestOwnMove(double deviation, double pull) {
 
 absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
-  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in));
+  PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
   const double c = in.kernel_denominator;
   const auto n = static_cast<double>(in.start.rows());
   const double smallest_degree = (n - 1) * m;
-  const StartSpread spread = SpreadOf(in.start, m, AffinitySpan(in));
+  const StartSpread spread = ComputeStartSpread(in.start, m, AffinitySpan(in.kernel_denominator));
   const Vector pull = LabelPull(in) / smallest_degree;
   // |q_a - F_i| <= distance_a + reach_i, and a row moves by `moment` times that.
   const Vector reach = spread.average + pull;
@@ -47,13 +42,13 @@ absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& in) {
   for (Eigen::Index a = 0; a < in.slots; ++a) {
     const double own = LargestOwnMove(spread.deviation, pull[a]) / c;
     const double distance = spread.distance[a];
-    // Row a's own share of the sums over i is left in: one in n.
+    // The sums over i include row a itself: slightly too large, by one part in n.
     squares[a] = own * own +
                  moment * moment *
                      (n * distance * distance + 2 * distance * reach.sum() + reach.squaredNorm());
     sums[a] = own + moment * (n * distance + reach.sum());
   }
-  // A maximum that drops NaN would call an overflow harmless.
+  // A maximum that drops NaN would hide an overflow.
   const double worst_squares = squares.maxCoeff<Eigen::PropagateNaN>();
   const double worst_sum = sums.maxCoeff<Eigen::PropagateNaN>();
   const double root_k = std::sqrt(static_cast<double>(in.start.cols()));

@@ -1,5 +1,5 @@
-// How fast the joint release moves with the target's feature: the constant that the output
-// mechanisms of Inference Privacy need (inference_privacy_calibration.h).
+// Lipschitz constant of the joint release in the target's features, for the output mechanisms of
+// Inference Privacy (calibration.h).
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_LIPSCHITZ_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_LIPSCHITZ_H_
 
@@ -16,13 +16,13 @@ struct ReleaseLipschitz {
   double to_l1 = 0;  // of the sum of f's absolute entries: Lap-Output
 };
 
-// Proven, whatever the other rows are and whichever slot the target is in.
+// Proven, for any other rows and any slot of the target.
 //
 // Let y run over the straight line from x to x'. It stays in the unit ball, so every |x_j - y| <= 2
 // and every w_j = exp(-|x_j - y|^2 / c) lies in [m, 1], m = exp(-4/c). Write f = (F + Q) / 2 with
 //   F_i = (l_i + sum_j w_ij q_j) / D_i,  l = alpha L_Y Q,  g_i = |l_i|,  D_i >= (n-1) m;
-// for a unit direction e, dw_j = (2/c) w_j (x_j - y).e. Deviation and average are those of
-// start_spread.h.
+// for a unit direction e, dw_j = (2/c) w_j (x_j - y).e. Deviation and average as in StartSpread
+// (iteration_bounds.h).
 //
 // *The target's own row a.* With p = w / D and means under p written with a bar,
 //   dF = sum_j dw_j (q_j - F) / D
@@ -41,16 +41,16 @@ struct ReleaseLipschitz {
 // and w r <= T, the largest r exp(-r^2 / c) on [0, 2]: sqrt(c/2e) where c <= 8, 2 m above. So row i
 // of f moves by at most T |q_a - F_i| / (c (n-1) m).
 //
-// How tight: .9 of it is reached at s = 6 where the rows lie at two poles and the start agrees with
-// them, .89 by ascent over all rows and starts of up to 12. A start that is drawn knows nothing of
-// the features, so a random cloud at the second paper's settings (n = 1,100, d = 64) stays some 270
-// times below.
+// Tightness: .9 of it is reached at s = 6 with rows at two poles and a start that agrees with them,
+// .89 by ascent over all rows and starts of up to 12. A random start is independent of the
+// features: random rows at the second paper's settings (n = 1,100, d = 64) stay some 270 times
+// below.
 //
 // to_l2 is the root of the sum of squares over all rows, to_l1 sqrt(k) times their sum, both for
-// the worst slot. Add twice the bound of iteration_rounding.h to constant * radius before
+// the worst slot. Add twice IterationRoundingError to constant * radius before
 // calibration.
 //
-// `inputs` and errors as ReplaceTargetSensitivity. O(n k^2 + slots) time.
+// `inputs` and errors as ReplaceTargetSensitivity. Time: O(n k^2 + slots).
 absl::StatusOr<ReleaseLipschitz> LipschitzOfRelease(const IterationInputs& inputs);
 
 }  // namespace privatemail::client

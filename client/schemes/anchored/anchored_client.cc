@@ -32,7 +32,7 @@ absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,
   prepared.request = RequestWithoutRows(served(), parameters(), options);
   ToProto(release.rows, prepared.request.mutable_release());
   prepared.state = {.slot = *parameters().SlotOf(target.label),
-                    .asked = {options.k, options.with_payloads, options.with_alignment},
+                    .expected = {options.k, options.with_payloads, options.with_alignment},
                     .guarantee = release.guarantee,
                     .sensitivity = release.sensitivity,
                     .noise_stddev = release.noise_stddev};

@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/schemes/release_neighbours.h"
+#include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
-#include "common/embedding/deterministic_start.h"
 #include "common/embedding/smlq.h"
+#include "privatemail/anchored_scheme.h"
 
 namespace privatemail::client {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-constexpr double kDiameter = 2;  // of the sphere that features lie on
+constexpr double kDiameter = 2;  // of the unit sphere of features
 
 absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
   const EmbeddingSettings& settings = joint.parameters.settings;
@@ -38,7 +38,7 @@ absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
   PM_ASSIGN_OR_RETURN(const Matrix embedded,
                       SmlqIterate(start, joint.anchors->affinity(), graph, settings.alpha,
                                   settings.steps, settings.normalise));
-  // Before they are rounded, which would make a line look like more.
+  // Checked before rounding to float, which would give a line a second dimension.
   PM_RETURN_IF_ERROR(KabschUmeyama(embedded, embedded, /*with_scale=*/true).status());
   return Matrix(embedded.cast<float>().cast<double>());
 }
@@ -59,7 +59,7 @@ absl::Status AddAnchorRows(AnchoredSetting* setting) {
   setting->anchor_rows.resize(w.product.rows(), w.product.cols());
   for (Eigen::Index j = 0; j < w.product.rows(); ++j) {
     const int64_t slot = joint.slot_of_anchor[static_cast<size_t>(j)];
-    // Without itself an anchor has one neighbour less than a target: both sums are taken up to P.
+    // Leave-one-out: an anchor has P - 1 neighbours; both sums are scaled up to P.
     const RowVector sum = setting->pull.row(slot) * (count - 1) / count + w.product.row(j);
     setting->anchor_rows.row(j) = .5 * sum / w.degrees[j];
   }
@@ -90,11 +90,10 @@ void AddBalls(AnchoredSetting* setting) {
   setting->radii = setting->radii.cwiseMin(bounds.range).cwiseMax(bounds.rounding);
 }
 
-// Of a row that is drawn into its ball and scaled, in units of the row. The row itself: what
-// anchored_bounds.h says, which is at least six roundings of its length; so the same again covers
-// the row's part of the one rounding of its difference from the centre. Within the ball a length, a
-// quotient and products follow.
-double RoundingOf(const AnchoredSetting& setting, Eigen::Index slot) {
+// Rounding of a row that is projected into its ball and scaled, in units of the row: that of the
+// row (anchored_bounds.h: at least six roundings of its length), once more for the difference from
+// the centre; then a length, a quotient and products within the ball.
+double RowRounding(const AnchoredSetting& setting, Eigen::Index slot) {
   const auto k = static_cast<double>(setting.centres.cols());
   return 2 * setting.bounds.rounding[slot] +
          kUnitRoundoff * (2 * setting.centres.row(slot).norm() + (k + 12) * setting.radii[slot]);
@@ -110,22 +109,22 @@ absl::Status CheckMechanism(const PrivacyCost& cost, const MechanismTraits& trai
   return CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 1);
 }
 
-// Into its slot's ball, from the centre.
-RowVector IntoBall(const AnchoredSetting& setting, Eigen::Index slot, const RowVector& row) {
+// Projects a row into its slot's ball, relative to the centre.
+RowVector ProjectIntoBall(const AnchoredSetting& setting, Eigen::Index slot, const RowVector& row) {
   const RowVector from_centre = row - setting.centres.row(slot);
   const double length = from_centre.norm();
   const double radius = setting.radii[slot];
   return length > radius ? RowVector(from_centre * (radius / length)) : from_centre;
 }
 
-// The logarithm of how likely `row` leads to `noisy`, up to a term that is the same for all rows.
+// Log-likelihood of `noisy` given `row`, up to a term that is the same for all rows.
 double LogLikelihood(const RowVector& row, const RowVector& noisy, Law law,
                      const AnchoredNoise& noise) {
   const double stddev = noise.mechanism->noise_stddev();
   if (law == Law::kLaplace) return -(noisy - row).cwiseAbs().sum() * M_SQRT2 / stddev;
   double logarithm = -(noisy - row).squaredNorm() / (2 * stddev * stddev);
   if (law == Law::kBoundedGaussian) {
-    // How much of the law around a value lies in the box.
+    // The truncated law's normaliser: its mass in the box.
     const double unit = M_SQRT2 * stddev;
     for (const double value : row) {
       logarithm -= std::log(std::erf((noise.largest - value) / unit) +
@@ -135,10 +134,10 @@ double LogLikelihood(const RowVector& row, const RowVector& noisy, Law law,
   return logarithm;
 }
 
-Guarantee GuaranteeOf(const PrivacyCost& cost, const MechanismTraits& traits,
-                      Guarantee of_mechanism) {
+Guarantee MakeGuarantee(const PrivacyCost& cost, const MechanismTraits& traits,
+                        Guarantee of_mechanism) {
   Guarantee guarantee = std::move(of_mechanism);
-  guarantee.neighbours = NeighboursOfRelease(traits, cost.radius);
+  guarantee.neighbours = DescribeNeighbours(traits, cost.radius);
   guarantee.source =
       absl::StrCat("PRIVACY.md section 5, anchored_bounds.h (",
                    traits.protects == Protects::kValue ? "sensitivity" : "Lipschitz constant",
@@ -157,7 +156,7 @@ absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
        .anchors = setting.joint.anchors->points(),
        .pull = setting.pull,
        .kernel_denominator = setting.joint.parameters.settings.KernelDenominator()});
-  // All of it follows from the collection's parameters.
+  // The bounds depend on the collection's parameters only.
   if (!bounds.ok()) return absl::FailedPreconditionError(bounds.status().message());
   setting.bounds = *bounds;
   PM_RETURN_IF_ERROR(AddAnchorRows(&setting));
@@ -165,8 +164,8 @@ absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
   return setting;
 }
 
-absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
-                                              const PrivacyCost& cost) {
+absl::StatusOr<AnchoredNoise> MakeAnchoredNoise(const AnchoredSetting& setting,
+                                                const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckMechanism(cost, traits));
   PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
@@ -178,7 +177,7 @@ absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
   for (Eigen::Index a = 0; a < noise.scale.size(); ++a) {
     const double exact =
         std::min({setting.bounds.speed[a] * radius, setting.bounds.range[a], 2 * setting.radii[a]});
-    noise.scale[a] = RoundUp(exact + 2 * RoundingOf(setting, a));
+    noise.scale[a] = RoundUp(exact + 2 * RowRounding(setting, a));
   }
   const auto k = static_cast<double>(setting.centres.cols());
   const double of_one_row = traits.law == Law::kLaplace ? std::sqrt(k) : 1;
@@ -196,7 +195,7 @@ absl::StatusOr<AnchoredNoise> AnchoredNoiseOf(const AnchoredSetting& setting,
   }
   PM_ASSIGN_OR_RETURN(noise.mechanism, MakeMechanism(made, {.values = setting.centres.size(),
                                                             .largest_value = noise.largest}));
-  noise.guarantee = GuaranteeOf(cost, traits, noise.mechanism->guarantee());
+  noise.guarantee = MakeGuarantee(cost, traits, noise.mechanism->guarantee());
   return noise;
 }
 
@@ -216,28 +215,28 @@ Matrix ScaledSlotRows(const AnchoredSetting& setting, const AnchoredNoise& noise
   const Vector degrees = affinity.rowwise().sum();
   Matrix rows(sums.rows(), sums.cols());
   for (Eigen::Index c = 0; c < rows.rows(); ++c) {
-    rows.row(c) = IntoBall(setting, c, .5 * sums.row(c) / degrees[c]) / noise.scale[c];
+    rows.row(c) = ProjectIntoBall(setting, c, .5 * sums.row(c) / degrees[c]) / noise.scale[c];
   }
   return rows;
 }
 
-FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise, Law law,
-                                const FloatMatrix& noisy_slots) {
+FloatMatrix PosteriorMeanCoordinates(const AnchoredSetting& setting, const AnchoredNoise& noise,
+                                     Law law, const FloatMatrix& noisy_slots) {
   const int64_t slots = setting.joint.slots();
   const std::vector<int64_t>& slot_of_anchor = setting.joint.slot_of_anchor;
-  Vector likelihood(setting.coordinates.rows());  // its logarithm
+  Vector log_likelihood(setting.coordinates.rows());
   Vector best = Vector::Constant(slots, -std::numeric_limits<double>::infinity());
-  for (Eigen::Index j = 0; j < likelihood.size(); ++j) {
+  for (Eigen::Index j = 0; j < log_likelihood.size(); ++j) {
     const int64_t a = slot_of_anchor[static_cast<size_t>(j)];
-    const RowVector row = IntoBall(setting, a, setting.anchor_rows.row(j)) / noise.scale[a];
-    likelihood[j] = LogLikelihood(row, noisy_slots.row(a).cast<double>(), law, noise);
-    best[a] = std::max(best[a], likelihood[j]);
+    const RowVector row = ProjectIntoBall(setting, a, setting.anchor_rows.row(j)) / noise.scale[a];
+    log_likelihood[j] = LogLikelihood(row, noisy_slots.row(a).cast<double>(), law, noise);
+    best[a] = std::max(best[a], log_likelihood[j]);
   }
   Matrix sums = Matrix::Zero(slots, setting.coordinates.cols());
   Vector weights = Vector::Zero(slots);
-  for (Eigen::Index j = 0; j < likelihood.size(); ++j) {
+  for (Eigen::Index j = 0; j < log_likelihood.size(); ++j) {
     const int64_t a = slot_of_anchor[static_cast<size_t>(j)];
-    const double weight = std::exp(likelihood[j] - best[a]);
+    const double weight = std::exp(log_likelihood[j] - best[a]);
     sums.row(a) += weight * setting.coordinates.row(j);
     weights[a] += weight;
   }
@@ -245,6 +244,49 @@ FloatMatrix FinishedCoordinates(const AnchoredSetting& setting, const AnchoredNo
   rows.topRows(slots) = (weights.cwiseInverse().asDiagonal() * sums).cast<float>();
   rows.bottomRows(setting.coordinates.rows()) = setting.coordinates.cast<float>();
   return rows;
+}
+
+absl::StatusOr<AnchoredScheme> AnchoredScheme::Create(PublicParameters parameters,
+                                                      const Anchors& anchors,
+                                                      const std::optional<Anchors>& dummies) {
+  PM_ASSIGN_OR_RETURN(JointSetting joint,
+                      MakeJointSetting(std::move(parameters), anchors, dummies));
+  PM_ASSIGN_OR_RETURN(AnchoredSetting setting, MakeAnchoredSetting(std::move(joint)));
+  return AnchoredScheme(std::make_shared<const AnchoredSetting>(std::move(setting)));
+}
+
+const PublicParameters& AnchoredScheme::parameters() const { return setting_->joint.parameters; }
+
+absl::StatusOr<int32_t> AnchoredScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
+  return NearestClass(setting_->joint, features);
+}
+
+RadiusStats AnchoredScheme::DescribeRadius(double radius) const {
+  return ComputeRadiusStats(setting_->joint.anchors->points(), setting_->joint.slot_of_anchor,
+                            radius);
+}
+
+absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
+                                                        const PrivacyCost& cost, Ledger& ledger,
+                                                        BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(setting_->joint, target));
+  PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, MakeAnchoredNoise(*setting_, cost));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting_->joint, bits));
+  PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, noise.guarantee).status());
+  absl::StatusOr<FloatMatrix> noisy =
+      noise.mechanism->Release(ScaledSlotRows(*setting_, noise, dummies, placed), bits);
+  if (!noisy.ok()) {
+    return absl::Status(noisy.status().code(),
+                        absl::StrCat(noisy.status().message(),
+                                     "; nothing was released, but the ledger was charged"));
+  }
+  AnchoredRelease release;
+  release.rows = PosteriorMeanCoordinates(*setting_, noise, TraitsOf(cost.mechanism).law, *noisy);
+  release.noisy_slots = *std::move(noisy);
+  release.guarantee = noise.guarantee;
+  release.sensitivity = noise.sensitivity;
+  release.noise_stddev = noise.mechanism->noise_stddev();
+  return release;
 }
 
 }  // namespace privatemail::client

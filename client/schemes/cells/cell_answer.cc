@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/neighbors.h"
 #include "common/cells/item_code.h"
+#include "common/numerics/neighbors.h"
 #include "common/wire/item_text.h"
 
 namespace privatemail::client {
@@ -16,9 +16,9 @@ namespace {
 
 using Response = std::vector<v1::RetrieveCellsResponse>;
 
-// An id (store/types.h of the server: 512 at most), a label and what protobuf puts around them.
+// An id (at most 512 bytes), a label and their protobuf framing.
 constexpr int64_t kItemBytes = 512 + 64;
-constexpr int64_t kPayloadBytes = int64_t{1} << 30;  // in all: there is no limit for one
+constexpr int64_t kPayloadBytes = int64_t{1} << 30;  // in all; one payload has no limit
 
 absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
                         const v1::RetrieveCellsResponse& message) {
@@ -51,7 +51,7 @@ absl::Status CheckOneEmbedding(const Response& response) {
   return absl::OkStatus();
 }
 
-absl::Status CheckDifferent(const Response& response) {
+absl::Status CheckDistinctIds(const Response& response) {
   size_t items = 0;
   for (const v1::RetrieveCellsResponse& message : response) {
     items += static_cast<size_t>(message.ids_size());
@@ -72,15 +72,15 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
   std::vector<FloatMatrix> rows;
   for (size_t i = 0; i < response.size(); ++i) {
     PM_RETURN_IF_ERROR(limit.Add(response[i]));
-    absl::StatusOr<FloatMatrix> some =
+    absl::StatusOr<FloatMatrix> decoded =
         DecodeItems(parameters, request.with_payloads(), response[i]);
-    if (!some.ok()) {
+    if (!decoded.ok()) {
       return absl::DataLossError(
-          absl::StrCat("answer, message ", i, ": ", some.status().message()));
+          absl::StrCat("answer, message ", i, ": ", decoded.status().message()));
     }
-    rows.push_back(*std::move(some));
+    rows.push_back(*std::move(decoded));
   }
-  PM_RETURN_IF_ERROR(CheckDifferent(response));
+  PM_RETURN_IF_ERROR(CheckDistinctIds(response));
   if (parameters.SendsCoordinates()) PM_RETURN_IF_ERROR(CheckOneEmbedding(response));
   return rows;
 }
@@ -96,14 +96,14 @@ absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool
                                           message.ids_size(), " items, but has ", rows.rows()));
 }
 
-int64_t MostItems(const v1::RetrieveCellsRequest& request) {
+int64_t MaxItems(const v1::RetrieveCellsRequest& request) {
   const int64_t cells = std::max(request.cells_size(), 1);
   return (request.items() + cells - 1) / cells * cells;
 }
 
 CellAnswerLimit::CellAnswerLimit(const PublicParameters& parameters,
                                  const v1::RetrieveCellsRequest& request)
-    : items_left_(MostItems(request)),
+    : items_left_(MaxItems(request)),
       bytes_left_(items_left_ * (kItemBytes + ItemCodeBytes(parameters)) +
                   (request.with_payloads() ? kPayloadBytes : 0) + kItemBytes) {}
 
@@ -122,7 +122,7 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   return absl::DataLossError("answer: a second message without any item came");
 }
 
-absl::Status CheckComparable(uint64_t embedding_version, const CellTarget& target) {
+absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target) {
   if (embedding_version == target.embedding_version) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
@@ -137,26 +137,26 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
   PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
                       DecodeAll(parameters, request, response));
   if (parameters.SendsCoordinates() && !response.empty()) {
-    PM_RETURN_IF_ERROR(CheckComparable(response.front().embedding_version(), target));
+    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(response.front().embedding_version(), target));
   }
   CellQueryResult result;
-  NearestSoFar nearest(target.k, nullptr);
+  TopK nearest(target.k, nullptr);
   RowVector decoded;
-  std::vector<std::pair<size_t, int>> places;  // message, and item in it, of each candidate
+  std::vector<std::pair<size_t, int>> positions;  // of candidates: message, item in it
   for (size_t i = 0; i < rows.size(); ++i) {
     for (Eigen::Index item = 0; item < rows[i].rows(); ++item) {
       decoded = rows[i].row(item).cast<double>();
-      nearest.Offer({std::ssize(places),
-                     SquaredDistance(decoded.data(), target.place.data(), decoded.size())});
-      places.emplace_back(i, static_cast<int>(item));
+      nearest.Offer({std::ssize(positions),
+                     SquaredDistance(decoded.data(), target.point.data(), decoded.size())});
+      positions.emplace_back(i, static_cast<int>(item));
     }
     result.items_version = response[i].items_version();
   }
-  result.candidates = std::ssize(places);
-  for (const Neighbor& one : nearest.Sorted()) {
-    const auto& [i, item] = places[static_cast<size_t>(one.row)];
+  result.candidates = std::ssize(positions);
+  for (const Neighbor& neighbor : nearest.Sorted()) {
+    const auto& [i, item] = positions[static_cast<size_t>(neighbor.row)];
     const v1::RetrieveCellsResponse& message = response[i];
-    result.matches.push_back({message.ids(item), message.labels(item), one.squared_distance,
+    result.matches.push_back({message.ids(item), message.labels(item), neighbor.squared_distance,
                               request.with_payloads() ? message.payloads(item) : ""});
   }
   return result;

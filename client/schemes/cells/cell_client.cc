@@ -10,6 +10,45 @@
 
 namespace privatemail::client {
 
+absl::StatusOr<CellTargetFactory> CellTargetFactory::Create(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
+    const std::optional<FloatMatrix>& own_anchors) {
+  PM_RETURN_IF_ERROR(CheckOwnAnchorsAllowed(parameters, own_anchors.has_value()));
+  if (!parameters.SendsCoordinates())
+    return CellTargetFactory(parameters.feature_dim, std::nullopt);
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_RETURN_IF_ERROR(CheckAnchors(parameters, joined));
+  PM_ASSIGN_OR_RETURN(const AnchorCoordinates server, JoinCoordinates(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, joined, own_anchors));
+  PM_ASSIGN_OR_RETURN(
+      OutOfSampleEmbedder embedder,
+      OutOfSampleEmbedder::Create(parameters, unit_anchors, joined.labels, server.rows));
+  return CellTargetFactory(unit_anchors.cols(), Embedding{.embedder = std::move(embedder),
+                                                          .version = server.embedding_version});
+}
+
+absl::StatusOr<CellTarget> CellTargetFactory::Make(const Eigen::RowVectorXf& features, int64_t k,
+                                                   std::optional<int32_t> label) const {
+  PM_RETURN_IF_ERROR(CheckColumns("query", feature_dim_, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  CellTarget target{.point = unit.row(0), .k = k};
+  if (!embedding_.has_value()) {
+    if (!label.has_value()) return target;
+    return absl::InvalidArgumentError(
+        "label must not be given unless the collection's cell_code is none: items are ranked by "
+        "features");
+  }
+  target.label = label.has_value() ? *label : embedding_->embedder.GuessLabel(unit.row(0));
+  PM_ASSIGN_OR_RETURN(target.point, embedding_->embedder.Embed(unit.row(0), *target.label));
+  target.embedding_version = embedding_->version;
+  return target;
+}
+
+std::optional<double> CellTargetFactory::relative_residual() const {
+  if (!embedding_.has_value()) return std::nullopt;
+  return embedding_->embedder.relative_residual();
+}
+
 absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& collection,
                                               const std::vector<v1::GetAnchorsResponse>& anchors,
                                               const std::optional<FloatMatrix>& own_anchors) {
@@ -17,8 +56,8 @@ absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& c
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(CellScheme scheme,
                       CellScheme::Create(std::move(parameters), joined, own_anchors));
-  PM_ASSIGN_OR_RETURN(CellTargets targets,
-                      CellTargets::Create(scheme.parameters(), anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(CellTargetFactory targets,
+                      CellTargetFactory::Create(scheme.parameters(), anchors, own_anchors));
   return CellClient(collection.name(), std::move(scheme), std::move(targets));
 }
 
@@ -30,7 +69,7 @@ absl::StatusOr<PreparedCellQuery> CellClient::Prepare(const Eigen::RowVectorXf& 
   PM_RETURN_IF_ERROR(CheckIntegerBetween("items", options.items,
                                          std::max<int64_t>(options.cost.ask, 1),
                                          std::numeric_limits<uint32_t>::max()));
-  PM_ASSIGN_OR_RETURN(CellTarget target, targets_.Of(features, options.k, label));
+  PM_ASSIGN_OR_RETURN(CellTarget target, targets_.Make(features, options.k, label));
   PM_ASSIGN_OR_RETURN(const CellRelease release,
                       scheme_.Release(features, options.cost, ledger, bits));
   PreparedCellQuery prepared;

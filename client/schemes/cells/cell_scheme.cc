@@ -7,8 +7,8 @@
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/numerics/neighbors.h"
 #include "common/embedding/smlq.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
 
@@ -42,10 +42,25 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
   return cells;
 }
 
+absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme,
+                                         const Eigen::RowVectorXf& features, const CellCost& cost) {
+  const std::vector<CellPartition>& partitions = scheme.parameters().cell_partitions;
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("partition", cost.partition, 0, std::ssize(partitions) - 1));
+  const int64_t cells = partitions[static_cast<size_t>(cost.partition)].cells;
+  PM_ASSIGN_OR_RETURN(
+      CellMechanism mechanism,
+      CellMechanism::Create(
+          {.cells = cells, .ask = cost.ask, .focus = cost.focus, .epsilon = cost.epsilon}));
+  PM_ASSIGN_OR_RETURN(std::vector<int64_t> best,
+                      scheme.NearestCells(features, cost.partition, cost.focus));
+  return CellDraw{.mechanism = std::move(mechanism), .best = std::move(best)};
+}
+
 absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& features,
                                                 const CellCost& cost, Ledger& ledger,
                                                 BitSource& bits) const {
-  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareDraw(*this, features, cost));
+  PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareCellDraw(*this, features, cost));
   const Guarantee& guarantee = draw.mechanism.guarantee();
   PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, guarantee).status());
   absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);

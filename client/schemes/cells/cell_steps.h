@@ -1,5 +1,5 @@
-// The steps of a cells release, apart, so that attacks can look between them. Not installed: a
-// caller of these could ask for cells without a charge.
+// Internal steps of a cells release, for attacks. Not installed: they choose cells without a
+// charge.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_STEPS_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_STEPS_H_
 
@@ -12,15 +12,15 @@
 
 namespace privatemail::client {
 
-// A choice that is still to be drawn: the cells that leave are mechanism.Choose(best, bits).
+// The input of a choice: the released cells are mechanism.Choose(best, bits).
 struct CellDraw {
   CellMechanism mechanism;    // public
   std::vector<int64_t> best;  // the target's `focus` nearest cells. Private
 };
 
 // Errors: those of CellScheme::Release for features and cost.
-absl::StatusOr<CellDraw> PrepareDraw(const CellScheme& scheme, const Eigen::RowVectorXf& features,
-                                     const CellCost& cost);
+absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme,
+                                         const Eigen::RowVectorXf& features, const CellCost& cost);
 
 }  // namespace privatemail::client
 

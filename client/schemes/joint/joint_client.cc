@@ -15,7 +15,7 @@
 namespace privatemail::client {
 namespace {
 
-// Of an alignment that CheckAnswer let pass.
+// proto: accepted by CheckAnswer.
 Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
   return Similarity{proto.scale(), Eigen::Map<const Matrix>(proto.rotation().data(), dim, dim),
                     Eigen::Map<const RowVector>(proto.translation().data(), dim)};
@@ -23,24 +23,24 @@ Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
 
 }  // namespace
 
-absl::StatusOr<RetrievalClient> RetrievalClient::Create(
-    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<Anchors>& dummies) {
+absl::StatusOr<JointClient> JointClient::Create(const v1::GetCollectionResponse& collection,
+                                                const std::vector<v1::GetAnchorsResponse>& anchors,
+                                                const std::optional<Anchors>& dummies) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, dummies));
-  return RetrievalClient(ServedCollection::From(collection), std::move(scheme));
+  return JointClient(ServedCollection::From(collection), std::move(scheme));
 }
 
-absl::Status SlotClient::CheckExtractor(absl::string_view identity) const {
+absl::Status SlotSchemeClient::CheckExtractor(absl::string_view identity) const {
   return client::CheckExtractor(parameters(), identity);
 }
 
 ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collection) {
   ServedCollection served{.name = collection.name(),
                           .embedding_version = collection.embedding_version()};
-  // A daemon from before there was the field says nothing.
+  // Older daemons do not set the field.
   if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
   return served;
 }
@@ -82,35 +82,36 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
   return request;
 }
 
-absl::StatusOr<PreparedQuery> RetrievalClient::Prepare(const Target& target,
-                                                       const QueryOptions& options, Ledger& ledger,
-                                                       BitSource& bits) const {
+absl::StatusOr<PreparedQuery> JointClient::Prepare(const Target& target,
+                                                   const QueryOptions& options, Ledger& ledger,
+                                                   BitSource& bits) const {
   PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme().Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
   PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served(), scheme(), release.rows, options));
   prepared.state.slot = *parameters().SlotOf(target.label);
-  prepared.state.asked = {options.k, options.with_payloads, options.with_alignment};
+  prepared.state.expected = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;
   prepared.state.sensitivity = release.sensitivity;
   prepared.state.noise_stddev = release.noise_stddev;
   return prepared;
 }
 
-absl::StatusOr<Matrix> RetrievalClient::Coordinates(const v1::RetrieveRequest& request) const {
+absl::StatusOr<Matrix> JointClient::Coordinates(const v1::RetrieveRequest& request) const {
   PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
   if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
   return PostProcess(sent.cast<double>(), scheme().label_graph(), parameters().settings);
 }
 
-absl::StatusOr<QueryResult> SlotClient::Finish(const QueryState& state,
-                                               const v1::RetrieveResponse& response) const {
-  return ReadAnswer(parameters(), state.slot, state.asked, response);
+absl::StatusOr<QueryResult> SlotSchemeClient::Finish(const QueryState& state,
+                                                     const v1::RetrieveResponse& response) const {
+  return ReadAnswer(parameters(), state.slot, state.expected, response);
 }
 
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
-                                       const Asked& asked, const v1::RetrieveResponse& response) {
+                                       const ExpectedAnswer& asked,
+                                       const v1::RetrieveResponse& response) {
   PM_RETURN_IF_ERROR(CheckAnswer(parameters, asked, response));
   QueryResult result;
   result.alignment = SimilarityFrom(response.alignment(), parameters.settings.embedding_dim);

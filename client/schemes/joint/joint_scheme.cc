@@ -6,13 +6,58 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/schemes/anchor_classes.h"
+#include "absl/strings/str_format.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "client/schemes/published_collection.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
 namespace privatemail::client {
+namespace {
+
+constexpr Eigen::Index kMaxRows = 4000;
+constexpr Eigen::Index kBlock = 256;  // rows of one matrix product
+
+std::string Share(int64_t close, int64_t pairs, const char* of) {
+  if (pairs == 0) return absl::StrCat("there are no ", of);
+  return absl::StrFormat("%.3g %% of %s",
+                         100. * static_cast<double>(close) / static_cast<double>(pairs), of);
+}
+
+}  // namespace
+
+std::string RadiusStats::ToString() const {
+  return absl::StrCat("closer than ", FormatExact(radius), ": ",
+                      Share(same_class_pairs_within, same_class_pairs, "pairs of one class"), ", ",
+                      Share(cross_class_pairs_within, cross_class_pairs, "pairs of two classes"));
+}
+
+RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>& class_of_anchor,
+                               double radius) {
+  const Eigen::Index rows = std::min(anchors.rows(), kMaxRows);
+  const auto nth = [&](Eigen::Index i) { return i * anchors.rows() / rows; };
+  Matrix some(rows, anchors.cols());
+  for (Eigen::Index i = 0; i < rows; ++i) some.row(i) = anchors.row(nth(i));
+  const auto class_of = [&](Eigen::Index i) {
+    return class_of_anchor[static_cast<size_t>(nth(i))];
+  };
+
+  RadiusStats stats{.radius = radius};
+  for (Eigen::Index first = 0; first < rows; first += kBlock) {
+    const Eigen::Index count = std::min(kBlock, rows - first);
+    const Matrix products = some.middleRows(first, count) * some.transpose();
+    for (Eigen::Index i = first; i < first + count; ++i) {
+      for (Eigen::Index j = 0; j < i; ++j) {
+        const bool close = 2 - 2 * products(i - first, j) <= radius * radius;
+        const bool one_class = class_of(i) == class_of(j);
+        ++(one_class ? stats.same_class_pairs : stats.cross_class_pairs);
+        if (close) ++(one_class ? stats.same_class_pairs_within : stats.cross_class_pairs_within);
+      }
+    }
+  }
+  return stats;
+}
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies,
@@ -69,7 +114,7 @@ absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
   return setting.parameters.slot_labels[static_cast<size_t>(slot)];
 }
 
-absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target) {
+absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
   const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
@@ -81,14 +126,15 @@ absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& featur
   return NearestClass(*setting_, features);
 }
 
-RadiusMeaning JointScheme::MeaningOf(double radius) const {
-  return MeaningOfRadius(setting_->anchors->points(), setting_->slot_of_anchor, radius);
+RadiusStats JointScheme::DescribeRadius(double radius) const {
+  return ComputeRadiusStats(setting_->anchors->points(), setting_->slot_of_anchor, radius);
 }
 
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   Ledger& ledger, BitSource& bits) const {
-  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, Place(*setting_, target));
-  PM_ASSIGN_OR_RETURN(const TargetFreePart part, DrawTargetFreePart(*setting_, cost, bits));
+  PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
+  PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
+                      DrawTargetIndependentPart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
   absl::StatusOr<std::vector<FloatMatrix>> released =
       ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);

@@ -11,7 +11,7 @@
 namespace privatemail::client {
 namespace {
 
-// A target whose own row carries the noise, scaled to length 1 again. target: unit row.
+// Adds noise to a unit row and scales the result to length 1.
 absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& mechanism,
                                       BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix noisy, mechanism.Release(target, bits));
@@ -33,36 +33,38 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   return dummies;
 }
 
-absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits) {
+absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
+                                                          BitSource& bits) {
   PM_ASSIGN_OR_RETURN(Matrix start,
                       NormalStart(setting.rows(), setting.parameters.settings.embedding_dim,
                                   setting.parameters.settings.start_stddev, bits));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting, bits));
-  return TargetFreePart{std::move(start), std::move(dummies), {}, {}};
+  return TargetIndependentPart{std::move(start), std::move(dummies), {}, {}};
 }
 
-absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
-                                                  const PrivacyCost& cost, BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(TargetFreePart part, DrawStartAndDummies(setting, bits));
-  PM_ASSIGN_OR_RETURN(part.noise, NoiseFrom(setting, part.start, cost));
-  part.guarantee = GuaranteeOf(cost, part.noise);
+absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetting& setting,
+                                                                const PrivacyCost& cost,
+                                                                BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawStartAndDummies(setting, bits));
+  PM_ASSIGN_OR_RETURN(part.noise, MakeIterationNoise(setting, part.start, cost));
+  part.guarantee = ComposeGuarantee(cost, part.noise);
   return part;
 }
 
-absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
-                                         const PrivacyCost& cost) {
+absl::StatusOr<IterationNoise> MakeIterationNoise(const JointSetting& setting, const Matrix& start,
+                                                  const PrivacyCost& cost) {
   const EmbeddingSettings& settings = setting.parameters.settings;
-  return NoiseOf(setting.parameters, setting.anchors->points(),
-                 {.start = start,
-                  .label_graph = setting.label_graph,
-                  .alpha = settings.alpha,
-                  .kernel_denominator = settings.KernelDenominator(),
-                  .slots = setting.slots()},
-                 cost);
+  return MakeIterationNoise(setting.parameters, setting.anchors->points(),
+                            {.start = start,
+                             .label_graph = setting.label_graph,
+                             .alpha = settings.alpha,
+                             .kernel_denominator = settings.KernelDenominator(),
+                             .slots = setting.slots()},
+                            cost);
 }
 
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
-                                                           const TargetFreePart& part,
+                                                           const TargetIndependentPart& part,
                                                            const PrivacyCost& cost, int64_t slot,
                                                            const RowVector& target,
                                                            BitSource& bits) {
@@ -79,21 +81,21 @@ absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& s
       part.noise.mechanism->Release(PrivateIteration(setting, part.start, graph), bits));
   while (static_cast<int64_t>(released.size()) < cost.private_iterations) {
     const Matrix start = released.back().cast<double>();
-    PM_ASSIGN_OR_RETURN(const IterationNoise noise, NoiseFrom(setting, start, cost));
+    PM_ASSIGN_OR_RETURN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
     PM_ASSIGN_OR_RETURN(released.emplace_back(),
                         noise.mechanism->Release(PrivateIteration(setting, start, graph), bits));
   }
   return released;
 }
 
-Border SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, int64_t slot,
                 const RowVector& target) {
   const bool of_pool = setting.pool.has_value();
   Border rows;
   rows.own.resize(of_pool ? setting.slots() : 1, target.size());
   for (int64_t c = 0; c < setting.slots(); ++c) {
     const int64_t dummy = part.dummies[static_cast<size_t>(c)];
-    // A class's dummies are no other's, so that no anchor is copied twice.
+    // Classes do not share dummies, so no anchor is copied twice.
     rows.copy_of.push_back(of_pool || c == slot ? Border::kOwn : dummy);
     if (of_pool) rows.own.row(c) = setting.pool->row(dummy);
   }

@@ -1,5 +1,5 @@
-// The steps of a joint release, apart, so that tests can look between them. Not installed: a caller
-// of these could let a noise-free iteration out.
+// Internal steps of a joint release, for tests and attacks. Not installed: they give access to
+// iterates without noise.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_STEPS_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_STEPS_H_
 
@@ -9,89 +9,87 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/joint_scheme.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
 
-// Public, the same for every release on a collection (and pool of dummies).
+// The public inputs of all releases on a collection (and pool of dummies).
 struct JointSetting {
   PublicParameters parameters;
   std::shared_ptr<const FixedRows> anchors;   // unit rows
-  std::optional<Matrix> pool;                 // unit rows, dummies to draw; none: the anchors are
-  std::vector<std::vector<int64_t>> of_slot;  // rows of the pool that belong to each slot
+  std::optional<Matrix> pool;                 // unit rows of dummies; by default the anchors
+  std::vector<std::vector<int64_t>> of_slot;  // rows of the pool, per slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
-  Matrix class_means;  // slots x d: sum of each class's unit anchors, scaled to length 1
-  std::vector<int64_t> slot_of_anchor = {};  // one for each anchor
+  Matrix class_means;                         // slots x d, see ClassMeans
+  std::vector<int64_t> slot_of_anchor = {};   // per anchor
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
 };
 
-// See JointScheme::Create. fixed: the `anchors` of another setting with the same anchors and the
-// same kernel denominator, to be shared; null: they are made.
+// See JointScheme::Create. fixed: the `anchors` of another setting with the same anchors and kernel
+// denominator, to share; null: made here.
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies,
                                               std::shared_ptr<const FixedRows> fixed = nullptr);
 
-// JointScheme::GuessLabel.
+// See JointScheme::GuessLabel.
 absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
                                      const Eigen::RowVectorXf& features);
 
-// A target as releases take it. Private.
+// A validated target. Private.
 struct PlacedTarget {
   int64_t slot = 0;
   RowVector row;  // of length 1
 };
-// INVALID_ARGUMENT: features or label as JointScheme::Release says.
-absl::StatusOr<PlacedTarget> Place(const JointSetting& setting, const Target& target);
+// INVALID_ARGUMENT: features or label, see JointScheme::Release.
+absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target);
 
-// All of a release that does not depend on the target. Drawn before the target is looked at.
-struct TargetFreePart {
-  Matrix start;  // Q, (slots + anchors) x embedding_dim
-  // Rows of the pool, or of the anchors: one for every slot, the target's included.
-  std::vector<int64_t> dummies;
-  IterationNoise noise;  // of the first iteration
+// The part of a release that is drawn before and independently of the target.
+struct TargetIndependentPart {
+  Matrix start;                  // Q, (slots + anchors) x embedding_dim
+  std::vector<int64_t> dummies;  // one row of the pool per slot, the target's slot included
+  IterationNoise noise;          // of the first iteration
   Guarantee guarantee;
 };
 // The dummies alone.
 absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits);
-// Without noise and guarantee, for an iteration that goes nowhere.
-absl::StatusOr<TargetFreePart> DrawStartAndDummies(const JointSetting& setting, BitSource& bits);
-// All of it.
-absl::StatusOr<TargetFreePart> DrawTargetFreePart(const JointSetting& setting,
-                                                  const PrivacyCost& cost, BitSource& bits);
+// Without noise and guarantee, for iterations that are not released.
+absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
+                                                          BitSource& bits);
+absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetting& setting,
+                                                                const PrivacyCost& cost,
+                                                                BitSource& bits);
 
-// The noise of the iteration that begins at `start`, which is public.
-absl::StatusOr<IterationNoise> NoiseFrom(const JointSetting& setting, const Matrix& start,
-                                         const PrivacyCost& cost);
+// The noise of the iteration from `start`, which is public.
+absl::StatusOr<IterationNoise> MakeIterationNoise(const JointSetting& setting, const Matrix& start,
+                                                  const PrivacyCost& cost);
 
-// The part of a release that sees the target: what each private iteration releases, in order. Every
-// one after the first starts from what was released by the one before. The last is what leaves the
-// machine; the guarantee holds for all of them together. target: unit row, in `slot`; cost: what
-// `part` was drawn for. Errors: those of `bits` and of NoiseOf, and INVALID_ARGUMENT where noise on
-// the input leaves no direction.
+// The releases of all private iterations, in order; each starts from the release before it. Only
+// the last is sent, but the guarantee covers all together. target: unit row, in `slot`; cost: that
+// of `part`. Errors: those of `bits` and MakeIterationNoise; INVALID_ARGUMENT: noise on the input
+// leaves a zero row.
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseIterations(const JointSetting& setting,
-                                                           const TargetFreePart& part,
+                                                           const TargetIndependentPart& part,
                                                            const PrivacyCost& cost, int64_t slot,
                                                            const RowVector& target,
                                                            BitSource& bits);
 
-// The rows of the slots: every slot's dummy, the target in place of the one in `slot`. target: unit
-// row. Private.
-Border SlotRows(const JointSetting& setting, const TargetFreePart& part, int64_t slot,
+// The slots' rows: the target (unit row) in `slot`, dummies in the others. Private.
+Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, int64_t slot,
                 const RowVector& target);
 
-// The graph over these rows and, after them, the anchors, for every private iteration of a release.
-// Exact: the sensitivity is that of the exact map. Private.
+// The exact feature graph over the slots' rows, then the anchors: the sensitivity bound is for the
+// exact map. Private.
 BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_rows);
 
-// One iteration from the start, without noise. Private.
+// One iteration from `start`, without noise. Private.
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,
                         const AffinityOperator& feature_graph);
 

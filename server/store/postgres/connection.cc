@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -97,7 +97,7 @@ Connection::Connection(const Target& target, PGconn* handle)
 }
 
 absl::Status Connection::Unavailable(absl::string_view reason) const {
-  return PlaceError(absl::UnavailableError(
+  return OperatorOnlyError(absl::UnavailableError(
       absl::StrCat("the store is unavailable: ", place_, ": ", target_->Redacted(reason))));
 }
 
@@ -113,7 +113,7 @@ absl::Status Connection::ErrorOf(const PGresult* result) const {
   const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   const bool ended = severity != nullptr && absl::string_view(severity) != "ERROR";
   if (ended || code == absl::StatusCode::kUnavailable) return Unavailable(reason);
-  return PlaceError(absl::Status(
+  return OperatorOnlyError(absl::Status(
       code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")")));
 }
 
@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& targe
 
 absl::Status Connection::Prepare() {
   if (PQserverVersion(handle_.get()) < kOldestServer) {
-    return PlaceError(absl::FailedPreconditionError(
+    return OperatorOnlyError(absl::FailedPreconditionError(
         absl::StrCat(place_, " is of version ", PQserverVersion(handle_.get()) / 10000,
                      ", this program needs 15 or later")));
   }
@@ -152,7 +152,7 @@ absl::Status Connection::Prepare() {
                             "current_setting('synchronous_commit')"));
   for (const int column : {0, 1}) {
     if (settings.Bytes(0, column) == "on") continue;
-    return PlaceError(absl::FailedPreconditionError(
+    return OperatorOnlyError(absl::FailedPreconditionError(
         absl::StrCat(place_, " runs with ", column == 0 ? "fsync" : "full_page_writes",
                      " off, so that what it acknowledges would not survive a loss of power: turn "
                      "it on")));

@@ -1,7 +1,7 @@
 #include "server/store/postgres/pool.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server::postgres {
@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
                                          [&] { return in_use_ < options_.size; });
     if (!free) {
       // UNAVAILABLE, like an exhausted server, and not RESOURCE_EXHAUSTED, which means no space.
-      return PlaceError(absl::UnavailableError(
+      return OperatorOnlyError(absl::UnavailableError(
           absl::StrCat("all ", options_.size, " connections to the store were busy for ",
                        absl::FormatDuration(options_.wait), ": try again later")));
     }

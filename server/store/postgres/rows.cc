@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
@@ -82,7 +82,7 @@ absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& 
 
 absl::Status Place(const absl::Status& status) {
   if (status.ok()) return status;
-  return PlaceError(absl::DataLossError(absl::StrCat(
+  return OperatorOnlyError(absl::DataLossError(absl::StrCat(
       "the store's database is damaged (", status.message(), "): restore it from a backup")));
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 
@@ -32,7 +32,7 @@ absl::Status Place(const Database& database, const absl::Status& status) {
 }  // namespace
 
 absl::Status Damaged(const Database& database, absl::string_view what) {
-  return PlaceError(absl::DataLossError(absl::StrCat(
+  return OperatorOnlyError(absl::DataLossError(absl::StrCat(
       "database file ", database.path(), " is damaged (", what, "): restore it from a backup")));
 }
 

@@ -10,9 +10,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "common/sqlite/log_mark.h"
+#include "common/sqlite/wal_mark.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/item_writer.h"
 #include "server/store/sqlite/rows.h"
@@ -35,7 +35,7 @@ absl::Status NotThere(absl::string_view uuid) {
 }
 
 absl::Status CannotMake(const std::string& path) {
-  return PlaceError(
+  return OperatorOnlyError(
       absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made")));
 }
 
@@ -67,11 +67,11 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
                                             " is damaged (it is empty): restore it from a backup"));
   }
   if (!exists) PM_RETURN_IF_ERROR(MakeFile(directory, path));
-  PM_RETURN_IF_ERROR(sqlite::LogMark(path).Check());
+  PM_RETURN_IF_ERROR(sqlite::WalMark(path).Check());
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path));
-  database->KeepLogMark();
+  database->EnableWalMark();
   PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
-  PM_RETURN_IF_ERROR(database->Settle());
+  PM_RETURN_IF_ERROR(database->CheckpointLog());
   auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
   // Orphan rows are invisible, so a full disk does not prevent the start.
   const absl::Status removed = store->RemoveOrphanRows();
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
 
 // After a failure the next start recovers from the log.
 SqliteStore::~SqliteStore() {
-  if (database_ != nullptr) database_->Settle().IgnoreError();
+  if (database_ != nullptr) database_->CheckpointLog().IgnoreError();
 }
 
 absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
   // A separate connection, so that a slow visitor does not block other calls.
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<Database> reader,
-                      Database::OpenToRead(database_->path()));
+                      Database::OpenReadOnly(database_->path()));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
                       reader->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));

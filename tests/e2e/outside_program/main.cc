@@ -1,14 +1,15 @@
-// A program of somebody else's, built against the installed SDK with its compiler's default
-// settings. Without arguments it has nobody to ask and plays both sides: what crosses the boundary
-// are Eigen's matrices, allocated here and freed in the library, and the other way round.
+// A program outside the source tree, built against the installed SDK with default compiler
+// settings. It plays both sides: Eigen matrices allocated here are freed in the library, and vice
+// versa.
+#include <common/wire/codec.h>
 #include <privatemail/joint_client.h>
 #include <privatemail/transport.h>
-#include <common/wire/codec.h>
 
 #include <cstdlib>
 #include <iostream>
 
 using namespace privatemail;
+using namespace privatemail::client;
 
 namespace {
 
@@ -29,7 +30,7 @@ Anchors MakeAnchors() {
   return anchors;
 }
 
-RetrievalClient MakeClient(const Anchors& anchors) {
+JointClient MakeClient(const Anchors& anchors) {
   const PublicParameters parameters =
       Need(MakePublicParameters("a uuid", EmbeddingSettings{}, anchors, {}, "vectors"));
   v1::GetCollectionResponse collection;
@@ -40,7 +41,7 @@ RetrievalClient MakeClient(const Anchors& anchors) {
   std::vector<v1::GetAnchorsResponse> chunks(1);
   ToProto(anchors.features, chunks[0].mutable_features());
   chunks[0].mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
-  return Need(RetrievalClient::Create(collection, chunks, anchors));
+  return Need(JointClient::Create(collection, chunks, anchors));
 }
 
 v1::RetrieveResponse MakeAnswer() {
@@ -52,8 +53,8 @@ v1::RetrieveResponse MakeAnswer() {
   return response;
 }
 
-void AskNobody(const std::string& ledger_path) {
-  const RetrievalClient client = MakeClient(MakeAnchors());
+void QueryWithoutServer(const std::string& ledger_path) {
+  const JointClient client = MakeClient(MakeAnchors());
   const auto ledger = Need(Ledger::Open(ledger_path));
   if (!ledger->Grant("a uuid", {10, .1}).ok()) std::exit(1);
   SecureBits bits;
@@ -62,7 +63,7 @@ void AskNobody(const std::string& ledger_path) {
     const PreparedQuery prepared =
         Need(client.Prepare(target, {.cost = {.epsilon = 1, .delta = 1e-5}}, *ledger, bits));
     QueryResult result = Need(client.Finish(prepared.state, MakeAnswer()));
-    // Made in the library, grown and freed here.
+    // Allocated in the library, grown and freed here.
     result.alignment.rotation = Matrix::Identity(40, 40);
     JointRelease release =
         Need(client.scheme().Release(target, {.epsilon = 1, .delta = 1e-5}, *ledger, bits));
@@ -71,8 +72,7 @@ void AskNobody(const std::string& ledger_path) {
   }
 }
 
-// A server that is not there is an error like any other.
-bool NobodyAnswers() {
+bool AbsentServerIsUnavailable() {
   ConnectionOptions options;
   options.server = "127.0.0.1:1";
   options.insecure = true;
@@ -84,6 +84,6 @@ bool NobodyAnswers() {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  AskNobody(argv[1]);
-  return NobodyAnswers() ? 0 : 1;
+  QueryWithoutServer(argv[1]);
+  return AbsentServerIsUnavailable() ? 0 : 1;
 }

@@ -347,7 +347,7 @@ TEST(Attacks, OnAnchoredReleasesFindWhatTheNoiseLeaves) {
   std::mt19937_64 simulated(1);
   for (const double epsilon : {1., 10., 100.}) {
     const PrivacyCost cost{.epsilon = epsilon, .delta = 1e-5};
-    ASSERT_OK_AND_ASSIGN(const AnchoredNoise noise, AnchoredNoiseOf(setting, cost));
+    ASSERT_OK_AND_ASSIGN(const AnchoredNoise noise, MakeAnchoredNoise(setting, cost));
     double expected = 0, variance = 0;
     for (int run = 0; run < kRuns; ++run) {
       for (size_t i = 0; i < targets.labels.size(); ++i) {

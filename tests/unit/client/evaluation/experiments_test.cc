@@ -190,7 +190,7 @@ TEST(Experiments, AreFoundByName) {
   EXPECT_THAT(names("ablation", false), ElementsAre("ablation"));
   EXPECT_THAT(names("ablation", true), ElementsAre("ablation", "attacks"));
   EXPECT_THAT(names("", false),
-              ElementsAre("recall", "cells", "cell-designs", "ablation", "convergence", "settings",
+              ElementsAre("recall", "cells", "ablation", "convergence", "settings",
                           "alignment", "inference-privacy", "bounded-gaussian"));
   EXPECT_EQ(absl::StrJoin(names("", true), ", "), ExperimentNames());
   EXPECT_THAT(MakeExperiments(SmallStage(), "recal", false, {}),

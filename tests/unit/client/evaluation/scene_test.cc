@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/strings/str_format.h"
 #include "client/evaluation/asking.h"
 #include "common/base/status_macros.h"
 #include "common/base/sha256.h"
@@ -21,14 +22,16 @@ EmbeddingSettings With(double alpha, double bandwidth) {
 }
 
 // What the service would compute of the scene's own parts.
-Embedding ServersEmbedding(const Scene& scene) {
+server::Embedding ServersEmbedding(const Scene& scene) {
   const DataSplit& split = scene.trial->split;
-  Gallery gallery;
-  gallery.ids = scene.embedding.ids;
+  server::Gallery gallery;
+  for (size_t i = 0; i < split.gallery.labels.size(); ++i) {
+    gallery.ids.push_back(absl::StrFormat("%012d", i));  // ids ascend
+  }
   gallery.labels = split.gallery.labels;
   gallery.payloads.resize(gallery.ids.size());
   gallery.features = split.gallery.features.cast<float>();
-  return *Embed(scene.joint.parameters,
+  return *server::Embed(scene.joint.parameters,
                 {.features = split.anchors.features.cast<float>(), .labels = split.anchors.labels},
                 gallery, nullptr);
 }
@@ -39,10 +42,10 @@ TEST(Scene, OverKeptAffinitiesIsBitForBitTheServers) {
   for (const double alpha : {3., 1.}) {
     for (const double bandwidth : {6., 1.}) {
       ASSERT_OK_AND_ASSIGN(const auto scene, MakeScene(trial, With(alpha, bandwidth)));
-      const Embedding servers = ServersEmbedding(*scene);
-      EXPECT_EQ(scene->embedding.coordinates, servers.coordinates);
-      EXPECT_EQ(scene->embedding.anchor_coordinates, servers.anchor_coordinates);
-      EXPECT_EQ(scene->embedding.objective, servers.objective);
+      const server::Embedding servers = ServersEmbedding(*scene);
+      EXPECT_EQ(scene->embedded->items.points(), servers.coordinates);
+      EXPECT_EQ(scene->embedded->anchors, servers.anchor_coordinates);
+      EXPECT_EQ(scene->embedded->objective, servers.objective);
     }
   }
 }
@@ -66,7 +69,7 @@ TEST(Scene, OfATrialWithoutAStageIsTheSame) {
   ASSERT_OK_AND_ASSIGN(const auto kept, stage.SceneOf(1));
   ASSERT_OK_AND_ASSIGN(const auto trial, MakeTrial(SmallStudy(), 1));
   ASSERT_OK_AND_ASSIGN(const auto scene, MakeScene(trial, SmallStudy().settings));
-  EXPECT_EQ(scene->embedding.coordinates, kept->embedding.coordinates);
+  EXPECT_EQ(scene->embedded->items.points(), kept->embedded->items.points());
 }
 
 TEST(MadeOnce, MakesAgainWhatItHadToLetGo) {

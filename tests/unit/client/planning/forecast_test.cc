@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "tests/testing/found_in_cells.h"
+#include "tests/testing/retrieval_oracle.h"
 #include "tests/unit/client/planning/planned_collections.h"
 
 namespace privatemail::client {
@@ -126,7 +126,7 @@ void AskAndKeep(CellCode code, int items, Kept* kept) {
   const PlannedCollection collection = CollectionOf(Mixture(700, 1), code);
   const LabelledFeatures gallery = Mixture(items, 2);
   const LabelledFeatures targets = Mixture(400, 3);
-  const FoundInCells truth(collection.parameters, collection.anchors, gallery, targets);
+  const RetrievalOracle truth(collection.parameters, collection.anchors, gallery, targets);
   const std::vector<int64_t> answered = {items / 100, 3 * items / 100, items / 10};
   ASSERT_OK_AND_ASSIGN(const Forecaster forecaster,
                        Forecaster::Create(collection.parameters, collection.anchors, items));
@@ -136,7 +136,7 @@ void AskAndKeep(CellCode code, int items, Kept* kept) {
           const std::vector<Forecast> forecasts,
           forecaster.Foresee({.partition = partition, .epsilon = epsilon, .k = 8}, answered));
       for (size_t i = 0; i < answered.size(); ++i) {
-        const FoundMeans found =
+        const MeanRetrieval found =
             truth.Mean(static_cast<size_t>(partition), epsilon, answered[i], 8);
         kept->Add(forecasts[i].fidelity, found.fidelity);
         kept->Add(forecasts[i].recall, found.recall);

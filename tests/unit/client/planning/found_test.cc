@@ -136,7 +136,7 @@ TEST(Found, IsOfTheListsThatServersKeep) {
         .held_out_fidelity.mean();
   };
   for (const double epsilon : {.9, 1.1, 2.2, 3.1, 5.}) {
-    EXPECT_EQ(fidelity(epsilon), fidelity(ListedEpsilon(epsilon))) << epsilon;
+    EXPECT_EQ(fidelity(epsilon), fidelity(QuantiseEpsilon(epsilon))) << epsilon;
   }
 }
 

@@ -12,7 +12,7 @@
 #include "common/embedding/public_parameters.h"
 #include "server/cells/partition_anchors.h"
 #include "server/cells/train_codebook.h"
-#include "tests/testing/found_in_cells.h"
+#include "tests/testing/retrieval_oracle.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client {

@@ -1,4 +1,4 @@
-// What tests that search for a counterexample to a bound share.
+// Search for counterexamples to sensitivity bounds: random inputs, and ascent on their ratio.
 #ifndef PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_ADVERSARY_H_
 #define PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_ADVERSARY_H_
 
@@ -32,7 +32,7 @@ class Adversary {
   std::normal_distribution<double> normal_;
 };
 
-// The public side of an iteration, and the production iteration on it. Labels go round the slots.
+// Public inputs of an iteration, and the production iteration on them. Labels cycle through slots.
 struct Setting {
   Matrix start;
   LabelGraph graph;
@@ -61,8 +61,7 @@ struct Setting {
     return SmlqUpdate(start, TiledAffinity(rows, c), graph, alpha).value();
   }
 
-  // How far that moves between neighbours: n rows, then those that take the places of the first
-  // slots', as many as change.
+  // Difference between neighbours. rows: n rows, then the replacements of the first slots' rows.
   Matrix Move(const Matrix& rows) const {
     const Matrix one = rows.topRows(start.rows());
     const Eigen::Index changed = rows.rows() - start.rows();
@@ -71,7 +70,7 @@ struct Setting {
     return Iterate(one) - Iterate(two);
   }
 
-  // Of such rows, those after the slots'.
+  // The anchors of such rows.
   Matrix AnchorsOf(const Matrix& rows) const {
     return rows.middleRows(slots, start.rows() - slots);
   }
@@ -84,9 +83,8 @@ struct Setting {
   }
 };
 
-// Random ascent on gain(state): tries `steps` times what propose(state, scale) makes of the best
-// state, at a scale that grows with success and shrinks with failure. Returns the best gain and
-// leaves its state in `state`.
+// Random ascent on gain(state): tries `steps` proposals propose(best, scale), whose scale grows
+// with success and shrinks with failure. Returns the best gain and leaves its state in `state`.
 template <typename State, typename Propose, typename Gain>
 double Climb(State& state, int steps, Propose propose, Gain gain) {
   double best = gain(state);
@@ -105,8 +103,8 @@ double Climb(State& state, int steps, Propose propose, Gain gain) {
   return best;
 }
 
-// What an ascent over all that a bound holds for can vary: rows of length 1 and, beside each, what
-// it starts from, whose scale does not matter. (Rows that take others' places have no use for it.)
+// State of an ascent over all inputs of a bound: unit rows, each with its start beside it, whose
+// scale does not matter. (Replacement rows ignore their start.)
 struct Cloud {
   static constexpr Eigen::Index kDim = 3;
   static constexpr Eigen::Index kColumns = 2;
@@ -125,10 +123,9 @@ struct Cloud {
   }
 };
 
-// Gradient ascent on gain(state), by forward differences over every entry. project(state) puts a
-// state back to where it has to be. A step grows with success and is halved at failure, until it is
-// too small to matter or so many gradients were taken. Returns the best gain and leaves its state
-// in `state`.
+// Gradient ascent on gain(state), by forward differences over every entry; project(state) maps to
+// the feasible set. The step grows with success and is halved at failure. Stops at a small step or
+// after `gradients` gradients. Returns the best gain and leaves its state in `state`.
 template <typename Project, typename Gain>
 double Ascend(Matrix& state, int gradients, Project project, Gain gain) {
   constexpr double kDifference = 1e-6;

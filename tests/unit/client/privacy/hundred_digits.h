@@ -1,4 +1,4 @@
-// The definition of Gaussian differential privacy in a hundred digits, its two terms as they stand.
+// Definition of Gaussian differential privacy in a hundred digits.
 #ifndef PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_HUNDRED_DIGITS_H_
 #define PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_HUNDRED_DIGITS_H_
 

@@ -1,4 +1,4 @@
-// The page for reviewers, client/privacy/README.md, beside the code: its table of mechanisms.
+// The table of mechanisms in client/privacy/README.md against the code.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -53,7 +53,7 @@ MechanismParameters With(const MechanismTraits& traits, absl::string_view needs)
   return parameters;
 }
 
-TEST(Readme, ListsEveryMechanismWithWhatItNeedsAndGives) {
+TEST(Readme, MechanismTableMatchesCode) {
   const std::map<std::string, Row> rows = MechanismsOfTheReadme();
   EXPECT_EQ(rows.size(), AllMechanisms().size());
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -76,7 +76,7 @@ TEST(Readme, ListsEveryMechanismWithWhatItNeedsAndGives) {
     EXPECT_EQ(absl::StrContains(row.gives, "(epsilon, delta)"), guarantee.delta > 0);
     EXPECT_EQ(absl::StrContains(row.gives, "mu"), guarantee.gaussian_mu.has_value());
     EXPECT_EQ(absl::StrContains(row.gives, "within the radius"), guarantee.radius.has_value());
-    // What the source of a guarantee names, the page names, too.
+    // The page cites the source of the guarantee.
     for (const char* name : {"Balle", "Dwork", "theorem 1", "proposition 1"}) {
       if (absl::StrContains(guarantee.source, name) && !absl::StrContains(row.theorem, "as `")) {
         EXPECT_THAT(row.theorem, ::testing::HasSubstr(name));

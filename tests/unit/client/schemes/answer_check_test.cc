@@ -40,9 +40,9 @@ v1::RetrieveResponse FullAnswer() {
   return response;
 }
 
-const Asked kAll{.k = 2, .with_payloads = true, .with_alignment = true};
+const ExpectedAnswer kAll{.k = 2, .with_payloads = true, .with_alignment = true};
 
-TEST(CheckAnswer, TakesAFullAnswerAndABareOne) {
+TEST(CheckAnswer, ValidAnswersAreAccepted) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, FullAnswer()), IsOk());
   v1::RetrieveResponse bare = FullAnswer();
   bare.mutable_alignment()->clear_server_anchors();
@@ -52,20 +52,19 @@ TEST(CheckAnswer, TakesAFullAnswerAndABareOne) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), {.k = 2}, bare), IsOk());
 }
 
-struct SpoiltMatch {
+struct CorruptMatch {
   std::string name;
-  std::function<void(v1::SlotMatches*)> spoil;
+  std::function<void(v1::SlotMatches*)> corrupt;
   std::string message;
 };
 
-class CheckAnswerOfEverySlot : public ::testing::TestWithParam<SpoiltMatch> {};
+class CheckAnswerInEverySlot : public ::testing::TestWithParam<CorruptMatch> {};
 
-// The same complaint in whichever slot it is: a client that only looked at its own would tell the
-// server which one that is.
-TEST_P(CheckAnswerOfEverySlot, Refuses) {
+// A client that checked its own slot only would reveal it to the server.
+TEST_P(CheckAnswerInEverySlot, CorruptMatchReturnsDataLoss) {
   for (int slot = 0; slot < kSlots; ++slot) {
     v1::RetrieveResponse response = FullAnswer();
-    GetParam().spoil(response.mutable_slots(slot));
+    GetParam().corrupt(response.mutable_slots(slot));
     EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response),
                 FailsWith(absl::StatusCode::kDataLoss,
                           absl::StrCat("slot ", slot, " of the response: ", GetParam().message)));
@@ -73,40 +72,39 @@ TEST_P(CheckAnswerOfEverySlot, Refuses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Spoilt, CheckAnswerOfEverySlot,
+    Corrupt, CheckAnswerInEverySlot,
     ::testing::Values(
-        SpoiltMatch{"AMatchTooMany", [](auto* slot) { *slot->add_matches() = slot->matches(0); },
-                    "it must have at most 2 matches, but has 3"},
-        SpoiltMatch{"AnIdThatIsNotUtf8",
-                    [](auto* slot) { slot->mutable_matches(1)->set_id("h\xe9ron"); },
-                    "an id is not UTF-8"},
-        SpoiltMatch{"ALabelOfNoClass", [](auto* slot) { slot->mutable_matches(1)->set_label(5); },
-                    "label must be one of the collection's 3 classes (1 to 9), but is 5"},
-        SpoiltMatch{"ADistanceThatIsNone",
-                    [](auto* slot) { slot->mutable_matches(1)->set_squared_distance(kNan); },
-                    "squared_distance must be finite, but is nan"},
-        SpoiltMatch{"APayloadThatIsNoJson",
-                    [](auto* slot) { slot->mutable_matches(1)->set_payload("{"); },
-                    "payload must be empty or a JSON text"},
-        SpoiltMatch{
-            "APayloadWithMoreBehindANul",
+        CorruptMatch{"ExcessMatch", [](auto* slot) { *slot->add_matches() = slot->matches(0); },
+                     "it must have at most 2 matches, but has 3"},
+        CorruptMatch{"IdNotUtf8", [](auto* slot) { slot->mutable_matches(1)->set_id("h\xe9ron"); },
+                     "an id is not UTF-8"},
+        CorruptMatch{"UnknownLabel", [](auto* slot) { slot->mutable_matches(1)->set_label(5); },
+                     "label must be one of the collection's 3 classes (1 to 9), but is 5"},
+        CorruptMatch{"NanDistance",
+                     [](auto* slot) { slot->mutable_matches(1)->set_squared_distance(kNan); },
+                     "squared_distance must be finite, but is nan"},
+        CorruptMatch{"PayloadNotJson",
+                     [](auto* slot) { slot->mutable_matches(1)->set_payload("{"); },
+                     "payload must be empty or a JSON text"},
+        CorruptMatch{
+            "PayloadWithNul",
             [](auto* slot) { slot->mutable_matches(1)->set_payload(std::string("{}\0more", 7)); },
             "payload must be empty or a JSON text"},
-        SpoiltMatch{"APayloadNestedTooDeep",
-                    [](auto* slot) {
-                      slot->mutable_matches(1)->set_payload(std::string(100000, '[') +
-                                                            std::string(100000, ']'));
-                    },
-                    "payload must be nested at most 64 deep"}),
+        CorruptMatch{"PayloadNestedTooDeep",
+                     [](auto* slot) {
+                       slot->mutable_matches(1)->set_payload(std::string(100000, '[') +
+                                                             std::string(100000, ']'));
+                     },
+                     "payload must be nested at most 64 deep"}),
     [](const auto& info) { return info.param.name; });
 
-TEST(CheckAnswer, RefusesAPayloadThatNobodyAskedFor) {
+TEST(CheckAnswer, UnrequestedPayloadReturnsDataLoss) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), {.k = 2}, FullAnswer()),
               FailsWith(absl::StatusCode::kDataLoss, "none was asked for"));
 }
 
-TEST(CheckAnswer, RefusesAnAlignmentThatIsNone) {
-  for (const auto& spoil : std::vector<std::function<void(v1::Alignment*)>>{
+TEST(CheckAnswer, MalformedAlignmentReturnsDataLoss) {
+  for (const auto& corrupt : std::vector<std::function<void(v1::Alignment*)>>{
            [](auto* alignment) { alignment->add_rotation(1); },
            [](auto* alignment) { alignment->clear_translation(); },
            [](auto* alignment) { alignment->set_scale(kNan); },
@@ -114,24 +112,24 @@ TEST(CheckAnswer, RefusesAnAlignmentThatIsNone) {
            [](auto* alignment) { alignment->set_rotation(1, kNan); },
            [](auto* alignment) { alignment->set_translation(1, kNan); }}) {
     v1::RetrieveResponse response = FullAnswer();
-    spoil(response.mutable_alignment());
+    corrupt(response.mutable_alignment());
     EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response),
                 FailsWith(absl::StatusCode::kDataLoss, "alignment must have"));
   }
 }
 
-TEST(CheckAnswer, RefusesServerAnchorsOfAnotherShapeAskedForOrNot) {
-  for (const bool asked : {true, false}) {
-    const Asked what{.k = 2, .with_payloads = true, .with_alignment = asked};
+TEST(CheckAnswer, MalformedServerAnchorsReturnDataLoss) {
+  for (const bool requested : {true, false}) {
+    const ExpectedAnswer expected{.k = 2, .with_payloads = true, .with_alignment = requested};
     v1::RetrieveResponse response = FullAnswer();
     v1::Matrix* anchors = response.mutable_alignment()->mutable_server_anchors();
     anchors->set_values(3, static_cast<float>(kNan));
-    EXPECT_THAT(CheckAnswer(ThreeClasses(), what, response),
+    EXPECT_THAT(CheckAnswer(ThreeClasses(), expected, response),
                 FailsWith(absl::StatusCode::kDataLoss, "server_anchors row 1"));
     anchors->set_values(3, 1);
     anchors->set_rows(2);
     anchors->set_cols(4);
-    EXPECT_THAT(CheckAnswer(ThreeClasses(), what, response),
+    EXPECT_THAT(CheckAnswer(ThreeClasses(), expected, response),
                 FailsWith(absl::StatusCode::kDataLoss, "server_anchors must be 4 x 2"));
   }
   v1::RetrieveResponse response = FullAnswer();

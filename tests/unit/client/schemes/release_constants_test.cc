@@ -1,20 +1,17 @@
-// The constants of a release beside those of its parts: how far the values under the noise move,
-// and how wide the noise is for each unit of that. The proven bounds are computed here without the
-// code under test (one_column_bounds.h), and so are the plain formulas of noise. What release_noise
-// takes from elsewhere is taken from there here, too, and tested elsewhere: IterationRoundingError
-// in iteration_rounding_test.cc (fifty digits), FirstPapersSensitivity and
-// PublishedGaussianSensitivity in sensitivity_command_test.cc (golden.json),
-// AnalyticGaussianStddev in calibration_test.cc (a hundred digits), both calibrations of the
-// bounded Gaussian in bounded_gaussian_calibration_test.cc (fifty), LargestIterateValue in
-// sensitivity_test.cc (where it is reached).
+// Sensitivity and noise stddev of a release against independent formulas. The proven bounds come
+// from one_column_bounds.h. Parts with tests of their own:
+//   IterationRoundingError                               iteration_rounding_test.cc
+//   PublishedLaplaceReleaseSensitivity, PublishedGaussianSensitivity sensitivity_command_test.cc (golden.json)
+//   AnalyticGaussianStddev                               calibration_test.cc
+//   CalibrateBoundedGaussian and as published            bounded_gaussian_calibration_test.cc
+//   LargestIterateValue                                  sensitivity_test.cc
 #include <cmath>
 #include <random>
 
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/sensitivity/iteration_rounding.h"
-#include "client/privacy/sensitivity/published_gaussian_sensitivity.h"
-#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/schemes/release_noise.h"
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/matchers.h"
@@ -30,8 +27,8 @@ constexpr double kChanged = 2;  // rows: neighbours may be of another class
 constexpr double kEpsilon = .5;
 constexpr double kDelta = 1e-5;
 
-// NoiseOf over the public side of the oracle: one column, four slots, twenty anchors in general
-// position. feature_dim is what the rounding's share grows with; nothing here has so many columns.
+// MakeIterationNoise on the oracle's public inputs: one column, four slots, twenty anchors in
+// general position. feature_dim only scales the rounding allowance.
 class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
  protected:
   ReleaseConstants() {
@@ -51,7 +48,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
 
   absl::StatusOr<IterationNoise> Noise(int64_t iterations, int64_t feature_dim) {
     parameters_.feature_dim = feature_dim;
-    return NoiseOf(parameters_, anchors_, inputs_, Cost(iterations));
+    return MakeIterationNoise(parameters_, anchors_, inputs_, Cost(iterations));
   }
 
   PrivacyCost Cost(int64_t iterations) const {
@@ -62,8 +59,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
     return cost;
   }
 
-  // Both neighbours are computed with rounding; in L1 every L2 distance costs the root of the
-  // number of values.
+  // Of both neighbours; in L1 sqrt(number of values) times the L2 distance.
   double RoundingOfBoth(int64_t feature_dim) const {
     const double each = *IterationRoundingError(inputs_, feature_dim);
     return 2 * each * (GetParam().law == Law::kLaplace ? std::sqrt(kRows) : 1);
@@ -79,7 +75,7 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
         return PublishedGaussianSensitivity(kRows, kAlpha, kBandwidth, kSlots - 1, Norm(oracle_.q))
             ->sensitivity_as_printed;
       case MechanismKind::kPublishedLaplace:
-        return *FirstPapersSensitivity(parameters_.settings, inputs_);
+        return *PublishedLaplaceReleaseSensitivity(parameters_.settings, inputs_);
       default:
         break;
     }
@@ -136,9 +132,8 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
                                 .slots = kSlots};
 };
 
-// With so many coordinates that the rounding's share stands out: it must be there once for either
-// neighbour, and in the law's norm.
-TEST_P(ReleaseConstants, TheSensitivityIsTheProvenBoundAndTheRoundingOfBothNeighbours) {
+// 2^27 coordinates make the rounding allowance visible.
+TEST_P(ReleaseConstants, SensitivityIsBoundPlusRounding) {
   for (const int64_t feature_dim : {int64_t{5}, int64_t{1} << 27}) {
     SCOPED_TRACE(feature_dim);
     ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, feature_dim));
@@ -150,13 +145,13 @@ TEST_P(ReleaseConstants, TheSensitivityIsTheProvenBoundAndTheRoundingOfBothNeigh
   }
 }
 
-TEST_P(ReleaseConstants, TheNoiseOfEveryIterationHasTheWidthThatTheSensitivityNeeds) {
+TEST_P(ReleaseConstants, StddevMatchesSensitivity) {
   for (const int iterations : {1, 4}) {
     if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
     SCOPED_TRACE(iterations);
     ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
     const double sensitivity = ExpectedSensitivity(5);
-    EXPECT_NEAR(noise.sensitivity / sensitivity, 1, 1e-10) << "counts the first iteration alone";
+    EXPECT_NEAR(noise.sensitivity / sensitivity, 1, 1e-10) << "must be that of the first iteration";
     const double wider = noise.mechanism->noise_stddev() / ExpectedStddev(sensitivity, iterations);
     EXPECT_GE(wider, 1 - 1e-10);
     EXPECT_LE(wider, 1 + 1e-6);  // the grid's share, and that of the calibrations
@@ -164,23 +159,22 @@ TEST_P(ReleaseConstants, TheNoiseOfEveryIterationHasTheWidthThatTheSensitivityNe
 }
 
 // All iterations together: the root of their number times the mu of one.
-TEST_P(ReleaseConstants, TheMuThatIsChargedIsThatOfAllIterations) {
+TEST_P(ReleaseConstants, ChargedMuCoversAllIterations) {
   if (GetParam().law != Law::kGaussian || GetParam().published) return;  // has none
   for (const int iterations : {1, 4}) {
     if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
     SCOPED_TRACE(iterations);
     ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
     const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
-    const double charged = GuaranteeOf(Cost(iterations), noise).gaussian_mu.value();
+    const double charged = ComposeGuarantee(Cost(iterations), noise).gaussian_mu.value();
     EXPECT_GE(charged / (std::sqrt(iterations) * moved), 1 - 1e-14);
     EXPECT_LE(charged / (std::sqrt(iterations) * moved), 1 + 1e-6);  // the grid's share
   }
 }
 
-// Scaling a row to length 1 rounds it by d/2 + 4 units (iteration_rounding.h), so two rows that are
-// the radius apart may be that much further apart, each, when noise is added: here an eighth of the
-// radius. The code takes d + 4.
-TEST_P(ReleaseConstants, NoiseOnTheInputCoversTheRoundingOfUnitRows) {
+// Scaling a row to length 1 rounds it by up to d/2 + 4 units (iteration_rounding.h), of each
+// neighbour: here an eighth of the radius. The code allows d + 4.
+TEST_P(ReleaseConstants, InputNoiseCoversRoundingOfUnitRows) {
   if (GetParam().protects != Protects::kInput || GetParam().published) return;
   constexpr int64_t kDim = 1 << 20;
   radius_ = 1e-9;
@@ -188,7 +182,7 @@ TEST_P(ReleaseConstants, NoiseOnTheInputCoversTheRoundingOfUnitRows) {
   const double hidden = noise.mechanism->noise_stddev() / *AnalyticGaussianStddev(kEpsilon, kDelta);
   EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
   EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
-  EXPECT_EQ(GuaranteeOf(Cost(1), noise).radius, radius_) << "what is promised";
+  EXPECT_EQ(ComposeGuarantee(Cost(1), noise).radius, radius_) << "what is promised";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms()),

@@ -38,7 +38,7 @@ class ReleaseNoise : public ::testing::Test {
     return release;
   }
 
-  // What every kind needs for one iteration.
+  // A valid cost of one iteration.
   static PrivacyCost CostOf(const MechanismTraits& traits) {
     PrivacyCost cost{.epsilon = .1, .mechanism = traits.kind};
     if (traits.TakesDelta()) cost.delta = 1e-5;
@@ -49,7 +49,7 @@ class ReleaseNoise : public ::testing::Test {
   Anchors anchors_;
 };
 
-TEST_F(ReleaseNoise, OfSeveralIterationsNamesTheTheoremThatComposesThem) {
+TEST_F(ReleaseNoise, SourceNamesCompositionTheorem) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     PrivacyCost cost = CostOf(traits);
@@ -71,11 +71,11 @@ TEST_F(ReleaseNoise, OfSeveralIterationsNamesTheTheoremThatComposesThem) {
     cost.delta = 1e-5;  // sqrt(2 * 8 ln(1e5)) = 13.6: more than 8, so the plain sum wins
     ASSERT_OK_AND_ASSIGN(const JointRelease plain, Release(cost));
     EXPECT_EQ(plain.guarantee, eight.guarantee);
-    EXPECT_EQ(plain.guarantee.delta, 0) << "is charged though nothing was bought by it";
+    EXPECT_EQ(plain.guarantee.delta, 0) << "delta is charged without use";
   }
 }
 
-TEST_F(ReleaseNoise, NamesTheProofOfWhatTheNoiseHides) {
+TEST_F(ReleaseNoise, SourceNamesProofOfSensitivity) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     ASSERT_OK_AND_ASSIGN(const JointRelease release, Release(CostOf(traits)));
@@ -92,9 +92,7 @@ TEST_F(ReleaseNoise, NamesTheProofOfWhatTheNoiseHides) {
   }
 }
 
-// V1 scales Laplace noise by its printed bound and composes two iterations; here both sums are
-// proven, what is printed stays called so.
-TEST_F(ReleaseNoise, OfThePublishedLaplaceSharesTheCostAndSaysThatItIsPublished) {
+TEST_F(ReleaseNoise, PublishedLaplaceSharesCostAndIsNotProven) {
   const PrivacyCost cost{.epsilon = 1,
                          .delta = 1e-5,
                          .mechanism = MechanismKind::kPublishedLaplace,
@@ -108,7 +106,7 @@ TEST_F(ReleaseNoise, OfThePublishedLaplaceSharesTheCostAndSaysThatItIsPublished)
   EXPECT_EQ(release.guarantee.delta, 0);  // of which the plain sum has no use
 }
 
-TEST_F(ReleaseNoise, RefusesARadiusThatNoTwoUnitVectorsAreApart) {
+TEST_F(ReleaseNoise, RadiusAboveSphereDiameterReturnsInvalidArgument) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     if (traits.protects == Protects::kValue) continue;
     SCOPED_TRACE(traits.name);

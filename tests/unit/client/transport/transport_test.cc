@@ -18,8 +18,8 @@
 namespace privatemail::client {
 namespace {
 
-// Remembers what callers say about themselves.
-class Listener final : public v1::CollectionsService::Service {
+// Records the callers' authorization.
+class RecordingService final : public v1::CollectionsService::Service {
  public:
   grpc::Status ListCollections(grpc::ServerContext* context, const v1::ListCollectionsRequest*,
                                v1::ListCollectionsResponse*) override {
@@ -43,8 +43,8 @@ class Listener final : public v1::CollectionsService::Service {
   int deletions = 0;
 };
 
-// Ends calls with a status before it answers one, and keeps what it was sent.
-class Leaving final : public v1::RetrievalService::Service {
+// Fails calls with given statuses before it succeeds, and records requests.
+class FailingService final : public v1::RetrievalService::Service {
  public:
   grpc::Status Retrieve(grpc::ServerContext* /*context*/, const v1::RetrieveRequest* request,
                         v1::RetrieveResponse* /*response*/) override {
@@ -57,8 +57,8 @@ class Leaving final : public v1::RetrievalService::Service {
   std::vector<std::string> requests;
 };
 
-// Streams items for cells for as long as anybody takes them.
-class Endless final : public v1::RetrievalService::Service {
+// Streams items without end.
+class EndlessService final : public v1::RetrievalService::Service {
  public:
   grpc::Status RetrieveCells(grpc::ServerContext* /*context*/, const v1::RetrieveCellsRequest*,
                              grpc::ServerWriter<v1::RetrieveCellsResponse>* writer) override {
@@ -71,12 +71,12 @@ class Endless final : public v1::RetrievalService::Service {
   std::atomic<int> written = 0;
 };
 
-// Refuses a number of calls as a server does whose caller calls too often, and then answers.
-class Busy final : public v1::RetrievalService::Service {
+// Refuses a number of calls for the key's rate, then succeeds.
+class RateLimitingService final : public v1::RetrievalService::Service {
  public:
   grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest* request,
                              v1::GetCollectionResponse* response) override {
-    response->set_name(called);
+    response->set_name(name);
     return Answer(context, *request);
   }
   grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest* request,
@@ -89,7 +89,7 @@ class Busy final : public v1::RetrievalService::Service {
     return Answer(context, *request);
   }
 
-  std::string called = "birds";
+  std::string name = "birds";
   int refusals = 0;
   std::string retry_after;  // empty: not said
   std::vector<std::string> calls;
@@ -107,14 +107,14 @@ class Busy final : public v1::RetrievalService::Service {
 class TransportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(identity_, SelfSignedIdentity(folder_.path()));
+    ASSERT_OK_AND_ASSIGN(identity_, server::LoadOrCreateIdentity(folder_.path()));
     grpc::SslServerCredentialsOptions tls;
     tls.pem_key_cert_pairs = {{identity_.key_pem, identity_.certificate_pem}};
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
-    builder.RegisterService(&listener_);
-    builder.RegisterService(Searches());
+    builder.RegisterService(&recording_);
+    builder.RegisterService(SearchService());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     options_.server = absl::StrCat("127.0.0.1:", port);
@@ -128,33 +128,32 @@ class TransportTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  TlsIdentity identity_;
-  // Who answers searches.
-  virtual grpc::Service* Searches() { return &leaving_; }
+  server::TlsIdentity identity_;
+  virtual grpc::Service* SearchService() { return &failing_; }
 
-  Listener listener_;
-  Leaving leaving_;
+  RecordingService recording_;
+  FailingService failing_;
   std::unique_ptr<grpc::Server> server_;
   ConnectionOptions options_;
 };
 
-class BusyServerTest : public TransportTest {
+class RateLimitTest : public TransportTest {
  protected:
-  ~BusyServerTest() override { server_->Shutdown(); }
-  grpc::Service* Searches() override { return &busy_; }
+  ~RateLimitTest() override { server_->Shutdown(); }
+  grpc::Service* SearchService() override { return &limiting_; }
 
-  Busy busy_;
+  RateLimitingService limiting_;
 };
 
-class EndlessServerTest : public TransportTest {
+class EndlessStreamTest : public TransportTest {
  protected:
-  ~EndlessServerTest() override { server_->Shutdown(); }
-  grpc::Service* Searches() override { return &endless_; }
+  ~EndlessStreamTest() override { server_->Shutdown(); }
+  grpc::Service* SearchService() override { return &endless_; }
 
-  Endless endless_;
+  EndlessService endless_;
 };
 
-TEST_F(EndlessServerTest, IsNotReadOnceItHasSentMoreThanIsAccepted) {
+TEST_F(EndlessStreamTest, RefusedMessageEndsCall) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   int seen = 0;
   const auto answer = transport.RetrieveCells({}, [&] {
@@ -166,10 +165,10 @@ TEST_F(EndlessServerTest, IsNotReadOnceItHasSentMoreThanIsAccepted) {
   EXPECT_EQ(seen, 6);
 }
 
-TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
+TEST_F(TransportTest, SendsKeyOfKeyFile) {
   ASSERT_OK_AND_ASSIGN(const Transport nameless, Transport::Create(options_));
   ASSERT_THAT(nameless.ListCollections(), IsOk());
-  EXPECT_TRUE(listener_.authorization.empty());
+  EXPECT_TRUE(recording_.authorization.empty());
 
   options_.key_file = KeyFile("pm_s3cret-key\n", 0600);
   for (const bool pinned : {true, false}) {
@@ -179,11 +178,11 @@ TEST_F(TransportTest, SendsTheKeyOfTheKeyFileAndNothingWithoutOne) {
     }
     ASSERT_OK_AND_ASSIGN(const Transport known, Transport::Create(options_));
     ASSERT_THAT(known.ListCollections(), IsOk());
-    EXPECT_THAT(listener_.authorization, ::testing::ElementsAre("Bearer pm_s3cret-key"));
+    EXPECT_THAT(recording_.authorization, ::testing::ElementsAre("Bearer pm_s3cret-key"));
   }
 }
 
-TEST_F(TransportTest, RefusesAKeyThatOthersMayReadOrSee) {
+TEST_F(TransportTest, KeyFileReadableByOthersReturnsPermissionDenied) {
   for (const mode_t mode : {0644, 0640, 0604, 0620}) {
     options_.key_file = KeyFile("key", mode);
     EXPECT_THAT(Transport::Create(options_),
@@ -196,7 +195,7 @@ TEST_F(TransportTest, RefusesAKeyThatOthersMayReadOrSee) {
               FailsWith(absl::StatusCode::kInvalidArgument, "--key-file needs TLS"));
 }
 
-TEST_F(TransportTest, RefusesAFileThatHoldsNoKey) {
+TEST_F(TransportTest, MalformedKeyFileReturnsInvalidArgument) {
   options_.key_file = KeyFile(" \n", 0600);
   EXPECT_THAT(Transport::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
@@ -209,8 +208,8 @@ TEST_F(TransportTest, RefusesAFileThatHoldsNoKey) {
                         "cannot read --key-file " + (folder_ / "absent") + ": No such file"));
 }
 
-// Each would be waited for, or read for ever.
-TEST_F(TransportTest, RefusesAtOnceWhatIsNoRegularFile) {
+// Reading them would block or never end.
+TEST_F(TransportTest, SpecialFileReturnsInvalidArgument) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto code = absl::StatusCode::kInvalidArgument;
@@ -225,43 +224,43 @@ TEST_F(TransportTest, RefusesAtOnceWhatIsNoRegularFile) {
   }
 }
 
-TEST_F(TransportTest, SendsTheSameBytesAgainToAServerThatLeaves) {
+TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
   using grpc::StatusCode;
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   v1::RetrieveRequest request;
   request.set_collection("birds");
-  // More than what gRPC keeps of a request unless it is told to.
+  // Larger than gRPC's default retry buffer.
   request.mutable_release()->set_rows(1 << 20);
   for (int i = 0; i < 1 << 18; ++i) request.mutable_release()->add_values(static_cast<float>(i));
-  leaving_.endings = {StatusCode::UNAVAILABLE, StatusCode::CANCELLED, StatusCode::UNAVAILABLE};
+  failing_.endings = {StatusCode::UNAVAILABLE, StatusCode::CANCELLED, StatusCode::UNAVAILABLE};
   EXPECT_THAT(transport.Retrieve(request), IsOk());
-  EXPECT_EQ(leaving_.requests, std::vector<std::string>(4, request.SerializeAsString()));
+  EXPECT_EQ(failing_.requests, std::vector<std::string>(4, request.SerializeAsString()));
 
-  leaving_.requests.clear();
-  leaving_.endings.assign(10, StatusCode::CANCELLED);
+  failing_.requests.clear();
+  failing_.endings.assign(10, StatusCode::CANCELLED);
   EXPECT_THAT(transport.Retrieve(request),
               FailsWith(absl::StatusCode::kUnavailable, "ended the call, as one does that is"));
-  EXPECT_EQ(leaving_.requests.size(), 4u);
+  EXPECT_EQ(failing_.requests.size(), 4u);
 
-  leaving_.requests.clear();
-  leaving_.endings.assign(10, StatusCode::INTERNAL);
+  failing_.requests.clear();
+  failing_.endings.assign(10, StatusCode::INTERNAL);
   EXPECT_THAT(transport.Retrieve(request), FailsWith(absl::StatusCode::kInternal, "leaving"));
-  EXPECT_EQ(leaving_.requests.size(), 1u);
+  EXPECT_EQ(failing_.requests.size(), 1u);
 }
 
-// It may have been done.
-TEST_F(TransportTest, SendsAChangeOnlyOnce) {
+// The failed call may have succeeded.
+TEST_F(TransportTest, ChangesAreNotRetried) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
-    listener_.ending = ending;
-    listener_.deletions = 0;
+    recording_.ending = ending;
+    recording_.deletions = 0;
     EXPECT_THAT(transport.DeleteCollection("birds"),
                 FailsWith(absl::StatusCode::kUnavailable, "server 127.0.0.1:"));
-    EXPECT_EQ(listener_.deletions, 1);
+    EXPECT_EQ(recording_.deletions, 1);
   }
 }
 
-TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
+TEST_F(TransportTest, AcceptsGrpcTargets) {
   const std::string port = options_.server.substr(options_.server.rfind(':'));
   for (const std::string& server :
        {"ipv4:127.0.0.1:1,127.0.0.1" + port, "dns:///localhost" + port, "localhost" + port}) {
@@ -276,17 +275,17 @@ TEST_F(TransportTest, TakesTargetsOfSeveralAddresses) {
   }
 }
 
-// Whoever has a budget for one collection would pay from it for another.
-TEST_F(BusyServerTest, BelievesNoCollectionThatWasNotAskedFor) {
+// Otherwise one collection's budget would pay for another.
+TEST_F(RateLimitTest, OtherCollectionReturnsDataLoss) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   EXPECT_THAT(transport.GetCollection("birds"), IsOk());
-  busy_.called = "fish";
+  limiting_.name = "fish";
   EXPECT_THAT(transport.GetCollection("birds"),
               FailsWith(absl::StatusCode::kDataLoss,
                         "the server was asked for birds, but answered for fish"));
 }
 
-TEST_F(BusyServerTest, WaitsOutTheRateOfItsKeyAndSendsTheSameBytesAgain) {
+TEST_F(RateLimitTest, RetriesAfterRequestedWait) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   v1::RetrieveRequest request;
   request.set_collection("birds");
@@ -294,43 +293,43 @@ TEST_F(BusyServerTest, WaitsOutTheRateOfItsKeyAndSendsTheSameBytesAgain) {
       [&] { return transport.GetCollection("birds").status(); },
       [&] {
         const auto chunks = transport.GetAnchors("birds", "digest");
-        EXPECT_EQ(chunks.ok() ? chunks->size() : 0, 1u) << "what came before a refusal is kept";
+        EXPECT_EQ(chunks.ok() ? chunks->size() : 0, 1u) << "messages before a refusal are kept";
         return chunks.status();
       },
       [&] { return transport.Retrieve(request).status(); }};
   for (const auto& call : calls) {
-    busy_.calls.clear();
-    busy_.refusals = 2;
-    busy_.retry_after = "60";
+    limiting_.calls.clear();
+    limiting_.refusals = 2;
+    limiting_.retry_after = "60";
     const absl::Time start = absl::Now();
     EXPECT_THAT(call(), IsOk());
     EXPECT_GE(absl::Now() - start, absl::Milliseconds(120));
-    ASSERT_EQ(busy_.calls.size(), 3u);
-    EXPECT_THAT(busy_.calls, ::testing::Each(busy_.calls.front()));
+    ASSERT_EQ(limiting_.calls.size(), 3u);
+    EXPECT_THAT(limiting_.calls, ::testing::Each(limiting_.calls.front()));
   }
 }
 
-TEST_F(BusyServerTest, DoesNotWaitLongerThanItsDeadlineNorWithoutBeingAsked) {
+TEST_F(RateLimitTest, MissingOrTooLongWaitReturnsResourceExhausted) {
   options_.deadline = absl::Seconds(20);
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   for (const char* retry_after : {"20001", "9223372036854775807", "", "soon", "-1"}) {
-    busy_.calls.clear();
-    busy_.refusals = 1;
-    busy_.retry_after = retry_after;
+    limiting_.calls.clear();
+    limiting_.refusals = 1;
+    limiting_.retry_after = retry_after;
     EXPECT_THAT(transport.Retrieve({}),
                 FailsWith(absl::StatusCode::kResourceExhausted, "too often"))
         << retry_after;
-    EXPECT_EQ(busy_.calls.size(), 1u) << retry_after;
+    EXPECT_EQ(limiting_.calls.size(), 1u) << retry_after;
   }
 }
 
-TEST_F(BusyServerTest, IsNotKeptBusyByAServerThatAsksForNoWait) {
+TEST_F(RateLimitTest, ZeroWaitIsNotABusyLoop) {
   options_.deadline = absl::Milliseconds(300);
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
-  busy_.refusals = 1 << 20;
-  busy_.retry_after = "0";
+  limiting_.refusals = 1 << 20;
+  limiting_.retry_after = "0";
   EXPECT_FALSE(transport.Retrieve({}).ok());
-  EXPECT_LE(busy_.calls.size(), 31u);
+  EXPECT_LE(limiting_.calls.size(), 31u);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace privatemail {
 namespace {
 
-// While it lives, this process writes no file beyond so many bytes.
+// Limits the files that this process writes to `bytes` bytes.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : former_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -33,7 +33,7 @@ class FullDisk {
   void (*former_handler_)(int);
 };
 
-TEST(Files, OnAFullDiskTheFormerContentStaysAndNoPartOfTheNewOneIsLeft) {
+TEST(WriteFileAtomically, FullDiskKeepsOldContent) {
   const TemporaryFolder folder;
   const std::string path = folder / "keys";
   ASSERT_THAT(WriteFileAtomically(path, "former", 0600), IsOk());
@@ -49,8 +49,8 @@ TEST(Files, OnAFullDiskTheFormerContentStaysAndNoPartOfTheNewOneIsLeft) {
   EXPECT_THAT(WriteFileAtomically(path, "much more than ten bytes", 0600), IsOk());
 }
 
-// Each of these would be read for ever, or waited for.
-TEST(Files, WhatIsNoRegularFileIsRefusedAtOnceAndNamed) {
+// Reading these would never end or would block.
+TEST(ReadFile, NonRegularFileIsRejectedWithoutBlocking) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   const auto code = absl::StatusCode::kFailedPrecondition;
@@ -62,7 +62,7 @@ TEST(Files, WhatIsNoRegularFileIsRefusedAtOnceAndNamed) {
   EXPECT_THAT(ReadFile("--tls-key", folder / "none"), FailsWith(code, "No such file"));
 }
 
-TEST(Files, AFileThatIsTooLargeIsRefusedAndOneOfTheLargestSizeIsRead) {
+TEST(ReadFile, SizeLimitIsInclusive) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("config", "12345");
   EXPECT_EQ(ReadFile("--config", path, 5).value(), "12345");

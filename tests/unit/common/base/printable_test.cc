@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
 namespace privatemail {
 namespace {
 
-TEST(Printable, EscapesWhatSteersATerminalOrBeginsALine) {
+TEST(Printable, EscapesControlCharacters) {
   EXPECT_EQ(Printable("a\x1b[2Jb\r\nc\td\x7f"), R"(a\x1b[2Jb\r\nc\td\x7f)");
   EXPECT_EQ(Printable(std::string("nul\0!", 5)), R"(nul\x00!)");
   EXPECT_EQ(Printable("\xc2\x9b"
@@ -14,34 +18,50 @@ TEST(Printable, EscapesWhatSteersATerminalOrBeginsALine) {
       << "U+009B is the escape sequence's one-character form";
 }
 
-TEST(Printable, EscapesWhatTurnsTheWritingAround) {
+TEST(Printable, EscapesBidirectionalControlsAndSeparators) {
   EXPECT_EQ(Printable("a\u202e\u2066\u200f\u061cb"),
             R"(a\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8f\xd8\x9cb)");
   EXPECT_EQ(Printable("a\u2028b\u2029"), R"(a\xe2\x80\xa8b\xe2\x80\xa9)");
 }
 
-TEST(Printable, LeavesTextAsItIs) {
+TEST(Printable, OtherTextIsUnchanged) {
   for (const char* text : {"", "it's \"quoted\" \\ back", "h\xc3\xa9ron \xe9\xb7\xba \xc2\xa0",
                            "\u200d \u2027 \u202f \u2065 \u206a \u061b"}) {
     EXPECT_EQ(Printable(text), text);
   }
 }
 
-TEST(Shortened, KeepsWhatFitsAndCutsBetweenCharacters) {
-  EXPECT_EQ(Shortened("abcdef", 6), "abcdef");
-  EXPECT_EQ(Shortened("abcdefg", 6), "abc...");
+TEST(TruncateUtf8, CutsBetweenCharacters) {
+  EXPECT_EQ(TruncateUtf8("abcdef", 6), "abcdef");
+  EXPECT_EQ(TruncateUtf8("abcdefg", 6), "abc...");
   // Three bytes a character.
-  EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", 9),
+  EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", 9),
             "\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba");
-  for (size_t most : {6, 7, 8}) {
-    EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", most), "\xe9\xb7\xba...") << most;
+  for (size_t max_bytes : {6, 7, 8}) {
+    EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba\xe9\xb7\xba", max_bytes), "\xe9\xb7\xba...")
+        << max_bytes;
   }
-  EXPECT_EQ(Shortened("\xe9\xb7\xba\xe9\xb7\xba", 5), "...");
+  EXPECT_EQ(TruncateUtf8("\xe9\xb7\xba\xe9\xb7\xba", 5), "...");
 }
 
-TEST(Shortened, CutsWhatIsNoUtf8Anywhere) {
-  EXPECT_EQ(Shortened(std::string(100, '\x80'), 10), std::string(7, '\x80') + "...");
-  EXPECT_EQ(Shortened("abcd", 3), "...");
+TEST(TruncateUtf8, InvalidUtf8IsCutAnywhere) {
+  EXPECT_EQ(TruncateUtf8(std::string(100, '\x80'), 10), std::string(7, '\x80') + "...");
+  EXPECT_EQ(TruncateUtf8("abcd", 3), "...");
+}
+
+TEST(FormatExact, UsesFewestDigits) {
+  EXPECT_EQ(FormatExact(.1), "0.1");
+  EXPECT_EQ(FormatExact(2), "2");
+  EXPECT_EQ(FormatExact(-.5), "-0.5");
+  EXPECT_EQ(FormatExact(.1 + .2), "0.30000000000000004");
+}
+
+TEST(FormatExact, ParsesBackToTheSameNumber) {
+  using Limits = std::numeric_limits<double>;
+  for (const double number : {1e-5, 1. / 3, std::nextafter(2., 3.), Limits::min(), Limits::max(),
+                              Limits::denorm_min(), 1e22, 123456789012345678.}) {
+    EXPECT_EQ(std::strtod(FormatExact(number).c_str(), nullptr), number);
+  }
 }
 
 }  // namespace

@@ -14,14 +14,14 @@ using ::testing::HasSubstr;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST(Validate, NanPassesNoCheck) {
+TEST(Validate, NanFailsEveryCheck) {
   EXPECT_EQ(CheckFinitePositive("epsilon", kNan).message(),
             "epsilon must be finite and positive, but is nan");
   EXPECT_FALSE(CheckFiniteNonNegative("alpha", kNan).ok());
   EXPECT_FALSE(CheckOpenUnitInterval("delta", kNan).ok());
 }
 
-TEST(Validate, BoundsAreExcludedWhereTheMessageSaysSo) {
+TEST(Validate, OpenBoundsAreExcluded) {
   EXPECT_FALSE(CheckFinitePositive("x", 0).ok());
   EXPECT_FALSE(CheckFinitePositive("x", kInfinity).ok());
   EXPECT_TRUE(CheckFinitePositive("x", std::numeric_limits<double>::denorm_min()).ok());
@@ -33,12 +33,12 @@ TEST(Validate, BoundsAreExcludedWhereTheMessageSaysSo) {
   EXPECT_EQ(CheckIntegerBetween("k", 0, 1, 3).message(), "k must be between 1 and 3, but is 0");
 }
 
-TEST(Validate, AWrongDimensionNamesBoth) {
+TEST(CheckColumns, MismatchNamesBothDimensions) {
   EXPECT_EQ(CheckColumns("query", 64, 128).message(),
             "query has the wrong dimension: expected 64, got 128");
 }
 
-TEST(UnitRows, ScalesRowsOfAnyMagnitudeToLengthOne) {
+TEST(UnitRows, AnyMagnitudeScalesToLengthOne) {
   Matrix rows(3, 2);
   rows << 3, 4, 3e300, 4e300, 3e-300, 4e-300;
   const auto unit = UnitRows("rows", rows);
@@ -49,7 +49,7 @@ TEST(UnitRows, ScalesRowsOfAnyMagnitudeToLengthOne) {
   }
 }
 
-TEST(UnitRows, RefusesZeroAndNonFiniteRowsByName) {
+TEST(UnitRows, ZeroOrNonFiniteRowIsRejectedByName) {
   FloatMatrix rows(2, 2);
   rows << 1, 0, 0, 0;
   EXPECT_THAT(UnitRows("anchors", rows).status().message(),

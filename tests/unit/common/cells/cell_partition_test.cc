@@ -37,13 +37,13 @@ PublicParameters WithCells() {
   return parameters;
 }
 
-// hashlib's SHA-256 of the text as public_parameters.h describes it, from before there were cells.
-TEST(CellPartition, ACollectionWithoutCellsKeepsTheFingerprintItHad) {
+// SHA-256 by hashlib of the text described in public_parameters.h, before cells existed.
+TEST(CellPartition, NoCellsKeepsOldFingerprint) {
   EXPECT_EQ(ToHex(Fingerprint(SomeParameters())),
             "74ffcb6fefd0828c6a43a2f9ed3be0c671b041e4b4dc9085433fc213acc8d380");
 }
 
-TEST(CellPartition, EverythingAboutCellsIsInTheFingerprint) {
+TEST(CellPartition, FingerprintCoversCells) {
   const std::function<void(PublicParameters*)> changes[] = {
       [](PublicParameters* p) { p->cell_partitions[0].cells = 4; },
       [](PublicParameters* p) { p->cell_partitions[1].cell_of_anchor[3] = 1; },
@@ -60,7 +60,7 @@ TEST(CellPartition, EverythingAboutCellsIsInTheFingerprint) {
   }
 }
 
-TEST(CellPartition, TravelsAndIsCheckedOnArrival) {
+TEST(CellPartition, RoundTripValidatesFields) {
   v1::PublicParameters message;
   ToProto(WithCells(), &message);
   ASSERT_OK_AND_ASSIGN(const PublicParameters back, FromProto(message));
@@ -97,14 +97,14 @@ TEST(CellPartition, TravelsAndIsCheckedOnArrival) {
   }
 }
 
-TEST(CellPartition, HasAtMostSoManyCellsHoweverManyAnchorsThereAre) {
+TEST(CellPartition, TooManyCellsAreRejected) {
   CellPartition partition{.cells = kMaxCells + 1, .cell_of_anchor = {}};
   for (int32_t i = 0; i <= kMaxCells; ++i) partition.cell_of_anchor.push_back(i);
   EXPECT_THAT(Validate({partition}, kMaxCells + 1),
               FailsWith(kInvalid, "must be between 2 and 4096, but is 4097"));
 }
 
-TEST(CellPartition, CentroidsAreTheMeansOfTheirAnchors) {
+TEST(CellPartition, CentroidsAreMeansOfAnchors) {
   const Matrix anchors = (Matrix(4, 2) << 1, 0, 0, 1, 0, -1, .6, .8).finished();
   const Matrix expected = (Matrix(2, 2) << .8, .4, 0, 0).finished();
   EXPECT_LT((CellCentroids({2, {0, 1, 1, 0}}, anchors) - expected).cwiseAbs().maxCoeff(), 1e-15);

@@ -34,10 +34,11 @@ std::string Encoded(const PublicParameters& parameters, const FloatMatrix& rows)
   return bytes;
 }
 
-TEST(ItemCode, IsOffByNoMoreThanItsHeaderSays) {
+TEST(ItemCode, ErrorStaysWithinDocumentedBound) {
   for (const int dim : {1, 3, 128}) {
     FloatMatrix rows = UnitRows(500, dim);
-    rows(0, 0) = 1 + std::ldexp(1.F, -11);  // halfway between two halves: the worst there is
+    rows(0, 0) =
+        1 + std::ldexp(1.F, -11);  // halfway between two half-precision values: the worst case
     rows(1, 0) = std::ldexp(1.F, -25);
     rows(2, 0) = 0;
     for (const CellCode code : kCodes) {
@@ -60,8 +61,8 @@ TEST(ItemCode, IsOffByNoMoreThanItsHeaderSays) {
   }
 }
 
-// IEEE 754's own examples of halves, and bytes by hand.
-TEST(ItemCode, HasTheBytesThatItsHeaderNames) {
+// IEEE 754's examples of half precision, and bytes by hand.
+TEST(ItemCode, MatchesDocumentedBytes) {
   EXPECT_EQ(Encoded(Parameters(CellCode::kFloat16, 3), (FloatMatrix(1, 3) << 1, -.5, 0).finished()),
             std::string("\x00\x3c\x00\xb8\x00\x00", 6));
   EXPECT_EQ(
@@ -78,7 +79,7 @@ TEST(ItemCode, HasTheBytesThatItsHeaderNames) {
   EXPECT_EQ(ItemCodeBytes(Parameters(CellCode::kNone, 128)), 12);
 }
 
-TEST(ItemCode, OfNoneIsEveryCoordinateOfTheEmbeddingAsItIs) {
+TEST(ItemCode, CodeNoneReturnsExactCoordinates) {
   const PublicParameters parameters = Parameters(CellCode::kNone, 128);
   EXPECT_EQ(ItemColumns(parameters), kEmbeddingDim);
   EXPECT_EQ(ItemColumns(Parameters(CellCode::kScalar8, 128)), 128);
@@ -90,7 +91,7 @@ TEST(ItemCode, OfNoneIsEveryCoordinateOfTheEmbeddingAsItIs) {
   EXPECT_EQ(back, rows);
 }
 
-TEST(ItemCode, DamagedBytesAreNamedAndNothingIsMadeOfThem) {
+TEST(ItemCode, DamagedBytesReturnDataLoss) {
   for (const CellCode code : kCodes) {
     const PublicParameters parameters = Parameters(code, 5);
     std::string bytes = Encoded(parameters, UnitRows(3, 5));
@@ -114,7 +115,7 @@ TEST(ItemCode, DamagedBytesAreNamedAndNothingIsMadeOfThem) {
   }
 }
 
-TEST(ItemCode, ARowOfZerosIsOne) {
+TEST(ItemCode, ZeroRowDecodesToZero) {
   for (const CellCode code : kCodes) {
     const PublicParameters parameters = Parameters(code, 4);
     ASSERT_OK_AND_ASSIGN(const FloatMatrix back,

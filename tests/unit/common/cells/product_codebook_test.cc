@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/cells/item_code.h"
+#include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {
@@ -26,7 +27,7 @@ std::string Encoded(const ProductCodebook& codebook, const FloatMatrix& rows) {
   return bytes;
 }
 
-// FAISS keeps a part's centroids one after the other, and parts after one another.
+// FAISS stores centroids part by part.
 faiss::ProductQuantizer OfFaiss(const ProductCodebook& codebook) {
   const auto count = static_cast<size_t>(codebook.centroids_per_part());
   faiss::ProductQuantizer quantizer(static_cast<size_t>(codebook.dim()),
@@ -43,7 +44,7 @@ faiss::ProductQuantizer OfFaiss(const ProductCodebook& codebook) {
   return quantizer;
 }
 
-TEST(ProductCodebook, WritesAndReadsTheBytesOfFaiss) {
+TEST(ProductCodebook, MatchesBytesOfFaiss) {
   constexpr int kRows = 200;
   for (const CellCode code : {CellCode::kPq8, CellCode::kPq32}) {
     for (const int64_t centroids : {16, 256}) {
@@ -63,7 +64,7 @@ TEST(ProductCodebook, WritesAndReadsTheBytesOfFaiss) {
 }
 
 // 8 parts of 19 coordinates: 2, 2, 3, 2, 2, 3, 2 and 3 of them.
-TEST(ProductCodebook, CutsEvenlyWhatItsPartsDoNotDivideAndTakesTheNearestCentroids) {
+TEST(ProductCodebook, UnevenPartsUseNearestCentroids) {
   const ProductCodebook codebook = RandomCodebook(CellCode::kPq8, 19, 256);
   const std::vector<int64_t> begins = {0, 2, 4, 7, 9, 11, 14, 16, 19};
   for (size_t part = 0; part < begins.size(); ++part) {
@@ -86,8 +87,8 @@ TEST(ProductCodebook, CutsEvenlyWhatItsPartsDoNotDivideAndTakesTheNearestCentroi
   }
 }
 
-// Each coordinate is a part; centroid i stands at i, so that numbers can be read off the values.
-TEST(ProductCodebook, PutsTheFirstOfTwoNumbersIntoTheLowerHalf) {
+// Each coordinate is a part, and centroid i is i: values are indices.
+TEST(ProductCodebook, FirstIndexOfAByteIsLowerHalf) {
   ProductCodebook codebook{.centroids = FloatMatrix(16, 16),
                            .parts = PartsOf(CellCode::kPq8, 16),
                            .relative_squared_error = 0};
@@ -108,7 +109,7 @@ PublicParameters WithCodebook() {
                                RandomCodebook(CellCode::kPq8, 12, 256));
 }
 
-TEST(ProductCodebook, TravelsWithThePublicParametersAndDecodesOnArrival) {
+TEST(ProductCodebook, RoundTripPreservesCodebook) {
   const PublicParameters parameters = WithCodebook();
   v1::PublicParameters message;
   ToProto(parameters, &message);
@@ -126,7 +127,7 @@ TEST(ProductCodebook, TravelsWithThePublicParametersAndDecodesOnArrival) {
       FailsWith(absl::StatusCode::kDataLoss, "codes must be whole rows of 8 bytes, but are 7"));
 }
 
-TEST(ProductCodebook, EverythingOfItIsInTheFingerprint) {
+TEST(ProductCodebook, FingerprintCoversCodebook) {
   const std::function<void(ProductCodebook*)> changes[] = {
       [](ProductCodebook* c) { c->centroids(11, 255) += 1e-3F; },
       [](ProductCodebook* c) { c->centroids.col(0).swap(c->centroids.col(1)); },
@@ -144,8 +145,8 @@ TEST(ProductCodebook, EverythingOfItIsInTheFingerprint) {
   }
 }
 
-// A server need not be believed.
-TEST(ProductCodebook, IsCheckedOnArrival) {
+// The server may be hostile.
+TEST(ProductCodebook, InvalidMessageIsRejected) {
   v1::PublicParameters message;
   ToProto(WithCodebook(), &message);
   const auto centroids = [](v1::PublicParameters* m) {
@@ -206,8 +207,7 @@ TEST(ProductCodebook, IsCheckedOnArrival) {
   }
 }
 
-// What is made on this side is held to the same.
-TEST(ProductCodebook, OfWrongShapeMakesNoParameters) {
+TEST(ProductCodebook, InvalidCodebookMakesNoParameters) {
   Anchors anchors{FloatMatrix::Random(20, 12), {}};
   for (int i = 0; i < 20; ++i) anchors.labels.push_back(i % 2);
   const CellPartition halves{.cells = 2, .cell_of_anchor = anchors.labels};

@@ -1,16 +1,17 @@
-// What every affinity operator is tried on, and how it is compared with the plain definition.
+// Point clouds for tests of affinity operators, and the comparison with the dense matrix.
 #ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_EMBEDDING_AFFINITY_CASES_H_
 #define PRIVATEMAIL_TESTS_UNIT_COMMON_EMBEDDING_AFFINITY_CASES_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "common/base/matrix.h"
 #include "common/embedding/affinity.h"
-#include "common/embedding/affinity_operator.h"
 #include "common/numerics/point_source.h"
 
 namespace privatemail::testing {
@@ -73,7 +74,25 @@ inline void ExpectClose(const AffinityOperator& affinity, const Matrix& points, 
       << name;
 }
 
-// A source whose rows from `bad` on cannot be read.
+// Expects a product to end within half a second of an observer's error, before `max_share` is done.
+inline void ExpectObserverStopsSoon(const AffinityOperator& affinity, Eigen::Index columns,
+                                    double max_share) {
+  std::chrono::steady_clock::time_point called;
+  double last_share = 0;
+  const Matrix v = Matrix::Ones(affinity.size(), columns);
+  const auto product = affinity.MultiplyWithDegrees(v, [&](double share) {
+    EXPECT_GE(share, last_share);
+    EXPECT_LE(share, 1);
+    last_share = share;
+    called = std::chrono::steady_clock::now();
+    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
+  });
+  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
+  EXPECT_LT(last_share, max_share);
+  EXPECT_LT(std::chrono::steady_clock::now() - called, std::chrono::milliseconds(500));
+}
+
+// A source whose rows from `bad` on are unreadable.
 class DamagedPoints : public MatrixPoints {
  public:
   DamagedPoints(Matrix points, Eigen::Index bad) : MatrixPoints(std::move(points)), bad_(bad) {}

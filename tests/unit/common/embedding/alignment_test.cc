@@ -24,7 +24,7 @@ Matrix RotationByRadians(double angle) {
   return r;
 }
 
-TEST(Alignment, RecoversAKnownSimilarityExactly) {
+TEST(Alignment, KnownSimilarityIsRecovered) {
   const Matrix source = Cloud(9, 2, 1);
   const Matrix target =
       (2.5 * source * RotationByRadians(.7)).rowwise() + Eigen::RowVector2d(3, -4);
@@ -35,7 +35,7 @@ TEST(Alignment, RecoversAKnownSimilarityExactly) {
   EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
 }
 
-TEST(Alignment, WithoutScaleKeepsScaleOne) {
+TEST(Alignment, WithoutScaleFixesScaleAtOne) {
   const Matrix source = Cloud(9, 2, 2);
   const auto map = KabschUmeyama(source, 7 * source, false);
   ASSERT_TRUE(map.ok());
@@ -43,7 +43,7 @@ TEST(Alignment, WithoutScaleKeepsScaleOne) {
   EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-12);
 }
 
-TEST(Alignment, RecoversAReflectedCloudWithDeterminantPlusOne) {
+TEST(Alignment, ReflectedCloudGivesProperRotation) {
   const Matrix source = Cloud(7, 3, 3);
   Matrix target = source;
   target.col(2) *= -1;
@@ -52,7 +52,7 @@ TEST(Alignment, RecoversAReflectedCloudWithDeterminantPlusOne) {
   EXPECT_NEAR(map->rotation.determinant(), 1, 1e-12);
 }
 
-TEST(Alignment, KeepsItsDigitsAtTheMagnitudeOfARelease) {
+TEST(Alignment, TinySourceKeepsPrecision) {
   const Matrix source = 1e-160 * Cloud(9, 2, 4);
   const Matrix target = Cloud(9, 2, 4) * RotationByRadians(2);
   const auto map = KabschUmeyama(source, target, true);
@@ -61,7 +61,7 @@ TEST(Alignment, KeepsItsDigitsAtTheMagnitudeOfARelease) {
   EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
 }
 
-TEST(Alignment, RefusesCollinearAnchorsWithTheResidual) {
+TEST(Alignment, CollinearAnchorsAreRejectedWithResidual) {
   Matrix line(5, 2);
   line << 0, 0, 1, 2, 2, 4, 3, 6, 4, 8;
   const auto map = KabschUmeyama(line, Cloud(5, 2, 5), true);
@@ -71,27 +71,27 @@ TEST(Alignment, RefusesCollinearAnchorsWithTheResidual) {
   EXPECT_FALSE(KabschUmeyama(Matrix::Zero(5, 2), Cloud(5, 2, 5), true).ok());
 }
 
-// What is left after centring is rounding in every direction, and looks like a cloud.
-TEST(Alignment, RefusesAnchorsThatAreAllInOnePlaceUpToRounding) {
-  const Matrix heap = (Cloud(40, 2, 8) * 1e-16).array() + .7;
-  EXPECT_FALSE(KabschUmeyama(heap, Cloud(40, 2, 5), true).ok());
-  EXPECT_FALSE(KabschUmeyama(Cloud(40, 2, 5), heap, true).ok());
-  const Matrix small_but_there = (Cloud(40, 2, 8) * 1e-9).array() + .7;
-  EXPECT_TRUE(KabschUmeyama(small_but_there, Cloud(40, 2, 5), true).ok());
+// After centring only rounding is left, which spans every dimension.
+TEST(Alignment, CoincidentAnchorsAreRejected) {
+  const Matrix coincident = (Cloud(40, 2, 8) * 1e-16).array() + .7;
+  EXPECT_FALSE(KabschUmeyama(coincident, Cloud(40, 2, 5), true).ok());
+  EXPECT_FALSE(KabschUmeyama(Cloud(40, 2, 5), coincident, true).ok());
+  const Matrix small_cloud = (Cloud(40, 2, 8) * 1e-9).array() + .7;
+  EXPECT_TRUE(KabschUmeyama(small_cloud, Cloud(40, 2, 5), true).ok());
 }
 
-TEST(Alignment, RefusesFewerThanDimensionPlusOnePoints) {
+TEST(Alignment, TooFewPointsAreRejected) {
   EXPECT_EQ(KabschUmeyama(Cloud(2, 2, 6), Cloud(2, 2, 7), true).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(Alignment, RefusesShapesThatDiffer) {
+TEST(Alignment, DifferentShapesAreRejected) {
   EXPECT_EQ(KabschUmeyama(Cloud(4, 2, 6), Cloud(5, 2, 7), true).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-// Their sum is no number.
-TEST(Alignment, TakesCloudsOfAnyMagnitude) {
+// Their sum overflows.
+TEST(Alignment, HugeCoordinatesDoNotOverflow) {
   const Matrix source = 1e307 * (Matrix(Cloud(50, 2, 9).array() / 8) + Matrix::Ones(50, 2));
   const auto map = KabschUmeyama(source, source / 1e300, true);
   ASSERT_TRUE(map.ok()) << map.status();
@@ -99,7 +99,7 @@ TEST(Alignment, TakesCloudsOfAnyMagnitude) {
   EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-9);
 }
 
-TEST(Alignment, RefusesAScaleThatNoNumberCanHold) {
+TEST(Alignment, UnrepresentableScaleIsRejected) {
   const auto map = KabschUmeyama(1e-200 * Cloud(9, 2, 4), 1e200 * Cloud(9, 2, 4), true);
   EXPECT_EQ(map.status().code(), absl::StatusCode::kFailedPrecondition);
 }

@@ -14,10 +14,9 @@ BorderedAffinity Bordered(const Matrix& points, Eigen::Index border, double c) {
           std::make_shared<FixedRows>(points.bottomRows(points.rows() - border), c)};
 }
 
-// The cloud with a border before it: a row of its own before, between and after copies of every
-// second row.
-struct WithCopies {
-  explicit WithCopies(const Matrix& cloud) {
+// A cloud after a border of three own rows and copies of every second row of the cloud.
+struct CloudWithCopies {
+  explicit CloudWithCopies(const Matrix& cloud) {
     const Matrix own = UnitNormal(3, cloud.cols(), 23);
     const Eigen::Index copies = (cloud.rows() + 1) / 2;
     border.own = own;
@@ -40,7 +39,7 @@ struct WithCopies {
   Matrix points;
 };
 
-TEST(BorderedAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidthAndBorder) {
+TEST(BorderedAffinity, OwnRowsMatchDenseMatrix) {
   for (const Cloud& cloud : Clouds()) {
     const Eigen::Index n = cloud.points.rows();
     const Matrix v = Normal(n, 3, 17);
@@ -52,10 +51,9 @@ TEST(BorderedAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidthAndBorder)
   }
 }
 
-// As many of them as are too many to be kept.
-TEST(BorderedAffinity, EqualsTheDenseMatrixWhereRowsAreCopies) {
+TEST(BorderedAffinity, CopiesMatchDenseMatrix) {
   for (const Cloud& cloud : Clouds()) {
-    const WithCopies with(cloud.points);
+    const CloudWithCopies with(cloud.points);
     const Matrix v = Normal(with.points.rows(), 3, 17);
     for (const double c : {0.3, 72.0, 1e8}) {
       const auto fixed = std::make_shared<FixedRows>(cloud.points, c);
@@ -64,8 +62,8 @@ TEST(BorderedAffinity, EqualsTheDenseMatrixWhereRowsAreCopies) {
   }
 }
 
-// As in every release without a pool of dummies; and where all rows are copies.
-TEST(BorderedAffinity, TakesOneOwnRowOrNone) {
+// A release without a pool of dummies has one own row.
+TEST(BorderedAffinity, OneOrNoOwnRowMatchesDenseMatrix) {
   const Matrix cloud = UnitNormal(300, 7, 1);
   const auto fixed = std::make_shared<FixedRows>(cloud, 2);
   for (const Eigen::Index own : {1, 0}) {
@@ -79,12 +77,12 @@ TEST(BorderedAffinity, TakesOneOwnRowOrNone) {
   }
 }
 
-TEST(BorderedAffinity, TakesManyFixedRows) {
+TEST(BorderedAffinity, UncachedFixedRowsMatchDenseMatrix) {
   const Matrix points = UnitNormal(4200, 3, 1);
   ExpectClose(Bordered(points, 10, 2), points, 2, Normal(4200, 2, 2), 1e-13, "4,190 fixed rows");
 }
 
-TEST(BorderedAffinity, SharesFixedRowsBetweenBorders) {
+TEST(BorderedAffinity, FixedRowsCanBeShared) {
   const Matrix points = UnitNormal(300, 7, 1);
   const auto fixed = std::make_shared<const FixedRows>(points.bottomRows(290), 2);
   const Matrix v = Normal(300, 2, 2);
@@ -95,7 +93,7 @@ TEST(BorderedAffinity, SharesFixedRowsBetweenBorders) {
   }
 }
 
-TEST(BorderedAffinity, StopsWhenItsObserverSaysSo) {
+TEST(BorderedAffinity, ObserverErrorStopsProduct) {
   const auto product =
       Bordered(UnitNormal(300, 7, 1), 10, 2).MultiplyWithDegrees(Matrix::Ones(300, 1), [](double) {
         return absl::CancelledError("enough");

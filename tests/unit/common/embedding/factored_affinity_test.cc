@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <chrono>
-
 #include "common/embedding/plan_affinity.h"
 #include "tests/unit/common/embedding/affinity_cases.h"
 
@@ -23,7 +21,7 @@ double ErrorOf(const Matrix& points, double c, int degree, double radius = 1 + 1
          FactoredRounding(points.rows(), points.cols(), 2 / c * radius);
 }
 
-TEST(FactoredAffinity, StaysWithinItsProvenErrorOnEveryCloudForEveryDegree) {
+TEST(FactoredAffinity, ErrorStaysWithinProvenBound) {
   for (const Cloud& cloud : Clouds()) {
     const Matrix v = Normal(cloud.points.rows(), 3, 17);
     for (const double c : {1.0, 4.5, 72.0, 1e6, 1e12}) {
@@ -35,15 +33,15 @@ TEST(FactoredAffinity, StaysWithinItsProvenErrorOnEveryCloudForEveryDegree) {
   }
 }
 
-// Where the polynomial itself is exact to rounding, nothing but the sums can be wrong.
-TEST(FactoredAffinity, EqualsTheDenseMatrixToRoundingOnAWideKernel) {
+// The polynomial is exact to rounding here, so this tests the sums.
+TEST(FactoredAffinity, WideKernelMatchesDenseMatrix) {
   for (const Cloud& cloud : Clouds()) {
     const Matrix v = Normal(cloud.points.rows(), 2, 18);
     ExpectClose(Factored(cloud.points, 5e4, 2), cloud.points, 5e4, v, 1e-13, cloud.name);
   }
 }
 
-TEST(FactoredAffinity, TakesRowsOfAnyScale) {
+TEST(FactoredAffinity, AnyScaleStaysWithinProvenBound) {
   for (const double scale : {1e-9, 30.0}) {
     const Matrix points = scale * UnitNormal(300, 2, 8);
     const double c = 100 * scale * scale;
@@ -53,15 +51,15 @@ TEST(FactoredAffinity, TakesRowsOfAnyScale) {
   }
 }
 
-// So many columns that their moments do not fit into memory at once.
-TEST(FactoredAffinity, DoesManyColumnsOnePartAfterTheOther) {
+// The moments of all columns exceed the memory limit of one part.
+TEST(FactoredAffinity, ManyColumnsAreSplitIntoParts) {
   const Matrix points = UnitNormal(300, 700, 10);
   ExpectClose(Factored(points, 72, 2), points, 72, Normal(300, 20, 11), ErrorOf(points, 72, 2),
               "many columns");
 }
 
-// The threads of a product run where the thread that asks for it may run.
-TEST(FactoredAffinity, HasTheSameBitsOnOneCoreAndOnAll) {
+// Worker threads inherit the CPU affinity of the calling thread.
+TEST(FactoredAffinity, BitsDoNotDependOnCores) {
   const Matrix points = UnitNormal(20000, 24, 12);
   const Matrix v = Normal(20000, 2, 13);
   const FactoredAffinity affinity = Factored(points, 72, 2);
@@ -80,38 +78,26 @@ TEST(FactoredAffinity, HasTheSameBitsOnOneCoreAndOnAll) {
   EXPECT_EQ(on_one->degrees, on_all->degrees);
 }
 
-TEST(FactoredAffinity, ReturnsWhatTheSourceReturnsInsteadOfRows) {
+TEST(FactoredAffinity, ReadErrorIsReturned) {
   const FactoredAffinity affinity(std::make_shared<DamagedPoints>(UnitNormal(7000, 4, 1), 6000), 72,
                                   FitExp(2, 2. / 72, 1.1));
   EXPECT_EQ(affinity.MultiplyWithDegrees(Matrix::Ones(7000, 1)).status(),
             absl::DataLossError("row is gone"));
 }
 
-TEST(FactoredAffinity, AProductStopsSoonAfterItsObserverSaysSo) {
-  const FactoredAffinity affinity = Factored(UnitNormal(40000, 512, 1), 72, 2);
-  std::chrono::steady_clock::time_point told;
-  double last_share = 0;
-  const auto product = affinity.MultiplyWithDegrees(Matrix::Ones(40000, 3), [&](double share) {
-    EXPECT_GE(share, last_share);
-    EXPECT_LE(share, 1);
-    last_share = share;
-    told = std::chrono::steady_clock::now();
-    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
-  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
-  EXPECT_LT(last_share, 0.9);
-  EXPECT_LT(std::chrono::steady_clock::now() - told, std::chrono::milliseconds(500));
+TEST(FactoredAffinity, ObserverErrorStopsProductSoon) {
+  ExpectObserverStopsSoon(Factored(UnitNormal(40000, 512, 1), 72, 2), 3, 0.9);
 }
 
 AffinityTask Task(Eigen::Index n, double c, double tolerance) {
   return {.rows = n,
           .cols = 128,
           .kernel_denominator = c,
-          .most_squared_length = kUnitSquaredLength,
+          .max_squared_length = kUnitSquaredLength,
           .tolerance = tolerance};
 }
 
-TEST(PlanAffinity, TakesTheLowestDegreeWithinTheTolerance) {
+TEST(PlanAffinity, ChoosesLowestDegreeWithinTolerance) {
   struct Expected {
     double c, tolerance;
     bool factored;
@@ -136,12 +122,12 @@ TEST(PlanAffinity, TakesTheLowestDegreeWithinTheTolerance) {
   }
 }
 
-TEST(PlanAffinity, PrefersTilesForAFewRows) {
+TEST(PlanAffinity, FewRowsAreTiled) {
   EXPECT_EQ(PlanAffinity(Task(1000, 72, 1e-6)).kind, AffinityPlan::Kind::kTiled);
   EXPECT_EQ(PlanAffinity(Task(2000, 72, 1e-6)).kind, AffinityPlan::Kind::kFactored);
 }
 
-TEST(PlanAffinity, MakesWhatItPlanned) {
+TEST(PlanAffinity, MakeAffinityFollowsPlan) {
   const Matrix points = UnitNormal(1500, 128, 14);
   const Matrix v = Normal(1500, 2, 15);
   for (const double tolerance : {0., 1e-6, 1e-3}) {

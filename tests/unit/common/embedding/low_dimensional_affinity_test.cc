@@ -12,14 +12,14 @@ double ErrorOf(const Matrix& points, double c, int degree) {
          LowDimensionalRounding(points.rows(), points.cols(), degree, range);
 }
 
-// Points of k coordinates, of length about 1, and an outlier.
+// Points of k coordinates and length about 1, with one outlier.
 Matrix Points(Eigen::Index n, Eigen::Index k) {
   Matrix points = Normal(n, k, static_cast<unsigned>(n));
   points.row(0) *= 3;
   return points;
 }
 
-TEST(LowDimensionalAffinity, StaysWithinItsProvenErrorForEveryDegree) {
+TEST(LowDimensionalAffinity, ErrorStaysWithinProvenBound) {
   for (const Eigen::Index k : {1, 2, 3}) {
     for (const Eigen::Index n : {2, 3, 500}) {
       const Matrix points = Points(n, k);
@@ -33,7 +33,7 @@ TEST(LowDimensionalAffinity, StaysWithinItsProvenErrorForEveryDegree) {
   }
 }
 
-TEST(LowDimensionalAffinity, EqualsTheDenseMatrixToRoundingAtAHighDegree) {
+TEST(LowDimensionalAffinity, HighDegreeMatchesDenseMatrix) {
   for (const Cloud& cloud : Clouds()) {
     if (cloud.points.cols() > 5) continue;
     ExpectClose(LowDimensionalAffinity(cloud.points, 9, 12), cloud.points, 9,
@@ -41,15 +41,15 @@ TEST(LowDimensionalAffinity, EqualsTheDenseMatrixToRoundingAtAHighDegree) {
   }
 }
 
-// Binomial coefficients, and no exponent twice: (1 + x + y)^p has as many terms.
-TEST(LowDimensionalAffinity, CountsItsFeatures) {
+// Binomial coefficients: the number of terms of (1 + x + y)^p.
+TEST(LowDimensionalAffinity, FeatureCountIsBinomial) {
   EXPECT_EQ(LowDimensionalAffinity::Features(1, 12), 13);
   EXPECT_EQ(LowDimensionalAffinity::Features(2, 12), 91);
   EXPECT_EQ(LowDimensionalAffinity::Features(3, 4), 35);
   EXPECT_EQ(LowDimensionalAffinity::Features(5, 0), 1);
 }
 
-TEST(LowDimensionalAffinity, FindsTheSmallestDegreeOfATolerance) {
+TEST(LowDimensionalAffinity, TaylorDegreeIsSmallestWithinTolerance) {
   for (const double range : {1e-9, .1, 1., 3.}) {
     const int degree = *TaylorDegree(range, 1e-10);
     EXPECT_LE(TaylorError(degree, range), 1e-10);
@@ -68,11 +68,11 @@ AffinityTask Task(const Matrix& points, double c, double tolerance) {
           .columns = 2,
           .products = 5,
           .in_memory = true,
-          .most_squared_length = points.rowwise().squaredNorm().maxCoeff(),
+          .max_squared_length = points.rowwise().squaredNorm().maxCoeff(),
           .tolerance = tolerance};
 }
 
-TEST(PlanAffinity, MakesASeriesForPointsOfFewCoordinatesWhereItCostsLess) {
+TEST(PlanAffinity, FewCoordinatesUseSeriesIfCheaper) {
   using Kind = AffinityPlan::Kind;
   struct Expected {
     Eigen::Index n, k;
@@ -96,32 +96,31 @@ TEST(PlanAffinity, MakesASeriesForPointsOfFewCoordinatesWhereItCostsLess) {
   }
 }
 
-// Of a release that somebody sends: what it makes the server keep is bounded before it is looked
-// at.
-TEST(PlanAffinity, MakesNoSeriesThatTakesMoreMemoryThanItsBound) {
+// A release from a client must not make the server allocate without bound.
+TEST(PlanAffinity, SeriesAboveMemoryLimitIsNotPlanned) {
   AffinityTask task = {.rows = 100'000,
                        .cols = 3,
                        .kernel_denominator = 72,
                        .columns = 3,
                        .products = 5,
                        .in_memory = true,
-                       .most_squared_length = 1,
+                       .max_squared_length = 1,
                        .tolerance = 1e-10};
   const AffinityPlan small = PlanAffinity(task);
   ASSERT_EQ(small.kind, AffinityPlan::Kind::kLowDimensional);
   const auto bytes = [&](const AffinityPlan& plan) {
     return 8. * 100'000 * LowDimensionalAffinity::Features(3, plan.taylor_degree);
   };
-  EXPECT_LE(bytes(small), static_cast<double>(kMostSeriesBytes));
-  EXPECT_LE(bytes(small), static_cast<double>(MostAffinityBytes(100'000, 3)));
-  task.most_squared_length = 100;
+  EXPECT_LE(bytes(small), static_cast<double>(kMaxSeriesBytes));
+  EXPECT_LE(bytes(small), static_cast<double>(MaxAffinityBytes(100'000, 3)));
+  task.max_squared_length = 100;
   EXPECT_THAT(PlanAffinity(task).why, ::testing::HasSubstr("features a row would take more than"));
-  EXPECT_EQ(MostAffinityBytes(100'000, 3), kMostSeriesBytes);
-  EXPECT_EQ(MostAffinityBytes(1000, 8), 8 * 1000 * 1000 / 2);
-  EXPECT_EQ(MostAffinityBytes(100'000, 8), 0);
+  EXPECT_EQ(MaxAffinityBytes(100'000, 3), kMaxSeriesBytes);
+  EXPECT_EQ(MaxAffinityBytes(1000, 8), 8 * 1000 * 1000 / 2);
+  EXPECT_EQ(MaxAffinityBytes(100'000, 8), 0);
 }
 
-TEST(LowDimensionalAffinity, StopsWhenItsObserverSaysSo) {
+TEST(LowDimensionalAffinity, ObserverErrorStopsProduct) {
   const LowDimensionalAffinity affinity(Points(10, 2), 72, 3);
   EXPECT_EQ(affinity
                 .MultiplyWithDegrees(Matrix::Ones(10, 1),

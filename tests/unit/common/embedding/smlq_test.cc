@@ -1,20 +1,12 @@
 #include "common/embedding/smlq.h"
 
-#include <gtest/gtest.h>
-
-#include <random>
 #include <vector>
 
 #include "common/embedding/tiled_affinity.h"
+#include "tests/unit/common/embedding/affinity_cases.h"
 
-namespace privatemail {
+namespace privatemail::testing {
 namespace {
-
-Matrix Normal(int n, int d, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::normal_distribution<double> normal;
-  return Matrix::NullaryExpr(n, d, [&] { return normal(bits); });
-}
 
 std::vector<int32_t> Labels(int n, int classes) {
   std::vector<int32_t> labels(n);
@@ -22,7 +14,7 @@ std::vector<int32_t> Labels(int n, int classes) {
   return labels;
 }
 
-// The definition, n x n and element by element.
+// The dense definition.
 Matrix DenseLaplacian(const Matrix& affinity) {
   Matrix laplacian = -affinity;
   laplacian.diagonal() += affinity.rowwise().sum();
@@ -50,8 +42,7 @@ Matrix DenseLabelAffinity(const std::vector<int32_t>& labels, LabelGraphKind kin
   return affinity;
 }
 
-// Some classes, one, classes of one row each, and two rows of either.
-TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
+TEST(LabelGraph, MatchesDenseLaplacian) {
   for (const std::vector<int32_t>& labels :
        {Labels(60, 7), Labels(60, 1), Labels(1, 1), std::vector<int32_t>{4, 4},
         std::vector<int32_t>{4, -4}, std::vector<int32_t>{9, 1, 5, 3, 7}}) {
@@ -62,7 +53,7 @@ TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
       for (const double c : {1e-3, 4.5, 1e6}) {
         const Matrix laplacian = DenseLaplacian(DenseLabelAffinity(labels, kind, c));
         const Matrix fast = LabelGraph(labels, kind, c).MultiplyLaplacian(v);
-        // Of one class it may be nothing but rounding.
+        // With one class the product is rounding alone.
         const double size = laplacian.cwiseAbs().rowwise().sum().maxCoeff() + n;
         EXPECT_LT((fast - laplacian * v).norm(), 1e-14 * size * v.norm())
             << n << " rows, first label " << labels.front() << ", c " << c;
@@ -71,8 +62,8 @@ TEST(LabelGraph, EqualsTheDenseLaplacianForEveryKind) {
   }
 }
 
-// A sensitivity takes the one and a release the other: they must be one value.
-TEST(LabelGraph, AddsTheSameBitsThatItMultipliesOverSeveralGroupsOfRows) {
+// Sensitivity and release use different functions; both must give the same value.
+TEST(LabelGraph, AddAndMultiplyGiveSameBits) {
   const std::vector<int32_t> labels = Labels(700, 7);
   const Matrix v = Normal(700, 2, 9);
   const LabelGraph graph(labels, LabelGraphKind::kDistance, 4.5);
@@ -84,22 +75,22 @@ TEST(LabelGraph, AddsTheSameBitsThatItMultipliesOverSeveralGroupsOfRows) {
   EXPECT_LT((product - dense * v).norm(), 1e-12 * product.norm());
 }
 
-TEST(LabelGraph, AcceptsLabelsFarApart) {
+TEST(LabelGraph, ExtremeLabelsDoNotOverflow) {
   const std::vector<int32_t> labels = {INT32_MIN, INT32_MAX, 0};
   EXPECT_TRUE(LabelGraph(labels, LabelGraphKind::kKernel, 72)
                   .MultiplyLaplacian(Matrix::Ones(3, 1))
                   .allFinite());
 }
 
-TEST(Smlq, ARowOfDegreeZeroStaysAsItIs) {
+TEST(Smlq, RowOfDegreeZeroIsUnchanged) {
   Matrix points(3, 1);
-  points << 0, 1e20, -1e20;  // every kernel value underflows to zero
+  points << 0, 1e20, -1e20;  // every kernel value underflows
   const Matrix x = Normal(3, 2, 4);
   const LabelGraph labels(std::vector<int32_t>{0, 1, 2}, LabelGraphKind::kDistance, 2);
   EXPECT_EQ(SmlqUpdate(x, TiledAffinity(points, 2), labels, .6).value(), x);
 }
 
-TEST(Smlq, NormalisedStepsHaveFrobeniusNormSqrtN) {
+TEST(Smlq, NormalisedIterateHasNormSqrtN) {
   const std::vector<int32_t> labels = Labels(20, 4);
   const TiledAffinity graph(Normal(20, 3, 5), 2);
   const auto z = SmlqIterate(1e-8 * Normal(20, 2, 6), graph,
@@ -108,7 +99,7 @@ TEST(Smlq, NormalisedStepsHaveFrobeniusNormSqrtN) {
   EXPECT_NEAR(z->norm(), std::sqrt(20.0), 1e-12);
 }
 
-TEST(Smlq, AnObserverCanStopTheIteration) {
+TEST(Smlq, ObserverErrorStopsIteration) {
   const std::vector<int32_t> labels = Labels(20, 4);
   const TiledAffinity graph(Normal(20, 3, 5), 2);
   int calls = 0;
@@ -123,7 +114,7 @@ TEST(Smlq, AnObserverCanStopTheIteration) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(Smlq, ObjectiveEqualsItsTraces) {
+TEST(Smlq, ObjectiveMatchesTraces) {
   const std::vector<int32_t> labels = Labels(30, 5);
   const Matrix points = Normal(30, 4, 7);
   const Matrix z = Normal(30, 2, 8);
@@ -138,20 +129,20 @@ TEST(Smlq, ObjectiveEqualsItsTraces) {
               expected, 1e-10 * std::abs(expected));
 }
 
-TEST(Smlq, ZeroCannotBeNormalisedAndIsRefused) {
+TEST(Smlq, ZeroIterateIsRejected) {
   const std::vector<int32_t> labels = Labels(6, 2);
   const auto z = SmlqIterate(Matrix::Zero(6, 2), TiledAffinity(Normal(6, 3, 1), 2),
                              LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 1, true);
   EXPECT_EQ(z.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(EmbeddingSettings, EachBadFieldIsNamed) {
+TEST(EmbeddingSettings, InvalidFieldIsNamed) {
   EmbeddingSettings settings;
   EXPECT_TRUE(Validate(settings).ok());
   settings.alpha = std::nan("");
   EXPECT_EQ(Validate(settings).message(), "alpha must be between 0 and 1e+09, but is nan");
   settings = {};
-  settings.start_stddev = 4.5e-163;  // its squares vanish, and a sensitivity with them
+  settings.start_stddev = 4.5e-163;  // its squares underflow, and with them a sensitivity
   EXPECT_EQ(Validate(settings).message(),
             "start_stddev must be between 1e-30 and 1e+10, but is 4.5e-163");
   settings = {};
@@ -164,4 +155,4 @@ TEST(EmbeddingSettings, EachBadFieldIsNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail
+}  // namespace privatemail::testing

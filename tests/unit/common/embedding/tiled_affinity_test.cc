@@ -1,6 +1,5 @@
 #include "common/embedding/tiled_affinity.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "tests/unit/common/embedding/affinity_cases.h"
@@ -8,7 +7,7 @@
 namespace privatemail::testing {
 namespace {
 
-TEST(TiledAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidth) {
+TEST(TiledAffinity, MatchesDenseMatrix) {
   for (const Cloud& cloud : Clouds()) {
     const Matrix v = Normal(cloud.points.rows(), 3, 17);
     for (const double c : {0.3, 2.5, 72.0, 1e8}) {
@@ -17,11 +16,11 @@ TEST(TiledAffinity, EqualsTheDenseMatrixOnEveryCloudForAnyBandwidth) {
   }
 }
 
-// Distances of rows of length 1 are exact to 2^-50 (d + 4), which a small c makes much of.
-TEST(TiledAffinity, IsOffByNoMoreThanItSaysWhereTheBandwidthIsVerySmall) {
+// Squared distances of unit rows are exact to 2^-50 (d + 4); a small c amplifies that.
+TEST(TiledAffinity, TinyBandwidthStaysWithinDocumentedError) {
   constexpr double kDenominator = 1e-6;
   for (const Cloud& cloud : Clouds()) {
-    // So near to each other that affinities are neither 0 nor 1.
+    // So close that affinities are neither 0 nor 1.
     const Matrix near =
         cloud.points.row(0).replicate(cloud.points.rows(), 1) * (1 - 1e-3) + 1e-3 * cloud.points;
     const auto d = static_cast<double>(near.cols());
@@ -33,7 +32,7 @@ TEST(TiledAffinity, IsOffByNoMoreThanItSaysWhereTheBandwidthIsVerySmall) {
   }
 }
 
-TEST(TiledAffinity, OfFewColumnsIsAsExactFarFromTheOrigin) {
+TEST(TiledAffinity, FewColumnsFarFromOriginStayExact) {
   for (const int d : {1, 2, 3, 4}) {
     const Matrix points = Normal(700, d, d).array() + 1e6;
     ExpectClose(TiledAffinity(points, 2.5), points, 2.5, Normal(700, 2, 5), 1e-13,
@@ -41,20 +40,20 @@ TEST(TiledAffinity, OfFewColumnsIsAsExactFarFromTheOrigin) {
   }
 }
 
-TEST(TiledAffinity, AKeptMatrixMultipliesToTheSameBits) {
+TEST(TiledAffinity, CachedMatrixGivesSameBits) {
   for (const int n : {2, 129, 1100, 4096, 4097}) {
     const Matrix points = Normal(n, 2, n);
     const Matrix v = Normal(n, 2, n + 1);
     const auto computed = TiledAffinity(points, 2.5, 1).MultiplyWithDegrees(v);
-    const TiledAffinity kept(points, 2.5, 5);
+    const TiledAffinity cached(points, 2.5, 5);
     for (int product = 0; product < 2; ++product) {
-      EXPECT_EQ(kept.MultiplyWithDegrees(v)->product, computed->product) << n;
-      EXPECT_EQ(kept.MultiplyWithDegrees(v)->degrees, computed->degrees) << n;
+      EXPECT_EQ(cached.MultiplyWithDegrees(v)->product, computed->product) << n;
+      EXPECT_EQ(cached.MultiplyWithDegrees(v)->degrees, computed->degrees) << n;
     }
   }
 }
 
-TEST(TiledAffinity, ALaterProductIsTheSameAsTheFirst) {
+TEST(TiledAffinity, LaterProductEqualsFirst) {
   const Matrix points = Normal(700, 9, 1);
   const Matrix v = Normal(700, 2, 2);
   const TiledAffinity affinity(points, 2.5);
@@ -62,13 +61,13 @@ TEST(TiledAffinity, ALaterProductIsTheSameAsTheFirst) {
   EXPECT_EQ(*affinity.Multiply(v, first->degrees), first->product);
 }
 
-TEST(TiledAffinity, DuplicatePointsHaveAffinityOneEvenWhenDistancesRound) {
+TEST(TiledAffinity, DuplicatePointsHaveAffinityAtMostOne) {
   const Matrix points = Normal(1, 64, 3).colwise().replicate(3) * 1e3;
   const auto product = TiledAffinity(points, 1e-6).MultiplyWithDegrees(Matrix::Ones(3, 1));
   EXPECT_LE(product->degrees.maxCoeff(), 2.0);
 }
 
-TEST(TiledAffinity, RowsFarFromAllOthersHaveDegreeAndProductZero) {
+TEST(TiledAffinity, IsolatedRowsHaveDegreeAndProductZero) {
   const Matrix points = 1e6 * UnitNormal(300, 3, 4);
   const Matrix v = Normal(300, 2, 5);
   const auto first = TiledAffinity(points, 1e-3).MultiplyWithDegrees(v);
@@ -78,27 +77,15 @@ TEST(TiledAffinity, RowsFarFromAllOthersHaveDegreeAndProductZero) {
   EXPECT_TRUE((later->array() == 0).all());
 }
 
-TEST(TiledAffinity, ReturnsWhatTheSourceReturnsInsteadOfRows) {
+TEST(TiledAffinity, ReadErrorIsReturned) {
   const TiledAffinity affinity(std::make_shared<DamagedPoints>(UnitNormal(700, 4, 1), 600), 2);
   EXPECT_EQ(affinity.MultiplyWithDegrees(Matrix::Ones(700, 1)).status(),
             absl::DataLossError("row is gone"));
 }
 
 // 40,000 rows of 256 coordinates would take several seconds.
-TEST(TiledAffinity, AProductStopsSoonAfterItsObserverSaysSo) {
-  const TiledAffinity affinity(UnitNormal(40000, 256, 1), 72);
-  std::chrono::steady_clock::time_point told;
-  double last_share = 0;
-  const auto product = affinity.MultiplyWithDegrees(Matrix::Ones(40000, 1), [&](double share) {
-    EXPECT_GE(share, last_share);
-    EXPECT_LE(share, 1);
-    last_share = share;
-    told = std::chrono::steady_clock::now();
-    return share > 0 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
-  EXPECT_EQ(product.status(), absl::CancelledError("enough"));
-  EXPECT_LT(last_share, 0.5);
-  EXPECT_LT(std::chrono::steady_clock::now() - told, std::chrono::milliseconds(500));
+TEST(TiledAffinity, ObserverErrorStopsProductSoon) {
+  ExpectObserverStopsSoon(TiledAffinity(UnitNormal(40000, 256, 1), 72), 1, 0.5);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ OnnxOptions SmallOptions(const std::string& path) {
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-TEST(OnnxExtractor, SubtractsTheMeanThenScalesInTheChannelOrderOfTheNetwork) {
+TEST(OnnxExtractor, SubtractsMeanThenScalesInChannelOrder) {
   const TemporaryFolder folder;
   const std::string image = folder.Write("red.ppm", PpmOfOneColour(9, 5, 200, 100, 50));
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
@@ -63,7 +63,7 @@ TEST(OnnxExtractor, SubtractsTheMeanThenScalesInTheChannelOrderOfTheNetwork) {
   EXPECT_TRUE((*bgr)->Extract(image).value().isApprox(Eigen::RowVector3f(20, 40, 85)));
 }
 
-TEST(OnnxExtractor, TheIdentityHoldsTheDigestOfTheModelAndEveryOption) {
+TEST(OnnxExtractor, IdentityHoldsModelDigestAndOptions) {
   const TemporaryFolder folder;
   // SHA-256 of the model's bytes by sha256sum.
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
@@ -76,7 +76,7 @@ TEST(OnnxExtractor, TheIdentityHoldsTheDigestOfTheModelAndEveryOption) {
               HasSubstr(";mean=1,2,3.25;scale=0.007843138;channels=bgr;layer="));
 }
 
-TEST(OnnxExtractor, BadOptionsModelsAndLayersAreNamed) {
+TEST(OnnxExtractor, InvalidOptionModelOrLayerIsNamed) {
   const TemporaryFolder folder;
   const std::string model = folder.Write("m.onnx", ChannelMeansModel());
   OnnxOptions options = SmallOptions(model);
@@ -98,7 +98,7 @@ TEST(OnnxExtractor, BadOptionsModelsAndLayersAreNamed) {
   EXPECT_THAT(Message(damaged.status()), HasSubstr("half.onnx: "));
 }
 
-TEST(OnnxExtractor, AFeatureOfZerosIsRefusedWithTheNameOfTheImage) {
+TEST(OnnxExtractor, ZeroFeatureIsRejectedByImageName) {
   const TemporaryFolder folder;
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
   options.mean = {7, 7, 7};
@@ -109,7 +109,7 @@ TEST(OnnxExtractor, AFeatureOfZerosIsRefusedWithTheNameOfTheImage) {
       HasSubstr("7.ppm: feature: all 3 values are zero"));
 }
 
-class BuiltIn : public ::testing::Test {
+class BuiltInExtractor : public ::testing::Test {
  protected:
   Eigen::RowVectorXf Feature(const std::string& image) {
     return extractor_->Extract(folder_.Write("image.ppm", image)).value();
@@ -119,7 +119,7 @@ class BuiltIn : public ::testing::Test {
   const std::unique_ptr<FeatureExtractor> extractor_ = MakeBuiltInExtractor().value();
 };
 
-TEST_F(BuiltIn, EveryUniformImageHasAFeatureOfLengthOne) {
+TEST_F(BuiltInExtractor, UniformImageHasUnitFeature) {
   for (const unsigned char grey : {0, 119, 128, 255}) {
     const Eigen::RowVectorXf feature = Feature(PpmOfOneColour(3, 200, grey, grey, grey));
     EXPECT_EQ(feature.size(), extractor_->dim());
@@ -127,15 +127,15 @@ TEST_F(BuiltIn, EveryUniformImageHasAFeatureOfLengthOne) {
   }
 }
 
-// Around mid-grey the other parts are all but zero and point anywhere.
-TEST_F(BuiltIn, GreysThatNobodyCanTellApartHaveNearFeatures) {
+// Near mid-grey the shape and layout parts are almost zero and have any direction.
+TEST_F(BuiltInExtractor, SimilarGreysHaveSimilarFeatures) {
   const Eigen::RowVectorXf mid = Feature(PpmOfOneColour(64, 64, 119, 119, 119));
   for (const unsigned char grey : {117, 118, 120, 121}) {
     EXPECT_GT(mid.dot(Feature(PpmOfOneColour(64, 64, grey, grey, grey))), .99f);
   }
 }
 
-TEST_F(BuiltIn, ColourCountsWhereShapeIsTheSame) {
+TEST_F(BuiltInExtractor, ColourDistinguishesEqualShapes) {
   const Eigen::RowVectorXf red = Feature(PpmOfOneColour(64, 64, 200, 30, 30));
   const Eigen::RowVectorXf dark_red = Feature(PpmOfOneColour(64, 64, 180, 30, 30));
   const Eigen::RowVectorXf blue = Feature(PpmOfOneColour(64, 64, 30, 30, 200));
@@ -152,7 +152,7 @@ std::string Bars(bool vertical, int shift) {
   return bytes;
 }
 
-TEST_F(BuiltIn, ShapeCountsWhereColourIsTheSame) {
+TEST_F(BuiltInExtractor, ShapeDistinguishesEqualColours) {
   const Eigen::RowVectorXf vertical = Feature(Bars(true, 0));
   EXPECT_GT(vertical.dot(Feature(Bars(true, 1))), vertical.dot(Feature(Bars(false, 0))) + .2f);
 }
@@ -167,13 +167,15 @@ std::string Halves(bool red_above) {
   return bytes;
 }
 
-TEST_F(BuiltIn, WhereAColourIsCounts) {
+TEST_F(BuiltInExtractor, PositionOfColourMatters) {
   EXPECT_LT(Feature(Halves(true)).dot(Feature(Halves(false))), .8f);
 }
 
-TEST_F(BuiltIn, TheIdentityIsFixed) { EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1"); }
+TEST_F(BuiltInExtractor, IdentityIsFixed) {
+  EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1");
+}
 
-TEST_F(BuiltIn, FilesThatAreNoImagesAreNamed) {
+TEST_F(BuiltInExtractor, InvalidImageFileIsNamed) {
   EXPECT_THAT(Message(extractor_->Extract(folder_ / "none.png").status()),
               HasSubstr("none.png: no such file"));
   EXPECT_THAT(Message(extractor_->Extract(folder_.path()).status()), HasSubstr("it is a folder"));

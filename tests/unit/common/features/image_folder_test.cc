@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Ids of images or of what was skipped.
+// Ids of images or skipped entries.
 template <typename Entries>
 std::vector<std::string> Ids(const Entries& entries) {
   std::vector<std::string> ids;
@@ -22,7 +22,7 @@ std::vector<std::string> Ids(const Entries& entries) {
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-TEST(ImageFolder, ListsClassesAndImagesSortedAndSkipsTheRest) {
+TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;
   for (const char* file :
        {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png", "wren/more/c.png",
@@ -42,7 +42,7 @@ TEST(ImageFolder, ListsClassesAndImagesSortedAndSkipsTheRest) {
   }
 }
 
-TEST(ImageFolder, WhatIsNoFolderOfClassesIsNamed) {
+TEST(ImageFolder, InvalidFolderIsNamed) {
   const TemporaryFolder folder;
   EXPECT_EQ(ListImageFolder(folder / "none").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(ListImageFolder(folder.Write("file", "x")).status()),
@@ -70,7 +70,7 @@ class ExtractFolderTest : public ::testing::Test {
   ImageFolder images_;
 };
 
-TEST_F(ExtractFolderTest, ADamagedImageIsRejectedAlone) {
+TEST_F(ExtractFolderTest, DamagedImagesAreRejectedOneByOne) {
   const auto result = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(Ids(result->rejected), ElementsAre("a/10.ppm", "a/17.ppm", "b/29.ppm"));
@@ -84,7 +84,7 @@ TEST_F(ExtractFolderTest, ADamagedImageIsRejectedAlone) {
   EXPECT_EQ(result->features.row(16), *alone);
 }
 
-TEST_F(ExtractFolderTest, TheResultDoesNotDependOnTheThreads) {
+TEST_F(ExtractFolderTest, ResultDoesNotDependOnThreads) {
   const auto one = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
   const auto many = ExtractFolder(images_, MakeBuiltInExtractor, 5, nullptr);
   ASSERT_TRUE(one.ok() && many.ok());
@@ -93,7 +93,7 @@ TEST_F(ExtractFolderTest, TheResultDoesNotDependOnTheThreads) {
   EXPECT_EQ(one->labels, many->labels);
 }
 
-TEST_F(ExtractFolderTest, ProgressCountsEveryImageOnce) {
+TEST_F(ExtractFolderTest, ProgressCountsEachImageOnce) {
   std::vector<int64_t> seen;
   ASSERT_TRUE(ExtractFolder(images_, MakeBuiltInExtractor, 3, [&](int64_t done, int64_t total) {
                 EXPECT_EQ(total, 20);
@@ -103,7 +103,7 @@ TEST_F(ExtractFolderTest, ProgressCountsEveryImageOnce) {
   for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(seen[i], i + 1);
 }
 
-TEST_F(ExtractFolderTest, ErrorsOfTheWholeAreNamed) {
+TEST_F(ExtractFolderTest, FatalErrorsAreReturned) {
   EXPECT_EQ(Message(ExtractFolder(images_, MakeBuiltInExtractor, 0, nullptr).status()),
             "threads must be between 1 and 256, but is 0");
   const auto broken = [] { return absl::UnavailableError("no extractor today"); };

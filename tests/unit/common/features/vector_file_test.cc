@@ -80,19 +80,19 @@ TEST(Npy, ReadsVersions2And3ThatNumpyWrote) {
   }
 }
 
-TEST(Npy, EveryTruncationIsAnErrorThatNamesTheFile) {
+TEST(Npy, TruncatedFileIsNamed) {
   const std::string whole = NumpyFloats();
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THAT(VectorError("dir/a.npy", whole.substr(0, size)), HasSubstr("dir/a.npy: "));
   }
 }
 
-TEST(Npy, TrailingBytesAreAnError) {
+TEST(Npy, TrailingBytesAreRejected) {
   EXPECT_EQ(VectorError("a.npy", NumpyFloats() + "x"),
             "a.npy: shape (2, 3) of '<f4' needs 24 bytes, but 25 follow the header");
 }
 
-TEST(Npy, AShapeWhoseProductOverflowsIsComparedWithTheFileNotAllocated) {
+TEST(Npy, OverflowingShapeIsRejectedBeforeAllocation) {
   // 2^32 x 2^32 is 0 modulo 2^64; 2^62 values of 4 bytes likewise.
   for (const char* shape : {"(4294967296, 4294967296)", "(4611686018427387904, 1)",
                             "(9223372036854775807, 9223372036854775807)", "(1000000, 1000000)"}) {
@@ -105,7 +105,7 @@ TEST(Npy, AShapeWhoseProductOverflowsIsComparedWithTheFileNotAllocated) {
               HasSubstr("expected at least one row and one column"));
 }
 
-TEST(Npy, AHeaderLongerThanTheFileIsAnError) {
+TEST(Npy, HeaderLongerThanFileIsRejected) {
   std::string bytes = NumpyFloats();
   bytes[8] = '\xff';
   bytes[9] = '\xff';
@@ -113,7 +113,7 @@ TEST(Npy, AHeaderLongerThanTheFileIsAnError) {
             "a.npy: the header says it has 65535 bytes, but only 142 follow");
 }
 
-TEST(Npy, FortranOrderOtherTypesAndOtherRanksAreNamed) {
+TEST(Npy, UnsupportedLayoutTypeOrRankIsNamed) {
   const std::string four(4, '\0');
   EXPECT_THAT(VectorError("a.npy", Npy(Bytes("\x93NUMPY\x01\x00v\x00{'descr': '<f4', "
                                              "'fortran_order': True, 'shape': (1, 1), }"),
@@ -129,7 +129,7 @@ TEST(Npy, FortranOrderOtherTypesAndOtherRanksAreNamed) {
             "a.npy: expected an array of 2 dimensions, got 0");
 }
 
-TEST(Npy, AHeaderThatIsNotNumpysIsAnError) {
+TEST(Npy, MalformedHeaderIsRejected) {
   EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(1, 1), 'shape': (1, 1)", "1234")),
               HasSubstr("expected the keys descr, fortran_order and shape once, got 'shape'"));
   EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(1, -1)", "1234")),
@@ -156,7 +156,7 @@ TEST(Npy, ReadsLabelsOfEveryIntegerTypeThatNumpyWrote) {
   EXPECT_THAT(read(NpyOf("'<i2'", "(1,)", "\xff\xff")), ElementsAre(-1));
 }
 
-TEST(Npy, ALabelBeyondInt32NamesItsRow) {
+TEST(Npy, LabelBeyondInt32IsNamedByRow) {
   EXPECT_EQ(
       LabelError("l.npy", NpyOf("'<i8'", "(2,)", Bytes("\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0"))),
       "l.npy: row 1: label 4294967296 is beyond what a 32-bit integer holds");
@@ -166,7 +166,7 @@ TEST(Npy, ALabelBeyondInt32NamesItsRow) {
             "l.npy: row 0: label 4294967295 is beyond what a 32-bit integer holds");
 }
 
-TEST(Npy, LabelsMustBeIntegersInOneColumn) {
+TEST(Npy, NonIntegerOrMultiColumnLabelsAreRejected) {
   EXPECT_THAT(LabelError("l.npy", NpyOf("'<f4'", "(1,)", "1234")), HasSubstr("got dtype '<f4'"));
   EXPECT_THAT(LabelError("l.npy", NpyOf("'|u1'", "(2, 2)", "1234")),
               HasSubstr("expected labels of shape (n,) or (n, 1), got 2 dimensions, shape (2, 2)"));
@@ -186,7 +186,7 @@ TEST(Npy, WritesTheBytesThatNumpyWrites) {
             NpyOf("'<i4'", "(2,)", Bytes("\x07\0\0\0\xff\xff\xff\xff")));
 }
 
-TEST(Npy, AFolderThatIsNotThereCannotBeWrittenTo) {
+TEST(Npy, WriteToMissingFolderReturnsPermissionDenied) {
   const TemporaryFolder folder;
   const absl::Status status = WriteNpy(folder / "none/v.npy", FloatMatrix::Ones(1, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
@@ -210,7 +210,7 @@ TEST(Fvecs, IntegersBecomeVectorsOrLabels) {
             "a.ivecs: expected 1 column of labels, got 2");
 }
 
-TEST(Fvecs, DamageIsNamed) {
+TEST(Fvecs, MalformedRowIsNamed) {
   EXPECT_EQ(VectorError("a.fvecs", "abc"), "a.fvecs: expected at least 4 bytes, got 3");
   EXPECT_EQ(VectorError("a.fvecs", Bytes("\0\0\0\0")),
             "a.fvecs: row 0 says 0 columns, expected at least 1");
@@ -236,7 +236,7 @@ TEST(Csv, ReadsNumbersBlanksAndAHeaderLine) {
   EXPECT_EQ((*vectors)(1, 2), .5f);
 }
 
-TEST(Csv, ACellThatIsNoNumberIsNamedByLineColumnAndText) {
+TEST(Csv, NonNumericCellIsNamedByPosition) {
   EXPECT_EQ(VectorError("a.csv", "x,y\n1,2\n3,four\n"),
             "a.csv: line 3 column 2: expected a number, got 'four'");
   EXPECT_EQ(VectorError("a.csv", "1,2\n3,\n"), "a.csv: line 2 column 2: expected a number, got ''");
@@ -248,13 +248,13 @@ TEST(Csv, ACellThatIsNoNumberIsNamedByLineColumnAndText) {
   }());
 }
 
-TEST(Csv, RowsOfUnequalLengthAreNamed) {
+TEST(Csv, UnequalRowsAreRejectedByLine) {
   EXPECT_EQ(VectorError("a.csv", "1,2\n\n3\n"),
             "a.csv: line 3: expected 2 columns as in the first row, got 1");
   EXPECT_THAT(VectorError("a.csv", "x,y\n"), HasSubstr("expected at least one row"));
 }
 
-TEST(Csv, LabelsAreOneIntegerALine) {
+TEST(Csv, LabelsAreOneIntegerPerLine) {
   EXPECT_THAT(ParseLabels("l.txt", "label\n3\n-4\r\n").value(), ElementsAre(3, -4));
   EXPECT_THAT(ParseLabels("l.csv", "2147483647\n-2147483648").value(),
               ElementsAre(2147483647, std::numeric_limits<int32_t>::min()));
@@ -266,7 +266,7 @@ TEST(Csv, LabelsAreOneIntegerALine) {
             "l.csv: line 1 column 1: expected one integer, got '1,2'");
 }
 
-TEST(VectorFile, MissingFilesFoldersAndUnknownNamesAreNamed) {
+TEST(VectorFile, MissingFileFolderOrUnknownExtensionIsNamed) {
   const TemporaryFolder folder;
   const auto missing = ReadVectors(folder / "none.npy");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kInvalidArgument);

@@ -22,7 +22,7 @@ using ::testing::MatchesRegex;
 constexpr int kRows = 12'000;
 constexpr int kDim = 8;
 
-// Forty classes, each a cloud.
+// Forty clusters.
 Matrix Clouds(Eigen::Index rows, unsigned seed) {
   std::mt19937 bits(1);
   std::normal_distribution<double> normal;
@@ -41,7 +41,7 @@ Matrix Noise(Eigen::Index rows, Eigen::Index dim) {
   return Matrix::NullaryExpr(rows, dim, [&] { return normal(bits); });
 }
 
-// All rows that are not hidden by distance, then row: by sorting, in extended precision.
+// The visible rows sorted by distance, then row, in extended precision.
 std::vector<int64_t> Ranked(const Matrix& points, const RowVector& query,
                             const std::vector<bool>& hidden) {
   std::vector<std::pair<long double, int64_t>> ranked;
@@ -76,14 +76,14 @@ int64_t Threads() {
   return std::distance(begin(tasks), end(tasks));
 }
 
-TEST(InvertedLists, AllListsTogetherFindWhatAScanInDoubleFindsBitForBit) {
+TEST(InvertedLists, ProbingAllListsMatchesExactScan) {
   Matrix far = 1e-3 * Noise(2000, 6);
   far.array() += 1e6;
   Matrix lattice = Noise(2000, 5);
   lattice = lattice.array().round();
-  Matrix lonely = Noise(2000, 5);
-  lonely.row(7) *= 1e9;  // the scale is its own: single precision cannot tell the others apart
-  for (const Matrix& points : {Noise(2000, 16), far, lattice, lonely, Matrix(1e200 * far)}) {
+  Matrix outlier = Noise(2000, 5);
+  outlier.row(7) *= 1e9;  // floats at its scale cannot distinguish the other rows
+  for (const Matrix& points : {Noise(2000, 16), far, lattice, outlier, Matrix(1e200 * far)}) {
     ASSERT_TRUE(ScreenedPoints::CanHold(points));
     const InvertedLists lists(points);
     std::vector<bool> hidden(static_cast<size_t>(points.rows()));
@@ -98,12 +98,12 @@ TEST(InvertedLists, AllListsTogetherFindWhatAScanInDoubleFindsBitForBit) {
   }
 }
 
-TEST(ScreenedPoints, CannotHoldPointsOfOnePlaceOrBeyondTheRangeOfNumbers) {
+TEST(ScreenedPoints, CannotHoldCoincidentOrHugePoints) {
   EXPECT_FALSE(ScreenedPoints::CanHold(Matrix::Ones(100, 5)));
   EXPECT_FALSE(ScreenedPoints::CanHold(1e307 * Matrix::Ones(100, 5)));
 }
 
-TEST(ApproximateIndex, ReachesItsRecallOnPointsThatItHasNotSeen) {
+TEST(ApproximateIndex, ReachesRecallOnUnseenQueries) {
   const Matrix points = Clouds(kRows, 1);
   const ExactIndex exact(points);
   const std::vector<bool> none(kRows);
@@ -121,35 +121,18 @@ TEST(ApproximateIndex, ReachesItsRecallOnPointsThatItHasNotSeen) {
       EXPECT_EQ(rows.size(), 8u);
       for (const int64_t row : rows) found += std::count(expected.begin(), expected.end(), row);
     }
-    // Queries of another kind than its own: five standard errors of 1600 rows below.
+    // Other queries than those of the measurement: five standard errors of 1,600 rows.
     EXPECT_GE(found / 1600., recall - 5 * std::sqrt(recall * (1 - recall) / 1600));
   }
 }
 
-TEST(ApproximateIndex, ProbesMoreListsForAHigherRecall) {
+TEST(ApproximateIndex, HigherRecallProbesMoreLists) {
   const ExactIndex exact(Clouds(kRows, 1));
   EXPECT_LT(ApproximateIndex::Make(exact, .8)->quality().probed,
             ApproximateIndex::Make(exact, .999)->quality().probed);
 }
 
-TEST(ApproximateIndex, NeitherFindsHiddenRowsNorMissesOthersForThem) {
-  const Matrix points = Clouds(kRows, 1);
-  const ExactIndex exact(points);
-  const auto index = ApproximateIndex::Make(exact, .99);
-  for (Eigen::Index q = 0; q < 20; ++q) {
-    const RowVector query = points.row(q);
-    std::vector<bool> hidden(kRows);
-    const std::vector<int64_t> nearest = RowsOf(index->Search(query, 8).front());
-    for (const int64_t row : nearest) hidden[static_cast<size_t>(row)] = true;
-    const std::vector<int64_t> rows = RowsOf(index->Search(query, 8, &hidden).front());
-    ASSERT_EQ(rows.size(), 8u);
-    for (const int64_t row : rows) EXPECT_FALSE(hidden[static_cast<size_t>(row)]);
-    std::vector<int64_t> expected = Ranked(points, query, hidden);
-    EXPECT_EQ(rows.front(), expected.front());
-  }
-}
-
-TEST(ApproximateIndex, GivesAsManyRowsAsThereAreHoweverManyAreWanted) {
+TEST(ApproximateIndex, ReturnsMinOfCountAndVisibleRows) {
   const Matrix points = Clouds(kRows, 1);
   const ExactIndex exact(points);
   const auto index = ApproximateIndex::Make(exact, .99);
@@ -162,23 +145,7 @@ TEST(ApproximateIndex, GivesAsManyRowsAsThereAreHoweverManyAreWanted) {
   EXPECT_THAT(index->Search(query, 0).front(), ::testing::IsEmpty());
 }
 
-TEST(ApproximateIndex, OrdersEqualDistancesByRow) {
-  Matrix points = Clouds(kRows, 1);
-  points.bottomRows(kRows / 2) = points.topRows(kRows / 2).eval();
-  const ExactIndex exact(points);
-  const auto index = ApproximateIndex::Make(exact, .99);
-  ASSERT_NE(index, nullptr);
-  const std::vector<bool> none(kRows);
-  for (Eigen::Index q = 0; q < 20; ++q) {
-    const std::vector<int64_t> rows = RowsOf(index->Search(points.row(q), 3).front());
-    std::vector<int64_t> expected = Ranked(points, points.row(q), none);
-    EXPECT_EQ(rows[0], q);
-    EXPECT_EQ(rows[1], q + kRows / 2);
-    EXPECT_EQ(rows[2], expected[2]);
-  }
-}
-
-TEST(ApproximateIndex, IsTheSameWheneverItIsMadeOfTheSame) {
+TEST(ApproximateIndex, EqualPointsGiveEqualIndexes) {
   const Matrix points = Clouds(kRows, 1);
   const ExactIndex exact(points), again(points);
   const auto one = ApproximateIndex::Make(exact, .9), other = ApproximateIndex::Make(again, .9);
@@ -190,13 +157,13 @@ TEST(ApproximateIndex, IsTheSameWheneverItIsMadeOfTheSame) {
   }
 }
 
-TEST(ApproximateIndex, IsNotMadeWhereItWouldNotReachTheRecall) {
-  // Without clusters the nearest of so few rows in so many columns are everywhere.
+TEST(ApproximateIndex, UnreachableRecallReturnsNull) {
+  // Without clusters the nearest of so few rows in so many columns are in all lists.
   EXPECT_EQ(ApproximateIndex::Make(ExactIndex(Noise(4000, 32)), .99), nullptr);
   EXPECT_EQ(ApproximateIndex::Make(ExactIndex(Matrix::Ones(4000, 5)), .5), nullptr);
 }
 
-TEST(InvertedLists, StartNoThreadsOfOpenMP) {
+TEST(InvertedLists, StartNoOpenMpThreads) {
   const Matrix points = Clouds(kRows, 1);
   const int64_t before = Threads();
   const InvertedLists lists(points);
@@ -204,18 +171,18 @@ TEST(InvertedLists, StartNoThreadsOfOpenMP) {
   EXPECT_EQ(Threads(), before);
 }
 
-TEST(ApproximateIndex, IsNotMadeAfterItWasStopped) {
+TEST(ApproximateIndex, StoppedBuildReturnsNull) {
   const std::atomic<bool> stopped = true;
   EXPECT_EQ(ApproximateIndex::Make(ExactIndex(Clouds(kRows, 1)), .5, &stopped), nullptr);
 }
 
 std::string FinalDescription(const Matrix& points, const IndexOptions& options) {
   const SearchIndex index(points, options);
-  index.MakeApproximate();
+  index.BuildApproximateIndex();
   return index.description();
 }
 
-TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
+TEST(SearchIndex, ApproximateOnlyIfEnabledAndUseful) {
   const IndexOptions ivf = {true, .99};
   const Matrix clouds = Clouds(kRows, 1);
   EXPECT_EQ(FinalDescription(clouds, {}), "exact, scan");
@@ -226,11 +193,11 @@ TEST(SearchIndex, IsApproximateOnlyWhereThatIsWantedAndPays) {
       MatchesRegex("IVF of 219 lists, [0-9]+ probed, recall@8 (0.99.|1.000) on 400 queries"));
   EXPECT_EQ(FinalDescription(Noise(10'000, 32), ivf),
             "exact, scan; IVF would not reach recall@8 0.99");
-  EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsBrief());
-  EXPECT_FALSE(SearchIndex(clouds, ivf).IsBrief());
+  EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsFast());
+  EXPECT_FALSE(SearchIndex(clouds, ivf).IsFast());
 }
 
-TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
+TEST(SearchIndex, SearchesDuringBuildAreAnswered) {
   const Matrix clouds = Clouds(kRows, 1);
   const SearchIndex index(clouds, {true, .5});
   EXPECT_EQ(index.description(), "exact, scan; IVF is being made");
@@ -238,21 +205,21 @@ TEST(SearchIndex, AnswersExactlyUntilTheApproximateOneIsReadyAndMeanwhile) {
   std::vector<int64_t> nearest = Ranked(clouds, between, std::vector<bool>(kRows));
   nearest.resize(8);
   EXPECT_EQ(RowsOf(index.Search(between, 8).front()), nearest);
-  std::atomic<bool> made = false;
+  std::atomic<bool> built = false;
   std::thread searcher([&] {
-    while (!made) EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
+    while (!built) EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
   });
-  index.MakeApproximate();
-  made = true;
+  index.BuildApproximateIndex();
+  built = true;
   searcher.join();
   EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
   EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
 }
 
-TEST(SearchIndex, StaysExactWhenTheMakingIsStopped) {
+TEST(SearchIndex, StoppedBuildStaysExact) {
   const SearchIndex index(Clouds(kRows, 1), {true, .5});
   const std::atomic<bool> stopped = true;
-  index.MakeApproximate(&stopped);
+  index.BuildApproximateIndex(&stopped);
   EXPECT_THAT(index.description(), ::testing::StartsWith("exact, scan"));
 }
 

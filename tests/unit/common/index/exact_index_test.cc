@@ -9,22 +9,7 @@
 namespace privatemail {
 namespace {
 
-TEST(ExactIndex, BreaksTiesByTheSmallerRowAndReturnsNoMoreThanThereAre) {
-  Matrix points(5, 2);
-  points << 1, 0, 0, 3, -1, 0, 0, 1, 0, 0;
-  const ExactIndex index(points);
-  const auto rows = [&](int64_t count) {
-    std::vector<int64_t> found;
-    const auto nearest = index.Search(RowVector::Zero(2), count);
-    for (const Neighbor& neighbor : nearest.front()) found.push_back(neighbor.row);
-    return found;
-  };
-  EXPECT_THAT(rows(3), ::testing::ElementsAre(4, 0, 2));
-  EXPECT_THAT(rows(50), ::testing::ElementsAre(4, 0, 2, 3, 1));
-  EXPECT_EQ(index.Search(RowVector::Zero(2), 5).front().back().squared_distance, 9);
-}
-
-TEST(ExactIndex, APartOfItFindsThatPartUnderTheRowsOfTheWhole) {
+TEST(ExactIndex, PartReturnsRowsOfTheWholeIndex) {
   Matrix points(5, 1);
   points << 0, 1, 2, 3, 4;
   const ExactIndex index(points);
@@ -39,7 +24,7 @@ TEST(ExactIndex, APartOfItFindsThatPartUnderTheRowsOfTheWhole) {
   EXPECT_TRUE(ExactIndex::Part(index, {}).Search(query, 2).front().empty());
 }
 
-// Clouds on which a tree could go wrong: duplicates, ties on a lattice, lines, clusters, overflow.
+// Edge cases of the tree: duplicates, ties on a lattice, lines, clusters, overflow.
 std::vector<Matrix> Clouds(Eigen::Index dim) {
   std::mt19937 bits(static_cast<unsigned>(dim));
   std::normal_distribution<double> normal;
@@ -48,13 +33,13 @@ std::vector<Matrix> Clouds(Eigen::Index dim) {
   std::vector<Matrix> clouds = {random, Matrix::NullaryExpr(3000, dim, [&] { return small(bits); }),
                                 Matrix::Ones(500, dim), random.topRows(1), random.topRows(2)};
   clouds.push_back(random.col(0).replicate(1, dim));
-  // As embeddings are: near a line that no axis is parallel to, and far from the origin.
+  // Like embeddings: near an oblique line, far from the origin.
   clouds.push_back(clouds.back() + 1e-9 * random);
   for (Eigen::Index c = 0; c < dim; ++c) clouds.back().col(c) *= .1 + static_cast<double>(c);
   clouds.back().array() += 3;
   clouds.push_back(1e-3 * random);
   clouds.back().topRows(1500).array() += 1e6;
-  // Neighbours are nearer to each other than a turned coordinate is exact.
+  // Distances of neighbours are below the rounding of rotated coordinates.
   clouds.push_back(1e-9 * random);
   clouds.back().topRows(1500).array() += 1e6;
   clouds.push_back(1e200 * random);
@@ -74,9 +59,9 @@ void ExpectSame(const std::vector<std::vector<Neighbor>>& found,
   }
 }
 
-// In single precision the square of either distance is infinite; in double the second is nearer by
-// one rounding.
-TEST(ExactIndex, SeesWhichOfTwoIsNearerToAQueryFarAway) {
+// Both squared distances overflow in single precision; in double the second is smaller by one
+// rounding.
+TEST(ExactIndex, FarQueryIsComparedInDouble) {
   Matrix points = Matrix::Zero(2, 5);
   points(0, 0) = 2047;
   points(1, 0) = 2049;
@@ -87,7 +72,7 @@ TEST(ExactIndex, SeesWhichOfTwoIsNearerToAQueryFarAway) {
   EXPECT_EQ(found[0][0].row, 1);
 }
 
-TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
+TEST(ExactIndex, MatchesScanBitForBit) {
   for (const Eigen::Index dim : {1, 2, 3, 4, 5, 17}) {
     for (const Matrix& points : Clouds(dim)) {
       const ExactIndex index(points);
@@ -95,7 +80,7 @@ TEST(ExactIndex, FindsWhatAScanFindsBitForBitInAnyNumberOfDimensions) {
       for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
       Matrix queries = points.topRows(std::min<Eigen::Index>(points.rows(), 40));
       for (Eigen::Index q = 1; q < queries.rows(); q += 2) queries.row(q).array() += .25;
-      // Whose squares, and which themselves, are beyond single precision.
+      // Queries whose squares, or which themselves, overflow single precision.
       double far = 1e12;
       for (Eigen::Index q = std::max<Eigen::Index>(0, queries.rows() - 5); q < queries.rows();
            ++q) {

@@ -26,12 +26,12 @@ double LargestOnGrid(const ExpPolynomial& p, double rate, double radius) {
   return static_cast<double>(largest);
 }
 
-TEST(ExpPolynomial, StaysWithinItsErrorAndReachesItInFiftyDigits) {
+TEST(ExpPolynomial, ErrorBoundHoldsAndIsTight) {
   for (int degree = 0; degree <= 2; ++degree) {
     for (const double range : {1e-14, 1e-9, 1e-6, 1e-4, 1. / 36, .04, .3, 1., 2.}) {
       for (const double radius : {1e-20, 1e-3, 1., 7., 1e6}) {
         const double rate = range / radius;
-        if (rate * radius > kMostExpRange) continue;
+        if (rate * radius > kMaxExpRange) continue;
         const ExpPolynomial p = FitExp(degree, rate, radius);
         const double seen = LargestOnGrid(p, rate, radius);
         EXPECT_LE(seen, p.relative_error) << degree << " " << range << " " << radius;
@@ -42,7 +42,7 @@ TEST(ExpPolynomial, StaysWithinItsErrorAndReachesItInFiftyDigits) {
   }
 }
 
-TEST(ExpPolynomial, IsTheBestOfItsDegree) {
+TEST(ExpPolynomial, MatchesMinimaxErrors) {
   // Degree 0 has the closed form 1 / cosh a with error tanh a. The others level degree + 2 extrema,
   // which by the theorem of de la Vallee Poussin nothing of the degree undercuts.
   EXPECT_NEAR(FitExp(0, .5, 2).relative_error, std::tanh(1.), 1e-15);
@@ -53,7 +53,7 @@ TEST(ExpPolynomial, IsTheBestOfItsDegree) {
   EXPECT_LT(FitExp(2, 1. / 36, 1).relative_error, 9e-7);
 }
 
-TEST(ExpPolynomial, OfAnIntervalWithoutLengthIsOne) {
+TEST(ExpPolynomial, ZeroRadiusGivesConstantOne) {
   for (int degree = 0; degree <= 2; ++degree) {
     const ExpPolynomial p = FitExp(degree, 3, 0);
     EXPECT_EQ(p(0), 1);

@@ -6,7 +6,7 @@
 namespace privatemail::testing {
 namespace {
 
-TEST(UnitPoints, AreTheUnitRowsOfItemsThenAnchorsInWhateverBlocks) {
+TEST(UnitPoints, AnyBlockHoldsUnitRowsOfItemsThenAnchors) {
   const FloatMatrix items = (1e3 * Normal(37, 5, 1)).cast<float>();
   const FloatMatrix anchors = (1e-30 * Normal(11, 5, 2)).cast<float>();
   const auto points = UnitPoints::Create(items, anchors);
@@ -25,7 +25,7 @@ TEST(UnitPoints, AreTheUnitRowsOfItemsThenAnchorsInWhateverBlocks) {
   }
 }
 
-TEST(UnitPoints, NamesARowWithoutADirection) {
+TEST(UnitPoints, ZeroOrNonFiniteRowIsRejectedByName) {
   const FloatMatrix good = FloatMatrix::Ones(3, 2);
   FloatMatrix bad = good;
   bad.row(2).setZero();

@@ -9,7 +9,34 @@
 namespace privatemail::testing {
 namespace {
 
-// Written out: rows of a group one after the other, then the groups.
+TEST(RowGroups, CoverAllRowsInNearlyEqualWholeBlocks) {
+  for (const Eigen::Index rows :
+       {1L, 255L, 256L, 257L, 16'384L, 16'385L, 100'001L, 1'000'000L, 5'000'000L, 1'000'000'000L}) {
+    const RowGroups groups(rows);
+    EXPECT_EQ(groups.FirstRow(0), 0);
+    EXPECT_EQ(groups.FirstRow(groups.count()), rows);
+    const Eigen::Index least = groups.blocks() / groups.count();
+    for (int group = 0; group < groups.count(); ++group) {
+      EXPECT_EQ(groups.FirstRow(group) % kRowBlock, 0) << rows;
+      const Eigen::Index blocks = groups.FirstBlock(group + 1) - groups.FirstBlock(group);
+      EXPECT_TRUE(blocks == least || blocks == least + 1) << blocks << " of " << rows;
+    }
+  }
+}
+
+// These numbers decide bits of stored coordinates: changing them makes versions disagree.
+TEST(RowGroups, CountMatchesDocumentation) {
+  EXPECT_EQ(RowGroups(0).count(), 1);
+  EXPECT_EQ(RowGroups(256).count(), 1);
+  EXPECT_EQ(RowGroups(257).count(), 2);
+  EXPECT_EQ(RowGroups(64 * 256).count(), 64);
+  EXPECT_EQ(RowGroups(1'000'000).count(), 64);
+  EXPECT_EQ(RowGroups(2 * 64 * 64 * 256).count(), 128);
+  EXPECT_EQ(RowGroups(1024 * 64 * 256).count(), 1024);
+  EXPECT_EQ(RowGroups(1'000'000'000).count(), 1024);
+}
+
+// The definition: sums of groups, added in order.
 double SumByDefinition(const Matrix& x) {
   double total = 0;
   for (Eigen::Index first = 0; first < x.rows(); first += kRowBlock) {
@@ -20,7 +47,7 @@ double SumByDefinition(const Matrix& x) {
   return total;
 }
 
-TEST(RowShare, GivesTheSameBitsInAnyNumberOfProcesses) {
+TEST(RowShare, ReductionsHaveTheSameBitsForAnyNumberOfProcesses) {
   const Matrix x = Normal(1153, 1, 1);  // five groups of a block each
   const double norm = *AllRows(1153)->Norm(x);
   EXPECT_NEAR(norm, x.norm(), 1e-14 * norm);
@@ -39,7 +66,7 @@ TEST(RowShare, GivesTheSameBitsInAnyNumberOfProcesses) {
   }
 }
 
-TEST(RowShare, TakesNormsOfWhatItsSquaresWouldNotHold) {
+TEST(RowShare, NormDoesNotOverflowOrUnderflow) {
   const Matrix ones = Matrix::Ones(900, 1);
   EXPECT_NEAR(*AllRows(900)->Norm(1e200 * ones), 30e200, 1e188);
   EXPECT_NEAR(*AllRows(900)->Norm(1e-200 * ones), 30e-200, 1e-212);

@@ -8,7 +8,7 @@
 namespace privatemail {
 namespace {
 
-TEST(Status, GoesToGrpcAndBackWithCodeAndMessage) {
+TEST(GrpcStatus, RoundTripPreservesCodeAndMessage) {
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "why");
     const grpc::Status sent = ToGrpc(status);
@@ -19,7 +19,7 @@ TEST(Status, GoesToGrpcAndBackWithCodeAndMessage) {
               FailsWith(absl::StatusCode::kUnknown, "status code 17: why"));
 }
 
-TEST(Status, OfAnyLengthIsCutBetweenCharacters) {
+TEST(GrpcStatus, LongMessageIsCutBetweenCharacters) {
   EXPECT_EQ(ToGrpc(absl::InternalError(std::string(1000, 'x'))).error_message(),
             std::string(1000, 'x'));
   EXPECT_EQ(ToGrpc(absl::InternalError(std::string(60'000'000, 'x'))).error_message(),

@@ -24,7 +24,7 @@ std::string Repeated(const std::string& bytes, int times) {
   return all;
 }
 
-// What protobuf itself says that the parsed message takes is no more.
+// Expects at least the memory that protobuf reports for the parsed message.
 template <typename Message>
 void ExpectEnough(const std::string& bytes) {
   Message message;
@@ -34,10 +34,10 @@ void ExpectEnough(const std::string& bytes) {
   EXPECT_GE(*memory, static_cast<int64_t>(message.SpaceUsedLong()));
 }
 
-TEST(MessageMemory, IsNoLessThanWhatTheMessageTakes) {
+TEST(MessageMemory, IsAnUpperEstimate) {
   constexpr int kMany = 100'000;
   ExpectEnough<v1::UpsertItemsRequest>("");
-  ExpectEnough<v1::UpsertItemsRequest>(Repeated({'\x12', '\0'}, kMany));  // items without anything
+  ExpectEnough<v1::UpsertItemsRequest>(Repeated({'\x12', '\0'}, kMany));  // empty items
   ExpectEnough<v1::GetItemsRequest>(Repeated({'\x12', '\0'}, kMany));     // empty ids
   ExpectEnough<v1::GetItemsRequest>(
       Repeated("\x12\x11"
@@ -62,8 +62,8 @@ TEST(MessageMemory, IsNoLessThanWhatTheMessageTakes) {
   ExpectEnough<v1::CreateCollectionRequest>(anchors.SerializeAsString());
 }
 
-// What clients send may not be taken for an attack.
-TEST(MessageMemory, IsNotMuchMoreForVectors) {
+// Ordinary uploads must not look like attacks.
+TEST(MessageMemory, IsTightForVectors) {
   v1::UpsertItemsRequest items;
   for (int i = 0; i < 1000; ++i) {
     v1::Item& item = *items.add_items();
@@ -75,7 +75,7 @@ TEST(MessageMemory, IsNotMuchMoreForVectors) {
             2 * static_cast<int64_t>(bytes.size()));
 }
 
-TEST(MessageMemory, IsNothingOfWhatIsNoMessage) {
+TEST(MessageMemory, MalformedMessageReturnsNullopt) {
   const auto& type = *v1::UpsertItemsRequest::descriptor();
   for (const std::string bytes : {"\xff\xff\xff", "\x12",
                                   "\x12\x05"

@@ -26,7 +26,7 @@ std::string Equals(const std::string& path, const std::string& value) {
   return absl::StrCat("equals { path: \"", path, "\" value { ", value, " } }");
 }
 
-TEST(PayloadFilter, ComparesTextsNumbersBoolsAndNull) {
+TEST(PayloadFilter, EqualsComparesTypeAndValue) {
   const std::string payload = R"({"t":"x","i":3,"d":3.5,"b":true,"n":null,"big":9007199254740993})";
   for (const auto& [path, value, fits] : {std::tuple{"t", "string_value: \"x\"", true},
                                           {"t", "string_value: \"X\"", false},
@@ -49,12 +49,12 @@ TEST(PayloadFilter, ComparesTextsNumbersBoolsAndNull) {
   }
 }
 
-TEST(PayloadFilter, DoesNotTakeAHugeNumberForANegativeOne) {
+TEST(PayloadFilter, HugeUnsignedIsNotNegative) {
   EXPECT_FALSE(Matches(Equals("a", "integer_value: -1"), R"({"a":18446744073709551615})"));
   EXPECT_TRUE(Matches(Equals("a", "integer_value: -1"), R"({"a":-1})"));
 }
 
-TEST(PayloadFilter, FollowsPathsThroughObjects) {
+TEST(PayloadFilter, PathsDescendIntoObjects) {
   const std::string payload = R"({"a":{"b":{"c":1},"d":2}})";
   EXPECT_TRUE(Matches(Equals("a.b.c", "integer_value: 1"), payload));
   EXPECT_TRUE(Matches(Equals("a.d", "integer_value: 2"), payload));
@@ -64,7 +64,7 @@ TEST(PayloadFilter, FollowsPathsThroughObjects) {
   EXPECT_FALSE(Matches(Equals("d", "integer_value: 2"), payload));
 }
 
-TEST(PayloadFilter, OneFittingElementOfAnArrayIsEnough) {
+TEST(PayloadFilter, ArrayMatchesIfAnyElementDoes) {
   const std::string payload = R"({"tags":["red","blue"],"sizes":[1,7,{"x":1},[9]],"none":[]})";
   EXPECT_TRUE(Matches(Equals("tags", "string_value: \"blue\""), payload));
   EXPECT_FALSE(Matches(Equals("tags", "string_value: \"green\""), payload));
@@ -73,7 +73,7 @@ TEST(PayloadFilter, OneFittingElementOfAnArrayIsEnough) {
   EXPECT_FALSE(Matches(Equals("none", "null_value: true"), payload));
 }
 
-TEST(PayloadFilter, RangesHaveOpenAndClosedBoundsAndTakeNumbersAlone) {
+TEST(PayloadFilter, RangeHasOpenAndClosedBoundsForNumbers) {
   for (const auto& [bounds, fits] : {std::pair{"gt: 3", false},
                                      {"gte: 3", true},
                                      {"lt: 3", false},
@@ -109,7 +109,7 @@ TEST(PayloadFilter, CombinesConditions) {
   EXPECT_FALSE(Matches("in { path: \"a\" values { integer_value: 5 } }", both));
 }
 
-TEST(PayloadFilter, OnlyANegationFitsWhatHoldsNothing) {
+TEST(PayloadFilter, MissingValueMatchesOnlyNegation) {
   for (const std::string payload : {"", "3", "[]", "null", "\"a\"", "{}"}) {
     EXPECT_FALSE(Matches(Equals("a", "null_value: true"), payload)) << payload;
     EXPECT_TRUE(Matches("none_of { filters { " + Equals("a", "null_value: true") + " } }", payload))
@@ -117,7 +117,7 @@ TEST(PayloadFilter, OnlyANegationFitsWhatHoldsNothing) {
   }
 }
 
-TEST(PayloadFilter, NamesThePartThatIsWrong) {
+TEST(PayloadFilter, InvalidPartIsNamed) {
   const std::string equals = Equals("a", "integer_value: 1");
   std::string deep = equals;
   for (int i = 0; i < kMaxFilterDepth; ++i) deep = "none_of { filters { " + deep + " } }";
@@ -150,7 +150,7 @@ TEST(PayloadFilter, NamesThePartThatIsWrong) {
   }
 }
 
-TEST(PayloadFilter, NamesEachPathOnce) {
+TEST(PayloadFilter, PathsAreDistinct) {
   const auto filter = PayloadFilter::FromProto(
       "filter", Parse("all_of { filters { " + Equals("a", "integer_value: 1") + " } filters { " +
                       Equals("b.c", "integer_value: 1") + " } filters { " +

@@ -1,4 +1,4 @@
-// Small snapshots, and what they are made of by what snapshot.h says and not by its code.
+// Small snapshots, and a second implementation of the block format documented in snapshot.h.
 #ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_WIRE_SNAPSHOT_BYTES_H_
 #define PRIVATEMAIL_TESTS_UNIT_COMMON_WIRE_SNAPSHOT_BYTES_H_
 
@@ -66,12 +66,12 @@ inline std::string SnapshotOf(int items, size_t payload_bytes = 0) {
   return bytes;
 }
 
-// In pieces of `piece` bytes; what comes of it.
+// Reads in pieces of `piece` bytes.
 inline absl::Status ReadAll(absl::string_view bytes, size_t piece = 1 << 16,
                             SnapshotHandlers handlers = {}) {
   SnapshotReader reader(std::move(handlers));
   for (size_t first = 0; first < bytes.size(); first += piece) {
-    if (!reader.Read(bytes.substr(first, piece)).ok()) break;  // Finish says the same again
+    if (!reader.Read(bytes.substr(first, piece)).ok()) break;  // Finish returns the same status
   }
   return reader.Finish();
 }
@@ -84,7 +84,7 @@ inline uint32_t LittleEndian(absl::string_view bytes, size_t at) {
 
 inline constexpr size_t kHeader = 12;
 
-// The blocks behind the header, by what the header file says and not by the code.
+// The blocks after the header.
 inline std::vector<std::string> BlocksOf(absl::string_view bytes) {
   std::vector<std::string> blocks;
   for (size_t at = kHeader; at < bytes.size();) {
@@ -101,7 +101,7 @@ inline std::string Join(absl::string_view bytes, const std::vector<std::string>&
   return joined;
 }
 
-// A block as somebody writes it who means harm: well-formed, whatever the body.
+// A well-formed block with any body.
 inline std::string Block(uint8_t type, uint32_t number, const std::string& body) {
   std::string block(1, static_cast<char>(type));
   for (const uint32_t value : {number, static_cast<uint32_t>(body.size())}) {

@@ -1,4 +1,4 @@
-// Snapshots that are damaged, or made to do harm.
+// Damaged and hostile snapshots.
 #include <random>
 
 #include "tests/unit/common/wire/snapshot_bytes.h"
@@ -6,7 +6,7 @@
 namespace privatemail::testing {
 namespace {
 
-// The number of the block that the byte belongs to.
+// The number of the block that contains the byte.
 int BlockAt(const std::string& bytes, size_t at) {
   int number = 0;
   size_t end = kHeader;
@@ -18,7 +18,7 @@ int BlockAt(const std::string& bytes, size_t at) {
   return number;
 }
 
-TEST(SnapshotDamage, EveryOneOfAThousandFlippedBitsIsRefusedNamingItsBlock) {
+TEST(SnapshotDamage, FlippedBitIsDetectedAtItsBlock) {
   for (const std::string& good : {SnapshotOf(30), SnapshotOf(40, 100'000)}) {
     std::mt19937 random(1);
     const int flips = good.size() < 100'000 ? 1000 : 20;
@@ -33,7 +33,7 @@ TEST(SnapshotDamage, EveryOneOfAThousandFlippedBitsIsRefusedNamingItsBlock) {
   }
 }
 
-TEST(SnapshotDamage, EveryTruncationIsRefusedNamingABlock) {
+TEST(SnapshotDamage, TruncationIsDetected) {
   const std::string good = SnapshotOf(3);
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_THAT(ReadAll(absl::string_view(good).substr(0, length)), FailsWith(kDataLoss, "block "))
@@ -47,7 +47,7 @@ TEST(SnapshotDamage, EveryTruncationIsRefusedNamingABlock) {
   EXPECT_THAT(ReadAll(""), FailsWith(kDataLoss, "block 0 (header) is cut off"));
 }
 
-TEST(SnapshotDamage, ABlockThatIsMissingRepeatedOutOfPlaceOrStrangeIsNamed) {
+TEST(SnapshotDamage, MissingRepeatedMisplacedOrForeignBlockIsNamed) {
   const std::string bytes = SnapshotOf(40, 100'000);
   const std::vector<std::string> good = BlocksOf(bytes);
   const auto read = [&](const std::vector<std::string>& blocks) {
@@ -62,7 +62,7 @@ TEST(SnapshotDamage, ABlockThatIsMissingRepeatedOutOfPlaceOrStrangeIsNamed) {
   blocks = good;
   blocks.erase(blocks.begin() + 3);
   EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 4 (items) calls itself number 5"));
-  // Of another snapshot, under the right number.
+  // A block of another snapshot with the right number.
   blocks = good;
   blocks[4] = BlocksOf(SnapshotOf(40, 99'990))[4];
   EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 7 (end) does not match the blocks before"));
@@ -70,7 +70,7 @@ TEST(SnapshotDamage, ABlockThatIsMissingRepeatedOutOfPlaceOrStrangeIsNamed) {
   EXPECT_THAT(ReadAll(bytes + bytes), FailsWith(kDataLoss, "block 7 (end) is followed by bytes"));
 }
 
-TEST(SnapshotDamage, AHostileBlockIsNamed) {
+TEST(SnapshotDamage, HostileBlockIsNamed) {
   const std::string bytes = SnapshotOf(3);
   const std::vector<std::string> good = BlocksOf(bytes);
   const auto body = [&](int block) { return good[block].substr(9, good[block].size() - 25); };
@@ -119,7 +119,7 @@ TEST(SnapshotDamage, AHostileBlockIsNamed) {
       FailsWith(kDataLoss, "block 1 (collection) holds what no snapshot can: embedding_dim"));
 }
 
-TEST(SnapshotDamage, AHostileLengthIsRefusedBeforeAnythingIsAllocated) {
+TEST(SnapshotDamage, HostileLengthIsRejectedBeforeAllocation) {
   std::string bytes = SnapshotOf(3).substr(0, kHeader + 9);
   for (int i = 5; i < 9; ++i) bytes[kHeader + i] = '\xff';
   EXPECT_THAT(ReadAll(bytes),

@@ -1,4 +1,3 @@
-// The snapshot format, against its own bytes.
 #include "common/wire/snapshot.h"
 
 #include "tests/unit/common/wire/snapshot_bytes.h"
@@ -9,7 +8,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-TEST(Snapshot, IsByteForByteAsItsHeaderFileSays) {
+TEST(Snapshot, MatchesDocumentedBytes) {
   const std::string bytes = SnapshotOf(2);
   EXPECT_EQ(bytes.substr(0, kHeader), std::string("\x89PMSNAP\n\x01\0\0\0", 12));
   const std::vector<std::string> blocks = BlocksOf(bytes);
@@ -30,7 +29,7 @@ TEST(Snapshot, IsByteForByteAsItsHeaderFileSays) {
   EXPECT_EQ(end.sha256(), digest);
 }
 
-TEST(Snapshot, ComesBackAsItWasInPiecesOfAnySize) {
+TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
   const std::string bytes = SnapshotOf(7);
   for (const size_t piece : {size_t{1}, size_t{5}, size_t{24}, bytes.size()}) {
     v1::SnapshotCollection head;
@@ -61,7 +60,7 @@ TEST(Snapshot, ComesBackAsItWasInPiecesOfAnySize) {
   EXPECT_THAT(ReadAll(SnapshotOf(0)), IsOk());
 }
 
-TEST(Snapshot, EndsABlockOfItemsAfterAboutAMegabyte) {
+TEST(Snapshot, SplitsItemsIntoBlocksOfAMegabyte) {
   const std::string bytes = SnapshotOf(40, 100'000);
   const std::vector<std::string> blocks = BlocksOf(bytes);
   EXPECT_THAT(blocks, SizeIs(7));  // 10 items each
@@ -69,7 +68,7 @@ TEST(Snapshot, EndsABlockOfItemsAfterAboutAMegabyte) {
   EXPECT_THAT(ReadAll(bytes), IsOk());
 }
 
-TEST(Snapshot, AnotherVersionAndAnotherFileAreToldApart) {
+TEST(Snapshot, UnknownVersionAndForeignFileAreDistinguished) {
   std::string bytes = SnapshotOf(3);
   bytes[8] = 2;
   EXPECT_THAT(ReadAll(bytes), FailsWith(kDataLoss,
@@ -79,7 +78,7 @@ TEST(Snapshot, AnotherVersionAndAnotherFileAreToldApart) {
               FailsWith(kDataLoss, "block 0 (header) is not that of a snapshot"));
 }
 
-TEST(Snapshot, ErrorsOfThoseWhoTakeItEndTheReading) {
+TEST(Snapshot, HandlerErrorStopsReading) {
   const std::string bytes = SnapshotOf(3);
   SnapshotHandlers handlers;
   handlers.items = [](const v1::SnapshotItems&) { return absl::InvalidArgumentError("no bird"); };
@@ -90,7 +89,7 @@ TEST(Snapshot, ErrorsOfThoseWhoTakeItEndTheReading) {
               FailsWith(absl::StatusCode::kResourceExhausted, "full"));
 }
 
-TEST(Snapshot, TheWriterNoticesThatItemsAreMissing) {
+TEST(Snapshot, MissingItemsFailFinish) {
   const Anchors anchors = SomeAnchors();
   SnapshotWriter writer([](absl::string_view) { return absl::OkStatus(); });
   ASSERT_THAT(writer.Begin(HeadOf(anchors, 2), anchors), IsOk());

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "server/daemon/command_line.h"
 #include "server/config/settings.h"
+#include "server/daemon/command_line.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -27,7 +27,7 @@ DaemonOptions InstalledDefaults() {
   return options;
 }
 
-// What is wrong with the text, be it that it is no TOML.
+// All problems of the text as one status.
 absl::Status Parse(const std::string& text, DaemonOptions* options) {
   const absl::StatusOr<Problems> wrong = ParseConfig(text, "x.toml", options);
   return wrong.ok() ? wrong->status() : wrong.status();
@@ -39,11 +39,11 @@ std::string Parsed(const std::string& text) {
   return status.ok() ? PrintConfig(options) : std::string(status.message());
 }
 
-TEST(Config, SampleFileDocumentsEverySettingWithItsDefault) {
+TEST(Config, SampleFileEqualsPrintedDefaults) {
   EXPECT_EQ(Sample(), PrintConfig(InstalledDefaults()));
 }
 
-TEST(Config, WhatIsPrintedReadsBackAsTheSame) {
+TEST(Config, PrintedConfigRoundTrips) {
   DaemonOptions options;
   options.data_directory = "with \"quotes\", \\ and\na new line \x01 \xc3\xa9";
   options.insecure = true;
@@ -53,7 +53,7 @@ TEST(Config, WhatIsPrintedReadsBackAsTheSame) {
   EXPECT_EQ(Parsed(printed), printed);
 }
 
-TEST(Config, NamesFileLineKeyExpectedAndCame) {
+TEST(Config, ErrorNamesLineKeyExpectedAndActual) {
   for (const auto& [text, message] :
        {std::pair{"\nmax_k = 0",
                   "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0"},
@@ -66,6 +66,9 @@ TEST(Config, NamesFileLineKeyExpectedAndCame) {
         {"store = 'mysql'", "store must be one of sqlite, postgres, but is 'mysql'"},
         {"postgres_connections = 0",
          "postgres_connections must be an integer between 1 and 1000, but is 0"},
+        {"index = 'hnsw'", "index must be one of exact, ivf, but is 'hnsw'"},
+        {"index_recall = 0.49", "index_recall must be a number between 0.5 and 1, but is 0.49"},
+        {"index_recall = 1.01", "but is 1.01"},
         {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
         {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
         {"drain_seconds = -1", "but is -1"},
@@ -80,7 +83,7 @@ TEST(Config, NamesFileLineKeyExpectedAndCame) {
   }
 }
 
-TEST(Config, NamesEveryLineThatIsWrongAndTakesOverTheOthers) {
+TEST(Config, AppliesCorrectLinesAndReportsOthers) {
   DaemonOptions options;
   EXPECT_THAT(Parse("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
               FailsWith(kInvalid,
@@ -90,21 +93,21 @@ TEST(Config, NamesEveryLineThatIsWrongAndTakesOverTheOthers) {
   EXPECT_EQ(options.listen, "a:1");
 }
 
-TEST(Config, IsUnchangedByWhatIsNoToml) {
+TEST(Config, InvalidTomlChangesNothing) {
   DaemonOptions options;
   EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k", "x.toml", &options),
               FailsWith(kInvalid, "x.toml line 2: this is no TOML"));
   EXPECT_EQ(options.listen, DaemonOptions().listen);
 }
 
-TEST(Config, TakesAWholeNumberForANumber) {
+TEST(Config, AcceptsIntegerForFloat) {
   DaemonOptions options;
   EXPECT_THAT(Parse("queue_seconds = 2", &options), IsOk());
   EXPECT_EQ(options.limits.queue_seconds, 2);
 }
 
-// Damaged text is refused or read; either way the parser returns, and what it took is in range.
-TEST(Config, SurvivesDamagedText) {
+// The parser returns for every damaged text, and accepted values are in range.
+TEST(Config, DamagedTextIsRefusedOrInRange) {
   const std::string sample = Sample();
   std::mt19937 bits(1);
   for (int i = 0; i < 1200; ++i) {
@@ -132,8 +135,8 @@ std::string Dotted(int parts) {
   return key;
 }
 
-// The library calls itself once for each part, and for what it has made when it frees it.
-TEST(Config, RefusesWhatNestsWithoutEnd) {
+// toml++ recurses once for each part of a key, also when it frees tables.
+TEST(Config, DeepNestingIsRefused) {
   const std::string dots = "x.toml line 2: a line must have at most 16 dots outside of quotes";
   for (const std::string& line :
        {Dotted(100'000 / 4) + " = 1", "[" + Dotted(30'000) + "]", "x = {" + Dotted(18) + " = 1}",
@@ -148,8 +151,8 @@ TEST(Config, RefusesWhatNestsWithoutEnd) {
   }
 }
 
-// As deep as the library lets inline tables go, each with as many parts as a line may have.
-TEST(Config, SurvivesTheDeepestThatIsLeft) {
+// The deepest inline tables that toml++ accepts, with the most parts that a line may have.
+TEST(Config, DeepestAcceptedNestingIsParsed) {
   for (const int depth : {127, 1000}) {
     std::string text = "x = [";
     for (int level = 0; level < depth; ++level) text += "\n{" + Dotted(17) + " = [";
@@ -163,7 +166,7 @@ TEST(Config, SurvivesTheDeepestThatIsLeft) {
   EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line 1: "));
 }
 
-TEST(Config, LetsDotsStandInTextsAndComments) {
+TEST(Config, DotsInTextsAndCommentsAreAccepted) {
   DaemonOptions options;
   const std::string dots(100, '.');
   EXPECT_THAT(ParseConfig(absl::StrCat("# ", dots, " \"\"\"\ndata_dir = \"\\\"", dots, "\"  # ",
@@ -178,13 +181,13 @@ absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
   CLI::App app;
   CommandLine line;
   line.AddFlags(&app);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 expects reverse order
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
     return absl::AbortedError(error.what());
   }
-  return line.Effective();
+  return line.EffectiveOptions();
 }
 
 TEST(CommandLine, FlagsOverrideTheFile) {
@@ -198,7 +201,7 @@ TEST(CommandLine, FlagsOverrideTheFile) {
   EXPECT_TRUE(options->insecure);
 }
 
-TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
+TEST(CommandLine, NamesInvalidFlagOrFile) {
   EXPECT_THAT(Typed({"--max-k", "0"}),
               FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is 0"));
   EXPECT_THAT(Typed({"--store", "mysql"}),
@@ -214,7 +217,7 @@ TEST(CommandLine, NamesTheFlagOrFileThatIsWrong) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
 }
 
-TEST(CommandLine, NamesWhatIsOutOfRangeAndWhatContradictsItselfAtOnce) {
+TEST(CommandLine, ReportsRangesAndConflictsTogether) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("d.toml", "max_k = 0\ntls_key = 'k'\n");
   EXPECT_THAT(Typed({"--config", file, "--max-dims", "0", "--listen", "nowhere"}),
@@ -229,7 +232,7 @@ TEST(CommandLine, NamesWhatIsOutOfRangeAndWhatContradictsItselfAtOnce) {
                                      "but only --tls-key is")));
 }
 
-TEST(Settings, HaveAFlagEachAndDefaultsInTheirRange) {
+TEST(Settings, HaveFlagsAndValidDefaults) {
   CLI::App app;
   CommandLine line;
   line.AddFlags(&app);

@@ -1,5 +1,4 @@
-// A certificate or key that has suffered on its disk: it is refused by the name of its file, or
-// makes no difference to what is served.
+// Damaged certificate and key files: refused naming the file, or served unchanged.
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
@@ -27,8 +26,8 @@ std::string Flip(std::string bytes, size_t bit) {
   return bytes;
 }
 
-// Does what a server proves with its key: signs, and whoever has the certificate agrees.
-bool Works(const TlsIdentity& identity) {
+// Whether a signature by the key verifies with the certificate.
+bool KeyMatches(const TlsIdentity& identity) {
   const auto chain = ParseCertificates("served", identity.certificate_pem);
   const auto key = ParsePrivateKey("served", identity.key_pem);
   if (!chain.ok() || !key.ok()) return false;
@@ -46,19 +45,19 @@ bool Works(const TlsIdentity& identity) {
   return works;
 }
 
-class CertificateDamage : public ::testing::Test {
+class CertificateDamageTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto made = SelfSignedIdentity(folder_.path());
+    const auto made = LoadOrCreateIdentity(folder_.path());
     ASSERT_THAT(made, IsOk());
     fingerprint_ = made->fingerprint;
-    ASSERT_TRUE(Works(*made));
+    ASSERT_TRUE(KeyMatches(*made));
   }
 
-  // Returns whether the damage to this file was noticed.
+  // Whether the damage was detected.
   bool Notices(const std::string& name, const std::string& bytes) {
     std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc) << bytes;
-    const auto identity = SelfSignedIdentity(folder_.path());
+    const auto identity = LoadOrCreateIdentity(folder_.path());
     if (!identity.ok()) {
       EXPECT_THAT(identity, FailsWith(kRefused, folder_ / name));
       EXPECT_THAT(std::string(identity.status().message()),
@@ -66,11 +65,11 @@ class CertificateDamage : public ::testing::Test {
       return true;
     }
     EXPECT_EQ(identity->fingerprint, fingerprint_) << "another certificate is served";
-    EXPECT_TRUE(Works(*identity));
+    EXPECT_TRUE(KeyMatches(*identity));
     return false;
   }
 
-  // The rest of these bits means nothing: ends of lines, the unused bits of base 64's last letter.
+  // Undetected flips are in line ends and in the unused bits of the last base64 letter.
   void Damage(const std::string& name) {
     const std::string sound = Contents(folder_ / name);
     ASSERT_FALSE(Notices(name, sound));
@@ -97,11 +96,10 @@ class CertificateDamage : public ::testing::Test {
   std::string fingerprint_;
 };
 
-TEST_F(CertificateDamage, OfTheCertificateIsRefusedOrChangesNothing) { Damage("server.crt"); }
+TEST_F(CertificateDamageTest, CertificateFileIsRefusedOrUnchanged) { Damage("server.crt"); }
 
-TEST_F(CertificateDamage, OfTheKeyIsRefusedOrChangesNothing) { Damage("server.key"); }
+TEST_F(CertificateDamageTest, KeyFileIsRefusedOrUnchanged) { Damage("server.key"); }
 
-// As PEM around the damaged bytes, which says nothing of them.
 std::string PemOf(const std::string& der) {
   std::string text(4 * (der.size() + 2) / 3 + 8, '\0');
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
@@ -123,16 +121,16 @@ std::string DerOf(const std::string& pem) {
   return der;
 }
 
-// In every field of it, not only where chance strikes.
-TEST_F(CertificateDamage, OfTheCertificatesContentIsAlwaysRefused) {
+// Every 7th bit, so that every field is covered.
+TEST_F(CertificateDamageTest, FlippedDerBitIsRefused) {
   const std::string der = DerOf(Contents(folder_ / "server.crt"));
   for (size_t bit = 0; bit < 8 * der.size(); bit += 7) {
     ASSERT_TRUE(Notices("server.crt", PemOf(Flip(der, bit)))) << "bit " << bit;
   }
 }
 
-// One that came from elsewhere says in two ways that it signed itself, too.
-TEST_F(CertificateDamage, OfAnAuthorityThatSignedItselfIsRefused) {
+// Flips the issuer, the subject, and the signature.
+TEST_F(CertificateDamageTest, SelfSignedAuthorityIsRefused) {
   MakeAuthority(folder_.path(), "authority");
   const std::string path = folder_ / "authority.crt";
   std::string der = DerOf(Contents(path));
@@ -148,8 +146,8 @@ TEST_F(CertificateDamage, OfAnAuthorityThatSignedItselfIsRefused) {
   }
 }
 
-// Nobody here can tell whether the issuer has signed it; dates must be readable all the same.
-TEST_F(CertificateDamage, OfADateIsRefusedNamingTheFile) {
+// The issuer is unknown, so only the dates can be checked.
+TEST_F(CertificateDamageTest, UnreadableDateIsRefused) {
   MakeAuthority(folder_.path(), "authority");
   MakeClient(folder_.path(), "leaf", "authority", 2);
   std::string der = DerOf(Contents(folder_ / "leaf.crt"));
@@ -163,8 +161,8 @@ TEST_F(CertificateDamage, OfADateIsRefusedNamingTheFile) {
                                                "cannot be read")));
 }
 
-// Which is not damaged: authorities change their keys so.
-TEST_F(CertificateDamage, IsNotWhatAnAuthoritysOldKeyHasSigned) {
+// Not damage: authorities change their keys this way.
+TEST_F(CertificateDamageTest, AuthoritySignedWithOldKeyIsAccepted) {
   std::filesystem::create_directories(folder_ / "old");
   MakeAuthority(folder_ / "old", "authority");
   folder_.Write("ca.ext",

@@ -39,9 +39,9 @@ int VerifyAsServer(X509* certificate) {
   return error;
 }
 
-TEST(SelfSignedIdentity, PassesOpenSslsVerificationForEveryNameOfTheServer) {
+TEST(LoadOrCreateIdentity, CreatedCertificatePassesVerification) {
   const TemporaryFolder directory;
-  const auto identity = SelfSignedIdentity(directory / "tls");
+  const auto identity = LoadOrCreateIdentity(directory / "tls");
   ASSERT_THAT(identity, IsOk());
   X509* certificate = Parse(identity->certificate_pem);
   ASSERT_NE(certificate, nullptr);
@@ -59,16 +59,16 @@ TEST(SelfSignedIdentity, PassesOpenSslsVerificationForEveryNameOfTheServer) {
             absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size)));
   X509_free(certificate);
   EXPECT_GT(identity->not_after, absl::Now() + absl::Hours(24 * 3649));
-  EXPECT_TRUE(identity->made_now);
+  EXPECT_TRUE(identity->created);
 }
 
-TEST(SelfSignedIdentity, KeepsItsKeyToItselfAndIsTheSameNextTime) {
+TEST(LoadOrCreateIdentity, SecondCallLoadsPrivateFiles) {
   const TemporaryFolder directory;
-  const auto first = SelfSignedIdentity(directory / "tls");
-  const auto second = SelfSignedIdentity(directory / "tls");
+  const auto first = LoadOrCreateIdentity(directory / "tls");
+  const auto second = LoadOrCreateIdentity(directory / "tls");
   ASSERT_THAT(second, IsOk());
   EXPECT_EQ(first->fingerprint, second->fingerprint);
-  EXPECT_FALSE(second->made_now);
+  EXPECT_FALSE(second->created);
   struct stat info = {};
   ASSERT_EQ(::stat((directory / "tls/server.key").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
@@ -79,25 +79,25 @@ TEST(SelfSignedIdentity, KeepsItsKeyToItselfAndIsTheSameNextTime) {
   EXPECT_EQ(files, 2) << "something temporary was left";
 }
 
-TEST(SelfSignedIdentity, StartsOverFromAKeyWhoseCertificateWasNeverWritten) {
+TEST(LoadOrCreateIdentity, KeyWithoutCertificateIsReplaced) {
   const TemporaryFolder directory;
-  ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+  ASSERT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.crt");
-  EXPECT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+  EXPECT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
 }
 
-TEST(SelfSignedIdentity, IsNotMadeAnewBehindTheClientsBacks) {
+TEST(LoadOrCreateIdentity, CertificateWithoutKeyFails) {
   const TemporaryFolder directory;
-  ASSERT_THAT(SelfSignedIdentity(directory / "tls"), IsOk());
+  ASSERT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.key");
-  EXPECT_THAT(SelfSignedIdentity(directory / "tls"),
+  EXPECT_THAT(LoadOrCreateIdentity(directory / "tls"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "server.key is missing"));
 }
 
-TEST(LoadIdentity, NamesTheFileThatIsMissingUnreadableOrOfAnother) {
+TEST(LoadIdentity, InvalidFileIsNamed) {
   const TemporaryFolder directory;
-  ASSERT_THAT(SelfSignedIdentity(directory / "a"), IsOk());
-  ASSERT_THAT(SelfSignedIdentity(directory / "b"), IsOk());
+  ASSERT_THAT(LoadOrCreateIdentity(directory / "a"), IsOk());
+  ASSERT_THAT(LoadOrCreateIdentity(directory / "b"), IsOk());
   std::ofstream(directory / "text") << "hello";
   const auto code = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(LoadIdentity(directory / "none", directory / "a/server.key"),
@@ -117,8 +117,8 @@ TEST(LoadIdentity, NamesTheFileThatIsMissingUnreadableOrOfAnother) {
 
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
-// Certificates in files of their own: root signs middle, which signs leaf.
-class ChainTest : public ::testing::Test {
+// Certificate files: root signs middle, middle signs leaf.
+class CertificateChainTest : public ::testing::Test {
  protected:
   void SetUp() override {
     MakeAuthority(folder_.path(), "root");
@@ -142,13 +142,13 @@ class ChainTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(ChainTest, IsTakenInItsOrderWithOrWithoutItsRoot) {
+TEST_F(CertificateChainTest, OrderedChainIsAccepted) {
   EXPECT_THAT(Load(Text("leaf.crt")), IsOk());
   EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt")), IsOk());
   EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt") + Text("root.crt")), IsOk());
 }
 
-TEST_F(ChainTest, IsRefusedOutOfOrderOrWithStrangersInIt) {
+TEST_F(CertificateChainTest, UnorderedOrForeignCertificateIsRefused) {
   for (const auto& [chain, number] :
        {std::pair{Text("leaf.crt") + Text("root.crt"), "number 2 has not issued number 1"},
         {Text("leaf.crt") + Text("root.crt") + Text("middle.crt"), "number 2 has not issued"},
@@ -158,13 +158,13 @@ TEST_F(ChainTest, IsRefusedOutOfOrderOrWithStrangersInIt) {
     EXPECT_THAT(Load(chain), FailsWith(kRefused, "--tls-cert " + (folder_ / "chain.pem")));
   }
   EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")), FailsWith(kRefused, "is not the key"));
-  // The same name, but another key has signed.
+  // An issuer of the right name with another key.
   std::filesystem::create_directories(folder_ / "twin");
   MakeAuthority(folder_ / "twin", "middle");
   EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")), FailsWith(kRefused, "number 2"));
 }
 
-TEST_F(ChainTest, IsRefusedWithADamagedCertificateInIt) {
+TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
   const std::string middle = Text("middle.crt");
   std::string cut = middle;
   cut.erase(100, 7);
@@ -183,8 +183,8 @@ TEST_F(ChainTest, IsRefusedWithADamagedCertificateInIt) {
   EXPECT_THAT(LoadAuthorities("--client-ca", whole), IsOk());
 }
 
-// In one file, as some tools write them; the chain would otherwise be served twice.
-TEST_F(ChainTest, MayStandInTheFileOfItsKey) {
+// As some tools write them; the chain must not be served twice.
+TEST_F(CertificateChainTest, KeyAndChainMayShareFile) {
   const std::string all =
       folder_.Write("all.pem", Text("leaf.key") + Text("leaf.crt") + Text("middle.crt"));
   const auto identity = LoadIdentity(all, all);
@@ -192,7 +192,7 @@ TEST_F(ChainTest, MayStandInTheFileOfItsKey) {
   EXPECT_THAT(identity->key_pem, ::testing::Not(::testing::HasSubstr("CERTIFICATE")));
 }
 
-TEST_F(ChainTest, IsRefusedWhereTlsWouldRefuseToServeIt) {
+TEST_F(CertificateChainTest, WeakOrUnsupportedKeyIsRefused) {
   MakeWeak(folder_.path(), "weak");
   EXPECT_THAT(Load(Text("weak.crt"), "weak.key"),
               FailsWith(kRefused, "chain.pem cannot be served over TLS: "));
@@ -202,7 +202,7 @@ TEST_F(ChainTest, IsRefusedWhereTlsWouldRefuseToServeIt) {
   EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"), FailsWith(kRefused, "no shared cipher"));
 }
 
-TEST_F(ChainTest, IsRefusedWhereItWasIssuedForSomethingElse) {
+TEST_F(CertificateChainTest, ClientOnlyPurposeIsRefused) {
   const auto make = [&](const std::string& purpose) {
     OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
                                          "-nodes -keyout k.key -out k.crt -subj /CN=k -days 2 "
@@ -218,7 +218,7 @@ TEST_F(ChainTest, IsRefusedWhereItWasIssuedForSomethingElse) {
   }
 }
 
-TEST_F(ChainTest, IsTakenWithEveryKindOfKeyThatTlsKnows) {
+TEST_F(CertificateChainTest, EveryTlsKeyTypeIsAccepted) {
   for (const std::string kind : {"rsa:2048", "rsa:3072", "ed25519", "ec:P-384"}) {
     const std::string type = kind == "ec:P-384" ? "ec -pkeyopt ec_paramgen_curve:P-384" : kind;
     OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ", type,
@@ -227,7 +227,7 @@ TEST_F(ChainTest, IsTakenWithEveryKindOfKeyThatTlsKnows) {
   }
 }
 
-TEST_F(ChainTest, IsRefusedBeforeItsTimeAndTakenAfterIt) {
+TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
   MakeEarly(folder_.path(), "early", "root");
   EXPECT_THAT(Load(Text("early.crt"), "early.key"), FailsWith(kRefused, "is not valid before "));
   MakeClient(folder_.path(), "late", "root", -1);
@@ -236,7 +236,7 @@ TEST_F(ChainTest, IsRefusedBeforeItsTimeAndTakenAfterIt) {
   EXPECT_LT(late->not_after, absl::Now());
 }
 
-TEST_F(ChainTest, ExpiresWithTheFirstOfItsCertificates) {
+TEST_F(CertificateChainTest, ExpiresWithEarliestCertificate) {
   MakeClient(folder_.path(), "long", "middle", 9);
   const auto alone = Load(Text("long.crt"), "long.key");
   const auto chain = Load(Text("long.crt") + Text("middle.crt"), "long.key");
@@ -245,7 +245,7 @@ TEST_F(ChainTest, ExpiresWithTheFirstOfItsCertificates) {
   EXPECT_LT(chain->not_after, absl::Now() + absl::Hours(3 * 24));
 }
 
-TEST_F(ChainTest, OfAuthoritiesNeedsOneThatIsValidNow) {
+TEST_F(CertificateChainTest, AuthoritiesNeedOneValidCertificate) {
   MakeClient(folder_.path(), "late", "root", -1);
   MakeEarly(folder_.path(), "early", "root");
   const std::string path = folder_.Write("a.pem", Text("late.crt") + Text("early.crt"));
@@ -255,9 +255,9 @@ TEST_F(ChainTest, OfAuthoritiesNeedsOneThatIsValidNow) {
   EXPECT_THAT(LoadAuthorities("--client-ca", path), IsOk());
 }
 
-TEST(SelfSignedIdentity, IsAcceptedByClientsWhoseClocksAreBehind) {
+TEST(LoadOrCreateIdentity, ValidityBeginsInThePast) {
   const TemporaryFolder directory;
-  const auto identity = SelfSignedIdentity(directory / "tls");
+  const auto identity = LoadOrCreateIdentity(directory / "tls");
   X509* certificate = Parse(identity->certificate_pem);
   time_t an_hour_ago = absl::ToTimeT(absl::Now() - absl::Hours(1));
   EXPECT_LT(X509_cmp_time(X509_get0_notBefore(certificate), &an_hour_ago), 0);

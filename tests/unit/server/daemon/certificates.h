@@ -1,4 +1,4 @@
-// What clients show: certificates, made by the openssl command, and keys.
+// Client credentials: certificates created by the openssl command, and access keys.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_CERTIFICATES_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_CERTIFICATES_H_
 
@@ -31,14 +31,14 @@ inline void OpenSsl(const std::string& directory, const std::string& arguments) 
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
-// A certificate that signs itself and may sign others: DIRECTORY/NAME.crt and .key.
+// A self-signed authority: DIRECTORY/NAME.crt and .key.
 inline void MakeAuthority(const std::string& directory, const std::string& name) {
   OpenSsl(directory,
           absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ", "-keyout ",
                        name, ".key -out ", name, ".crt -subj /CN=", name, " -days 2"));
 }
 
-// One that `authority` signs; with negative days it has expired.
+// A certificate signed by `authority`; expired if `days` is negative.
 inline void MakeClient(const std::string& directory, const std::string& name,
                        const std::string& authority, int days) {
   OpenSsl(directory, absl::StrCat("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ",
@@ -48,13 +48,13 @@ inline void MakeClient(const std::string& directory, const std::string& name,
                        ".key -CAcreateserial -out ", name, ".crt -days ", days));
 }
 
-// One that no TLS of today takes: 1024 bits of RSA.
+// A certificate that TLS rejects: 1024-bit RSA.
 inline void MakeWeak(const std::string& directory, const std::string& name) {
   OpenSsl(directory, absl::StrCat("req -x509 -newkey rsa:1024 -nodes -keyout ", name, ".key -out ",
                                   name, ".crt -subj /CN=", name, " -days 2"));
 }
 
-// One that `authority` signs and that is valid from tomorrow on.
+// A certificate signed by `authority` and valid from tomorrow.
 inline void MakeEarly(const std::string& directory, const std::string& name,
                       const std::string& authority) {
   const std::string tomorrow =
@@ -91,7 +91,7 @@ inline std::shared_ptr<grpc::ChannelCredentials> WithKey(
   return grpc::CompositeChannelCredentials(channel, grpc::AccessTokenCredentials(key));
 }
 
-// The key that the first start over this data directory wrote.
+// The admin key that the first start over this data directory created.
 inline std::string AdminKeyIn(const std::string& data_directory) {
   std::string key;
   std::ifstream(data_directory + "/admin.key") >> key;

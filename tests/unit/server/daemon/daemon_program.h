@@ -1,4 +1,4 @@
-// privatemaild in a process of its own.
+// Runs the program privatemaild in a process.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_DAEMON_PROGRAM_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_DAEMON_PROGRAM_H_
 
@@ -17,10 +17,11 @@
 #include "absl/strings/str_cat.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/services/daemon_state.h"
 
 namespace privatemail::testing {
 
-// The program itself, with its output in files.
+// A privatemaild process with its output in files.
 class Program {
  public:
   Program(const std::string& directory, std::vector<std::string> flags) : directory_(directory) {
@@ -28,7 +29,7 @@ class Program {
     std::vector<char*> arguments;
     for (std::string& flag : flags) arguments.push_back(flag.data());
     arguments.push_back(nullptr);
-    std::filesystem::remove(directory + "/out");  // what one before it said is not awaited
+    std::filesystem::remove(directory + "/out");
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(::open((directory + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
@@ -38,7 +39,6 @@ class Program {
     }
   }
 
-  // One that a failed test has not ended.
   ~Program() {
     if (pid_ > 0) StopWith(SIGKILL);
   }
@@ -49,23 +49,22 @@ class Program {
   std::string err() const { return Contents(directory_ + "/err"); }
 
   bool WaitUntilListening() const {
-    for (int i = 0; i < 500; ++i) {
-      if (absl::StrContains(out(), "listening on ")) return true;
-      ::usleep(20000);
-    }
-    return false;
+    return WaitUntil([&] { return absl::StrContains(out(), "listening on ") || HasExited(); }) &&
+           absl::StrContains(out(), "listening on ");
   }
 
   bool WaitUntilLogged(const std::string& text) const {
-    for (int i = 0; i < 500; ++i) {
-      if (absl::StrContains(err(), text)) return true;
-      ::usleep(20000);
-    }
-    return false;
+    return WaitUntil([&] { return absl::StrContains(err(), text); });
+  }
+
+  bool HasExited() const {
+    siginfo_t info = {};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
   }
 
   void Signal(int signal) const { ::kill(pid_, signal); }
-  // To every thread but the first, as the kernel may choose one where that is busy.
+  // To every thread but the first, as the kernel may do.
   void SignalOthers(int signal) const {
     const std::string tasks = absl::StrCat("/proc/", pid_, "/task");
     for (const auto& task : std::filesystem::directory_iterator(tasks)) {

@@ -25,8 +25,7 @@ absl::Status List(const std::shared_ptr<grpc::Channel>& channel) {
       v1::CollectionsService::NewStub(channel)->ListCollections(&context, {}, &response));
 }
 
-// Sends no bytes to a method by name, for services whose generated code would clash with gRPC's
-// own.
+// Calls a method by name, for services whose generated code would clash with gRPC's own.
 absl::Status CallByName(const std::shared_ptr<grpc::Channel>& channel, const std::string& method) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
@@ -48,7 +47,7 @@ absl::Status CallByName(const std::shared_ptr<grpc::Channel>& channel, const std
 constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
+TEST(Daemon, ServesOnlyClientsThatTrustItsCertificate) {
   const TemporaryFolder directory;
   const auto daemon = DaemonServer::Start(Options(directory.path()));
   ASSERT_THAT(daemon, IsOk());
@@ -65,7 +64,7 @@ TEST(Daemon, IsReachedOverTlsByThoseWhoTrustItsCertificateAndByNobodyElse) {
               FailsWith(unavailable, ""));
 }
 
-TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
+TEST(Daemon, ClientCaRequiresClientCertificate) {
   const TemporaryFolder directory;
   MakeAuthority(directory.path(), "known");
   MakeAuthority(directory.path(), "stranger");
@@ -87,9 +86,9 @@ TEST(Daemon, DemandsClientCertificatesOfTheAuthorityItWasGiven) {
   EXPECT_THAT(List(Connect(address, WithKey(Trusting(server), key))), FailsWith(unavailable, ""));
 }
 
-TEST(Daemon, ServesTheCertificateItWasGiven) {
+TEST(Daemon, ServesConfiguredCertificate) {
   const TemporaryFolder directory;
-  const auto given = SelfSignedIdentity(directory / "given");
+  const auto given = LoadOrCreateIdentity(directory / "given");
   ASSERT_THAT(given, IsOk());
   DaemonOptions options = Options(directory / "data");
   options.tls_certificate = directory / "given/server.crt";
@@ -101,7 +100,7 @@ TEST(Daemon, ServesTheCertificateItWasGiven) {
               IsOk());
 }
 
-TEST(Daemon, RefusesAPortThatIsInUse) {
+TEST(Daemon, PortInUseReturnsFailedPrecondition) {
   const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory / "a"));
   ASSERT_THAT(first, IsOk());
@@ -113,7 +112,7 @@ TEST(Daemon, RefusesAPortThatIsInUse) {
                 absl::StrCat("cannot listen on ", options.listen, ": Address already in use")));
 }
 
-TEST(Daemon, RefusesADirectoryThatIsLocked) {
+TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
   const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory.path()));
   ASSERT_THAT(first, IsOk());
@@ -122,7 +121,7 @@ TEST(Daemon, RefusesADirectoryThatIsLocked) {
       FailsWith(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
 }
 
-TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
+TEST(Daemon, ReflectionIsOffByDefault) {
   for (const bool reflection : {false, true}) {
     const TemporaryFolder directory;
     DaemonOptions options = Options(directory.path());
@@ -137,8 +136,8 @@ TEST(Daemon, TellsItsHealthAlwaysAndItsServicesOnlyWhenAsked) {
   }
 }
 
-// Whoever opens uploads and falls silent would otherwise hold a thread of this machine with each.
-TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
+// Half-open uploads must not exhaust threads.
+TEST(Daemon, ExcessConcurrentCallsAreRefusedUntilOthersEnd) {
   const TemporaryFolder directory;
   DaemonOptions options = Options(directory.path());
   options.insecure = true;
@@ -163,19 +162,15 @@ TEST(Daemon, RefusesCallsBeyondItsThreadsAndServesAgainWhenTheyEnd) {
   EXPECT_TRUE(refused) << "after " << uploads.size() << " half-open uploads";
   for (const auto& upload : uploads) upload->context.TryCancel();
   for (const auto& upload : uploads) upload->writer->Finish();
-  absl::Status served;
-  for (int i = 0; i < 50 && !(served = List(channel)).ok(); ++i) {
-    absl::SleepFor(absl::Milliseconds(100));
-  }
-  EXPECT_THAT(served, IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return List(channel).ok(); }));
 }
 
-TEST(Daemon, DrainsWithoutCuttingOffACallAndLetsTheDirectoryGo) {
+TEST(Daemon, DrainReleasesDirectory) {
   const TemporaryFolder directory;
   for (int round = 0; round < 2; ++round) {
     auto daemon = DaemonServer::Start(Options(directory.path()));
     ASSERT_THAT(daemon, IsOk());
-    EXPECT_EQ((*daemon)->identity()->made_now, round == 0);
+    EXPECT_EQ((*daemon)->identity()->created, round == 0);
     (*daemon)->Drain(absl::Seconds(1));
   }
 }

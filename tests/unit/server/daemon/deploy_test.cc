@@ -1,4 +1,4 @@
-// What deploy/ says about the daemon, beside the daemon.
+// Consistency of the files in deploy/ with the daemon.
 #include <regex>
 #include <sstream>
 
@@ -16,7 +16,7 @@ std::string Deployed(const std::string& file) {
   return Contents(absl::StrCat(PRIVATEMAIL_DEPLOY, "/", file));
 }
 
-// The value of `key` in a systemd unit; empty: there is none.
+// The value of `key` in the systemd unit, or empty.
 std::string UnitSetting(const std::string& key) {
   std::istringstream unit(Deployed("systemd/privatemaild.service"));
   for (std::string line; std::getline(unit, line);) {
@@ -25,27 +25,27 @@ std::string UnitSetting(const std::string& key) {
   return "";
 }
 
-TEST(SystemdUnit, WaitsLongerForTheDaemonsEndThanTheDaemonForItsCalls) {
+TEST(SystemdUnit, StopTimeoutExceedsDrainSeconds) {
   EXPECT_GT(std::stod(UnitSetting("TimeoutStopSec")), DaemonOptions().drain_seconds);
 }
 
-TEST(SystemdUnit, LeavesNoMemoryInCoreFilesAndHasDescriptorsEnough) {
+TEST(SystemdUnit, DisablesCoreFilesAndRaisesOpenFiles) {
   EXPECT_EQ(UnitSetting("LimitCORE"), "0");
   EXPECT_EQ(UnitSetting("LimitNOFILE"), "65536");
 }
 
-TEST(Logrotate, TakesTheAuditLogOfTheSampleAndHasItReopened) {
+TEST(Logrotate, RotatesAuditLogAndReloads) {
   DaemonOptions options;
   options.data_directory = "/var/lib/privatemail";
   const std::string rules = Deployed("logrotate/privatemaild");
   EXPECT_THAT(rules, HasSubstr(absl::StrCat("\n", AuditLogPath(options), " {\n")));
   EXPECT_THAT(rules, HasSubstr("systemctl try-reload-or-restart privatemaild.service\n"));
   EXPECT_EQ(UnitSetting("ExecReload"), "/bin/kill -HUP $MAINPID");
-  // Named otherwise than what the daemon puts aside itself.
+  // A different name than that of the daemon's own rotation.
   EXPECT_THAT(rules, HasSubstr("\n    dateext\n"));
 }
 
-TEST(Alerts, WatchWhatEndsServiceOrTrust) {
+TEST(Alerts, CoverOutagesAndExpiry) {
   const std::string rules = Deployed("prometheus/alerts.yml");
   for (const char* expression :
        {R"(up\{job="privatemail"\} == 0)", R"(privatemail_audit_failures_total\[5m\]\) > 0)",

@@ -31,17 +31,17 @@ DaemonOptions Over(const TemporaryFolder& folder) {
   return options;
 }
 
-TEST(FileCheck, FindsNothingWrongBeforeTheFirstStartAndMakesNothing) {
+TEST(CheckFiles, FirstStartHasNoProblemsAndCreatesNothing) {
   const TemporaryFolder folder;
   EXPECT_THAT(ProblemsOf(Over(folder)), IsEmpty());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(FileCheck, FindsNothingWrongWithWhatIsRight) {
+TEST(CheckFiles, ValidFilesHaveNoProblems) {
   const TemporaryFolder folder;
   DaemonOptions options = Over(folder);
   std::filesystem::create_directories(folder / "data");
-  ASSERT_THAT(SelfSignedIdentity(folder / "data/tls"), IsOk());
+  ASSERT_THAT(LoadOrCreateIdentity(folder / "data/tls"), IsOk());
   ASSERT_THAT(KeyRing::Open(KeyFile(folder / "data/keys"), folder / "data/admin.key"), IsOk());
   MakeAuthority(folder.path(), "ca");
   options.client_ca = folder / "ca.crt";
@@ -53,7 +53,7 @@ TEST(FileCheck, FindsNothingWrongWithWhatIsRight) {
   EXPECT_FALSE(std::filesystem::exists(folder / "audit"));
 }
 
-TEST(FileCheck, NamesEveryFileAndAddressThatIsWrong) {
+TEST(CheckFiles, NamesEveryInvalidFileAndAddress) {
   const TemporaryFolder folder;
   DaemonOptions options = Over(folder);
   folder.Write("data/keys", "privatemail keys 1\n");
@@ -77,14 +77,14 @@ TEST(FileCheck, NamesEveryFileAndAddressThatIsWrong) {
                                                  " must be writable, but is not: No such file"))));
 }
 
-TEST(FileCheck, NamesADataDirectoryThatIsNone) {
+TEST(CheckFiles, DataDirectoryMustBeDirectory) {
   const TemporaryFolder folder;
   DaemonOptions options = Over(folder);
   folder.Write("data", "");
   EXPECT_THAT(ProblemsOf(options), ElementsAre(HasSubstr("must be a directory, but is none")));
 }
 
-TEST(FileCheck, NamesWhatKeepsTheDataDirectoryFromBeingMade) {
+TEST(CheckFiles, NamesObstacleOfDataDirectory) {
   const TemporaryFolder folder;
   DaemonOptions options = Over(folder);
   folder.Write("data", "");
@@ -96,7 +96,7 @@ TEST(FileCheck, NamesWhatKeepsTheDataDirectoryFromBeingMade) {
   EXPECT_THAT(ProblemsOf(options), IsEmpty());
 }
 
-TEST(FileCheck, NamesConnectionsThatTakeMoreOpenFilesThanThereMayBe) {
+TEST(CheckFiles, TooManyConnectionsExceedOpenFiles) {
   const TemporaryFolder folder;
   DaemonOptions options = Over(folder);
   rlimit files = {};
@@ -111,11 +111,10 @@ TEST(FileCheck, NamesConnectionsThatTakeMoreOpenFilesThanThereMayBe) {
                                " open files, but this process may have ", most))));
   EXPECT_THAT(DaemonServer::Start(options),
               FailsWith(absl::StatusCode::kFailedPrecondition, "open files"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a start looks at it first";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a start checks it first";
 }
 
-// Whatever a path names, the check comes to an end.
-TEST(FileCheck, WaitsForNoPipe) {
+TEST(CheckFiles, PipesAreRefusedWithoutBlocking) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   DaemonOptions options = Over(folder);
@@ -124,6 +123,64 @@ TEST(FileCheck, WaitsForNoPipe) {
   options.postgres_file = folder / "pipe";
   const auto regular = HasSubstr("must be a regular file");
   EXPECT_THAT(ProblemsOf(options), ElementsAre(regular, regular, regular));
+}
+
+class CheckFilePermissionsTest : public ::testing::Test {
+ protected:
+  CheckFilePermissionsTest() {
+    options_.data_directory = folder_ / "data";
+    std::filesystem::create_directories(folder_ / "data");
+    options_.postgres_file = folder_.Write("conninfo", "");
+    options_.client_ca = folder_.Write("ca.crt", "");
+    config_ = folder_.Write("d.toml", "");
+    key_ = folder_.Write("server.key", "");
+    audit_ = folder_.Write("data/audit.jsonl", "");
+  }
+
+  std::vector<std::string> With(unsigned directory, unsigned secret, unsigned other) const {
+    const auto set = [](const std::string& path, unsigned mode) {
+      std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
+    };
+    set(options_.data_directory, directory);
+    for (const std::string& path : {options_.postgres_file, key_}) set(path, secret);
+    for (const std::string& path : {options_.client_ca, config_, audit_}) set(path, other);
+    return CheckFilePermissions(options_, config_, key_);
+  }
+
+  const TemporaryFolder folder_;
+  DaemonOptions options_;
+  std::string config_;
+  std::string key_;
+  std::string audit_;
+};
+
+TEST_F(CheckFilePermissionsTest, ReadableNonSecretsAreFine) {
+  EXPECT_THAT(With(0700, 0600, 0644), IsEmpty());
+  EXPECT_THAT(With(0700, 0400, 0444), IsEmpty());
+}
+
+TEST_F(CheckFilePermissionsTest, WarnsOfWritableFilesAndReadableSecrets) {
+  for (const unsigned open : {0020u, 0002u}) {
+    EXPECT_THAT(
+        With(0700 | open, 0600 | open, 0600 | open),
+        ElementsAre(
+            HasSubstr("data directory " + options_.data_directory +
+                      " is open to others: chmod 700"),
+            HasSubstr("--postgres-file " + options_.postgres_file + " is open to others"),
+            HasSubstr("private key " + key_ + " is open to others"),
+            HasSubstr("--config " + config_ + " can be written by others, who may turn this"),
+            HasSubstr("--client-ca " + options_.client_ca +
+                      " can be written by others, who may let"),
+            HasSubstr("audit log " + audit_ + " can be written by others, who may change")));
+  }
+  EXPECT_EQ(With(0750, 0640, 0644).size(), 3u);
+}
+
+TEST_F(CheckFilePermissionsTest, IgnoresMissingFilesAndDevices) {
+  options_ = {};
+  options_.data_directory = folder_ / "none";
+  options_.audit_log = "/dev/null";
+  EXPECT_THAT(CheckFilePermissions(options_, "", ""), IsEmpty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// HTTP as a test speaks it: any bytes, at any pace.
+// Raw HTTP/1.1 client for tests.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_HTTP_CLIENT_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_DAEMON_HTTP_CLIENT_H_
 
@@ -31,13 +31,13 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // False: the server has hung up.
+  // False: the server has closed the connection.
   bool Send(const std::string& text) const {
     return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
 
-  // All that comes until the server hangs up.
+  // All bytes until the server closes the connection.
   std::string Receive() const {
     std::string answer;
     char buffer[4096];

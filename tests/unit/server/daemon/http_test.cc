@@ -17,9 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class HttpTest : public ::testing::Test {
+class HttpServerTest : public ::testing::Test {
  protected:
-  HttpTest() {
+  HttpServerTest() {
     auto http = HttpServer::Start(
         "127.0.0.1:0", {[this] { return ready_; }, [] { return std::string("metric 1\n"); }});
     EXPECT_THAT(http, IsOk());
@@ -34,7 +34,7 @@ class HttpTest : public ::testing::Test {
   std::unique_ptr<HttpServer> http_;
 };
 
-TEST_F(HttpTest, AnswersHeadLikeGetWithoutTheBody) {
+TEST_F(HttpServerTest, HeadEqualsGetWithoutBody) {
   for (const char* path : {"/livez", "/readyz", "/metrics", "/nothing"}) {
     const std::vector<std::string> got = absl::StrSplit(Ask("GET", path), "\r\n\r\n");
     const std::vector<std::string> head = absl::StrSplit(Ask("HEAD", path), "\r\n\r\n");
@@ -50,7 +50,7 @@ TEST_F(HttpTest, AnswersHeadLikeGetWithoutTheBody) {
   EXPECT_THAT(Ask("HEAD", "/readyz"), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
 }
 
-TEST_F(HttpTest, HasThreePagesAndAllElseIsNotFound) {
+TEST_F(HttpServerTest, UnknownPathReturnsNotFound) {
   for (const char* path : {"/livez", "/readyz", "/metrics", "/metrics?x=y"}) {
     EXPECT_THAT(Ask("GET", path), StartsWith("HTTP/1.1 200 OK\r\n")) << path;
   }
@@ -60,7 +60,7 @@ TEST_F(HttpTest, HasThreePagesAndAllElseIsNotFound) {
   }
 }
 
-TEST_F(HttpTest, TakesNoOtherMethodAndSaysWhich) {
+TEST_F(HttpServerTest, OtherMethodReturnsMethodNotAllowed) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "PROPFIND"}) {
     const std::string answer = Ask(method, "/metrics");
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 405 Method Not Allowed\r\n")) << method;
@@ -71,7 +71,7 @@ TEST_F(HttpTest, TakesNoOtherMethodAndSaysWhich) {
   }
 }
 
-TEST_F(HttpTest, AnswersBesideAHundredConnectionsThatSayNothing) {
+TEST_F(HttpServerTest, IdleConnectionsDelayOthersBriefly) {
   std::vector<std::unique_ptr<HttpConnection>> idle;
   for (int i = 0; i < 100; ++i) {
     idle.push_back(std::make_unique<HttpConnection>(http_->address()));
@@ -85,13 +85,13 @@ TEST_F(HttpTest, AnswersBesideAHundredConnectionsThatSayNothing) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(6));
 }
 
-TEST_F(HttpTest, HangsUpOnARequestThatComesTooSlowly) {
+TEST_F(HttpServerTest, SlowRequestIsClosed) {
   const HttpConnection slow(http_->address());
   const absl::Time start = absl::Now();
   bool heard = true;
   for (int i = 0; heard && i < 100; ++i) {
     heard = slow.Send("G");
-    absl::SleepFor(absl::Milliseconds(100));
+    absl::SleepFor(absl::Milliseconds(100));  // the pace is what is tested
   }
   EXPECT_FALSE(heard);
   EXPECT_LT(absl::Now() - start, absl::Seconds(4));

@@ -1,16 +1,16 @@
-// What monitors, probes and auditors see.
+// Metrics, probes, health service and audit log.
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "grpc/health/v1/health.grpc.pb.h"
-#include "tests/unit/server/services/audit_lines.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/daemon/http_client.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -20,26 +20,14 @@ using grpc::health::v1::HealthCheckResponse;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-DaemonOptions Monitored() {
-  DaemonOptions options;
-  options.http = "127.0.0.1:0";
-  return options;
-}
-
 class MonitoringTest : public ServiceTest {
  protected:
-  MonitoringTest() : ServiceTest(Monitored()) {}
-
   std::string Metrics() const { return HttpGet(daemon_->http_address(), "/metrics"); }
 
-  // Once the answers of all calls are known to be taken, which their callers know a little earlier.
+  // After the delivery of all answers, which callers notice earlier than the daemon.
   std::string MetricsAtRest() const {
-    std::string metrics = Metrics();
-    for (int i = 0; i < 200 && !absl::StrContains(metrics, "requests_in_flight 0\n"); ++i) {
-      absl::SleepFor(absl::Milliseconds(20));
-      metrics = Metrics();
-    }
-    return metrics;
+    EXPECT_TRUE(WaitUntil([&] { return Metric("privatemail_requests_in_flight") == 0; }));
+    return Metrics();
   }
 
   absl::Status Retrieve(const v1::GetCollectionResponse& birds, v1::RetrieveResponse* response,
@@ -82,10 +70,10 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
   EXPECT_GT(std::stod(resident[1]), 1e6);
 }
 
-TEST_F(MonitoringTest, MetricsCountRefusalsForSize) {
+TEST_F(MonitoringTest, MetricsCountSizeRejections) {
   EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
   v1::CreateCollectionRequest request = Birds();
-  request.mutable_anchors()->set_rows(1'000'000'000);  // of which memory is wanted, whatever came
+  request.mutable_anchors()->set_rows(1'000'000'000);  // announced, not sent
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
@@ -95,8 +83,8 @@ TEST_F(MonitoringTest, MetricsCountRefusalsForSize) {
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
 }
 
-// Of the dashboard and the alert rules.
-TEST_F(MonitoringTest, EveryMetricThatIsWatchedIsThere) {
+// Metrics that the dashboard and the alert rules use.
+TEST_F(MonitoringTest, DashboardMetricsExist) {
   MakeBirds(6, true);
   const std::string metrics = Metrics();
   for (const char* file : {"grafana/privatemail.json", "prometheus/alerts.yml"}) {
@@ -112,7 +100,7 @@ TEST_F(MonitoringTest, EveryMetricThatIsWatchedIsThere) {
   }
 }
 
-TEST_F(MonitoringTest, MetricsNameNoMoreThanAHundredCollections) {
+TEST_F(MonitoringTest, MetricsNameAtMostHundredCollections) {
   for (int i = 0; i < 103; ++i) {
     v1::CreateCollectionRequest request = Birds();
     request.set_name(absl::StrCat("c", 1000 + i));
@@ -126,7 +114,7 @@ TEST_F(MonitoringTest, MetricsNameNoMoreThanAHundredCollections) {
   EXPECT_THAT(metrics, Not(HasSubstr("c1100")));
 }
 
-TEST_F(MonitoringTest, ProbesAnswerAndNothingElseDoes) {
+TEST_F(MonitoringTest, DrainMakesReadinessFail) {
   const std::string address = daemon_->http_address();
   EXPECT_THAT(HttpGet(address, "/livez"), HasSubstr("HTTP/1.1 200"));
   EXPECT_THAT(HttpGet(address, "/readyz"), HasSubstr("HTTP/1.1 200"));
@@ -138,7 +126,7 @@ TEST_F(MonitoringTest, ProbesAnswerAndNothingElseDoes) {
   EXPECT_THAT(HttpGet(address, "/readyz"), HasSubstr("HTTP/1.1 503"));
 }
 
-TEST(Http, RefusesAnAddressThatIsNoneOrTaken) {
+TEST(Http, InvalidOrTakenAddressFailsStart) {
   const TemporaryFolder folder;
   DaemonOptions options;
   options.data_directory = folder.path();
@@ -158,7 +146,7 @@ TEST(Http, RefusesAnAddressThatIsNoneOrTaken) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "Address already in use"));
 }
 
-TEST_F(MonitoringTest, TheAuditLogTellsWhoDidWhatAndNothingOfWhatItWas) {
+TEST_F(MonitoringTest, AuditLogHoldsNoContent) {
   const v1::GetCollectionResponse birds = MakeBirds(6, true);
   v1::RetrieveResponse response;
   ASSERT_THAT(Retrieve(birds, &response), IsOk());
@@ -184,7 +172,7 @@ TEST_F(MonitoringTest, TheAuditLogTellsWhoDidWhatAndNothingOfWhatItWas) {
   }
 }
 
-HealthCheckResponse::ServingStatus Asked(const absl::StatusOr<HealthCheckResponse>& answer) {
+HealthCheckResponse::ServingStatus StatusOf(const absl::StatusOr<HealthCheckResponse>& answer) {
   return answer.ok() ? answer->status() : HealthCheckResponse::UNKNOWN;
 }
 
@@ -200,22 +188,22 @@ absl::StatusOr<HealthCheckResponse> Check(const std::shared_ptr<grpc::Channel>& 
   return response;
 }
 
-TEST_F(MonitoringTest, HealthOfACollectionIsServingOnceItIsBuilt) {
+TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
   const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
-  EXPECT_EQ(Asked(Check(channel, "")), HealthCheckResponse::SERVING);
+  EXPECT_EQ(StatusOf(Check(channel, "")), HealthCheckResponse::SERVING);
   EXPECT_THAT(Check(channel, "privatemail.collection.birds"),
               FailsWith(absl::StatusCode::kNotFound, "birds"));
   EXPECT_THAT(Check(channel, "other"), FailsWith(absl::StatusCode::kNotFound, "'other'"));
   MakeBirds(6, false);
-  EXPECT_EQ(Asked(Check(channel, "privatemail.collection.birds")),
+  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.birds")),
             HealthCheckResponse::NOT_SERVING);
   std::vector<v1::BuildEmbeddingResponse> progress;
   ASSERT_THAT(Build("birds", &progress), IsOk());
-  EXPECT_EQ(Asked(Check(channel, "privatemail.collection.birds")), HealthCheckResponse::SERVING);
+  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.birds")), HealthCheckResponse::SERVING);
 }
 
-// With keys on, a collection's health would tell strangers which collections there are.
-TEST(Health, OfTheServerTakesNoKeyAndOfACollectionOne) {
+// Without a key, a collection's health would tell strangers which collections exist.
+TEST(Health, CollectionHealthNeedsKey) {
   const TemporaryFolder folder;
   DaemonOptions options;
   options.data_directory = folder.path();
@@ -224,7 +212,7 @@ TEST(Health, OfTheServerTakesNoKeyAndOfACollectionOne) {
   ASSERT_THAT(daemon, IsOk());
   const auto trusting = Trusting((*daemon)->identity()->certificate_pem);
   const auto anyone = Connect((*daemon)->address(), trusting);
-  EXPECT_EQ(Asked(Check(anyone, "")), HealthCheckResponse::SERVING);
+  EXPECT_EQ(StatusOf(Check(anyone, "")), HealthCheckResponse::SERVING);
   EXPECT_THAT(Check(anyone, "privatemail.collection.birds"),
               FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
   const auto admin = Connect((*daemon)->address(), WithKey(trusting, AdminKeyIn(folder.path())));

@@ -1,4 +1,4 @@
-// What privatemaild says of its settings before it serves.
+// privatemaild: command line and --check-config.
 #include <sys/stat.h>
 
 #include "tests/unit/server/daemon/daemon_program.h"
@@ -6,7 +6,7 @@
 namespace privatemail::testing {
 namespace {
 
-TEST(Privatemaild, HelpShowsTheRangeOfEveryNumber) {
+TEST(Privatemaild, HelpShowsNumberRanges) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--help"});
   EXPECT_EQ(program.ExitCode(), 0);
@@ -15,7 +15,7 @@ TEST(Privatemaild, HelpShowsTheRangeOfEveryNumber) {
                                ::testing::HasSubstr("; an integer between 1 and 10000\n")));
 }
 
-TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
+TEST(Privatemaild, CheckConfigDoesNotServe) {
   const TemporaryFolder directory;
   const std::string good = directory.Write("good.toml", "max_k = 7\n");
   Program checked(directory.path(), {"--config", good, "--check-config"});
@@ -28,7 +28,7 @@ TEST(Privatemaild, ChecksItsConfigurationWithoutServing) {
   EXPECT_FALSE(std::filesystem::exists(directory / "data"));
 }
 
-TEST(Privatemaild, ChecksWhatItsConfigurationNamesAndSaysAllThatIsWrong) {
+TEST(Privatemaild, CheckConfigReportsAllFileProblems) {
   const TemporaryFolder directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   const std::string config =
@@ -48,7 +48,7 @@ TEST(Privatemaild, ChecksWhatItsConfigurationNamesAndSaysAllThatIsWrong) {
                   prefix, "ERROR --http must be HOST:PORT[^\n]*\n")));
 }
 
-TEST(Privatemaild, ChecksRangesPairsAndFilesInOneGo) {
+TEST(Privatemaild, CheckConfigReportsRangesPairsAndFilesTogether) {
   const TemporaryFolder directory;
   std::filesystem::permissions(directory.Write("data", ""), std::filesystem::perms(0600));
   const std::string config = directory.Write(
@@ -68,8 +68,8 @@ TEST(Privatemaild, ChecksRangesPairsAndFilesInOneGo) {
   EXPECT_THAT(checked.err(), ::testing::MatchesRegex(expected));
 }
 
-// A start that waits for a pipe would look like one that takes long.
-TEST(Privatemaild, RefusesAConfigurationThatIsNoRegularFile) {
+// A start that blocks on a pipe would look like a slow one.
+TEST(Privatemaild, IrregularConfigFileFails) {
   const TemporaryFolder directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   for (const std::string& path : {directory / "pipe", directory.path(), std::string("/dev/zero")}) {
@@ -79,7 +79,7 @@ TEST(Privatemaild, RefusesAConfigurationThatIsNoRegularFile) {
   }
 }
 
-TEST(Privatemaild, FailsWithOneLineThatSaysWhy) {
+TEST(Privatemaild, InvalidFlagsLogOneError) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "0.0.0.0:0", "--insecure"});
   EXPECT_EQ(program.ExitCode(), 2);

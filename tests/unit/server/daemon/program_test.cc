@@ -1,4 +1,4 @@
-// privatemaild as its operator meets it: what it prints, what signals do.
+// privatemaild: output, signals and audit events.
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
@@ -20,13 +20,13 @@ std::vector<std::string> EventsIn(const std::string& audit_log) {
   return events;
 }
 
-TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
+TEST(Privatemaild, PrintsTrustInstructionsAndStopsOnSignal) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const TemporaryFolder directory;
     Program program(directory.path(), {"--listen", "127.0.0.1:0"});
     ASSERT_TRUE(program.WaitUntilListening()) << program.err();
     EXPECT_EQ(program.StopWith(signal), 0);
-    const auto identity = SelfSignedIdentity(directory / "data/tls");
+    const auto identity = LoadOrCreateIdentity(directory / "data/tls");
     ASSERT_THAT(identity, IsOk());
     EXPECT_THAT(
         program.out(),
@@ -39,8 +39,8 @@ TEST(Privatemaild, PrintsHowToTrustItAndEndsWell) {
   }
 }
 
-// A library may have started a thread before the program could block any signal.
-TEST(Privatemaild, OutlivesASignalThatReachesAnotherThread) {
+// Libraries may start threads before main blocks the signals.
+TEST(Privatemaild, SignalToOtherThreadIsForwarded) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0"});
   ASSERT_TRUE(program.WaitUntilListening()) << program.err();
@@ -49,7 +49,7 @@ TEST(Privatemaild, OutlivesASignalThatReachesAnotherThread) {
   EXPECT_TRUE(absl::StrContains(program.err(), "INFO stopped\n")) << program.err();
 }
 
-TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
+TEST(Privatemaild, SighupReloadsConfiguration) {
   const TemporaryFolder directory;
   const std::string config = directory.Write("d.toml", "max_k = 7\n");
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--config", config});
@@ -64,8 +64,8 @@ TEST(Privatemaild, ReadsItsConfigurationAgainOnSighup) {
   EXPECT_EQ(program.StopWith(SIGTERM), 0);
 }
 
-// Whoever rotates the log does not know of what is wrong in the configuration.
-TEST(Privatemaild, ReopensItsAuditLogAndReadsItsKeysOnSighupWhateverTheConfigurationIs) {
+// Log rotation must work even if the configuration is wrong.
+TEST(Privatemaild, SighupReopensLogDespiteInvalidConfiguration) {
   const TemporaryFolder directory;
   const std::string config = directory.Write("d.toml", "max_k = 7\n");
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--config", config});
@@ -84,7 +84,7 @@ TEST(Privatemaild, ReopensItsAuditLogAndReadsItsKeysOnSighupWhateverTheConfigura
   EXPECT_THAT(EventsIn(audit), ::testing::ElementsAre("reload", "stop"));
 }
 
-TEST(Privatemaild, SaysWhereTheAdminKeyIsAsLongAsItIsThere) {
+TEST(Privatemaild, AnnouncesExistingAdminKey) {
   const TemporaryFolder directory;
   for (const char* when : {"now", "by the first start"}) {
     Program program(directory.path(), {"--listen", "127.0.0.1:0"});
@@ -101,7 +101,7 @@ TEST(Privatemaild, SaysWhereTheAdminKeyIsAsLongAsItIsThere) {
   EXPECT_THAT(program.out(), ::testing::Not(::testing::HasSubstr("admin key")));
 }
 
-TEST(Privatemaild, MakesNothingWhereItCannotListen) {
+TEST(Privatemaild, FailedListenCreatesNothing) {
   const TemporaryFolder directory;
   const TemporaryFolder elsewhere;
   Program running(elsewhere.path(), {"--listen", "127.0.0.1:0", "--insecure"});
@@ -122,7 +122,7 @@ TEST(Privatemaild, MakesNothingWhereItCannotListen) {
   EXPECT_EQ(running.StopWith(SIGTERM), 0);
 }
 
-TEST(Privatemaild, WritesItsStartReloadAndStopToTheAuditLog) {
+TEST(Privatemaild, AuditsStartReloadAndStop) {
   const TemporaryFolder directory;
   for (const char* audit_log : {"", "other"}) {
     std::vector<std::string> flags = {"--listen", "127.0.0.1:0"};
@@ -141,7 +141,7 @@ TEST(Privatemaild, WritesItsStartReloadAndStopToTheAuditLog) {
   EXPECT_FALSE(std::filesystem::exists("off"));
 }
 
-TEST(Privatemaild, KeepsTheAuditLogToTheSizeItIsToldFromItsStartOn) {
+TEST(Privatemaild, RotatesOversizedAuditLogAtStart) {
   const TemporaryFolder directory;
   directory.Write("data/audit.jsonl", std::string(999, 'x') + "\n");
   for (const char* limit : {"0", "1000"}) {
@@ -152,7 +152,7 @@ TEST(Privatemaild, KeepsTheAuditLogToTheSizeItIsToldFromItsStartOn) {
   }
 }
 
-TEST(Privatemaild, SaysThatTlsIsOff) {
+TEST(Privatemaild, InsecureLogsWarning) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure"});
   ASSERT_TRUE(program.WaitUntilListening()) << program.err();
@@ -160,7 +160,7 @@ TEST(Privatemaild, SaysThatTlsIsOff) {
   EXPECT_THAT(program.err(), ::testing::HasSubstr("WARNING TLS is off (--insecure)"));
 }
 
-TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {
+TEST(Privatemaild, LogFormatAndLevelApply) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure", "--log-format",
                                      "json", "--log-level", "warning"});
@@ -171,8 +171,8 @@ TEST(Privatemaild, LogsLinesOfJsonAndOnlyWhatIsSevereEnough) {
   EXPECT_THAT(program.err(), ::testing::Not(::testing::HasSubstr("INFO")));
 }
 
-// A text that is not UTF-8, of which protobuf has much to say.
-TEST(Privatemaild, LogsWhatProtobufHasToSayInItsOwnFormat) {
+// protobuf logs texts that are not UTF-8.
+TEST(Privatemaild, ProtobufMessagesUseLogFormat) {
   const TemporaryFolder directory;
   Program program(directory.path(), {"--listen", "127.0.0.1:0", "--insecure", "--log-format",
                                      "json", "--log-level", "debug"});

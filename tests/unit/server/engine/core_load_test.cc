@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kBaseItems = 300;
-constexpr int kCrows = SearchIndex::kFewestApproximateRows;
+constexpr int kCrows = SearchIndex::kMinApproximateRows;
 constexpr Eigen::Index kCrowColumns = 5;  // too many for a tree
 constexpr int kSearchers = 16;
 constexpr int kLimitedSearchers = 2;

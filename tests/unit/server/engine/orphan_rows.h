@@ -16,7 +16,7 @@ inline int64_t CountOrphanRows(const std::string& folder) {
       "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
       "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
       "embeddings) WHERE collection NOT IN (SELECT key FROM collections)";
-  const auto file = sqlite::Database::OpenToRead(folder + "/privatemail.sqlite");
+  const auto file = sqlite::Database::OpenReadOnly(folder + "/privatemail.sqlite");
   if (!file.ok()) return -1;
   const auto count = (*file)->Query(kCount);
   int64_t rows = -1;

@@ -1,4 +1,4 @@
-// A daemon in this process with certificates and keys, and callers who hold some of them.
+// Fixture: a daemon with mutual TLS and access keys.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_ACCESS_FIXTURE_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_ACCESS_FIXTURE_H_
 
@@ -12,13 +12,13 @@
 
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "server/services/rpc_table.h"
-#include "tests/unit/server/services/all_rpcs.h"
 #include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/services/all_rpcs.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
 
-// With mutual TLS and the collections birds and fish.
+// Holds the collections birds (built) and fish.
 class AccessTest : public ::testing::Test {
  protected:
   using Credentials = std::shared_ptr<grpc::ChannelCredentials>;
@@ -29,7 +29,7 @@ class AccessTest : public ::testing::Test {
   Credentials Member() const;
   std::shared_ptr<grpc::Channel> ChannelWith(const std::string& key) const;
 
-  // Expects of a call that is refused that nothing came before its status.
+  // Expects that a refused call sends no message before its status.
   static absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
                            const google::protobuf::MethodDescriptor& method,
                            const google::protobuf::Message& request);
@@ -42,17 +42,17 @@ class AccessTest : public ::testing::Test {
   v1::CreateKeyResponse MakeKey(Scopes scopes, const std::vector<std::string>& collections,
                                 double requests_per_second = 0) const;
 
-  // A request that would do something if it were served.
+  // A request that would have an effect if it were served.
   std::unique_ptr<google::protobuf::Message> RequestFor(
       const google::protobuf::MethodDescriptor& method, const std::string& collection) const;
 
-  // New where it could be created, birds where something is there to be harmed.
+  // The collection on which the RPC would have an effect.
   static std::string TargetOf(const google::protobuf::MethodDescriptor& method);
 
-  // All that a call could change.
+  // All state that a call could change, as text.
   std::string Everything() const;
 
-  // Every RPC over these credentials; `expected` may differ by RPC.
+  // Calls every RPC and expects `expected` and no effect.
   void ExpectAll(const Credentials& credentials,
                  const std::function<absl::StatusCode(const Rpc&)>& expected);
 

@@ -1,4 +1,4 @@
-// Every RPC, by its descriptor.
+// Calls of any RPC by its descriptor.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_ALL_RPCS_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_ALL_RPCS_H_
 
@@ -13,16 +13,16 @@
 
 namespace privatemail::testing {
 
-// Of every file in proto/privatemail/v1, so that a new service cannot be forgotten.
+// All methods of all files in proto/privatemail/v1, new services included.
 std::vector<const google::protobuf::MethodDescriptor*> AllMethods();
 
-// What came back of a call: its messages are counted and thrown away.
+// Status and number of messages of a finished call.
 struct Answer {
   absl::Status status;
   int messages = 0;
 };
 
-// One call of any kind with one message.
+// Calls a method of any kind with one message.
 Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel,
                 const google::protobuf::MethodDescriptor& method,
                 const google::protobuf::Message& request);

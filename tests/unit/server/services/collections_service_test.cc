@@ -42,7 +42,7 @@ TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
               FailsWith(absl::StatusCode::kNotFound, "birds"));
 }
 
-TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
+TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
   struct Case {
     std::function<void(v1::CreateCollectionRequest*)> spoil;
     const char* field;
@@ -79,7 +79,7 @@ TEST_F(CollectionsServiceTest, NamesTheBadFieldOfANewCollection) {
   EXPECT_THAT(Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
-TEST_F(CollectionsServiceTest, AddsUpAStreamAndCountsPositionsOverAllOfIt) {
+TEST_F(CollectionsServiceTest, UpsertCountsOverWholeStream) {
   MakeBirds(3, false);
   std::vector<Item> first = MakeItems(4, 1);  // three with other payloads, one new
   std::vector<Item> second = MakeItems(2, 1);
@@ -96,7 +96,7 @@ TEST_F(CollectionsServiceTest, AddsUpAStreamAndCountsPositionsOverAllOfIt) {
   EXPECT_THAT(totals.first_rejected(0).reason(), HasSubstr("expected 4, got 2"));
 }
 
-TEST_F(CollectionsServiceTest, CountsAllRejectionsAndListsAHundred) {
+TEST_F(CollectionsServiceTest, UpsertListsFirstHundredRejections) {
   MakeBirds(1, false);
   std::vector<Item> items = MakeItems(150, 1);
   for (Item& item : items) item.label = 4;
@@ -109,7 +109,7 @@ TEST_F(CollectionsServiceTest, CountsAllRejectionsAndListsAHundred) {
   EXPECT_EQ(totals.first_rejected(0).id(), "") << "an oversized id is not sent back";
 }
 
-TEST_F(CollectionsServiceTest, RefusesAStreamOverTwoCollectionsOrNone) {
+TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument) {
   MakeBirds(1, false);
   v1::UpsertItemsResponse totals;
   const auto invalid = absl::StatusCode::kInvalidArgument;
@@ -121,7 +121,7 @@ TEST_F(CollectionsServiceTest, RefusesAStreamOverTwoCollectionsOrNone) {
               FailsWith(absl::StatusCode::kNotFound, "fish"));
 }
 
-TEST_F(CollectionsServiceTest, RefusesAMessageOverTheLimitAtTheBeginningAndLater) {
+TEST_F(CollectionsServiceTest, UpsertOversizedMessageReturnsResourceExhausted) {
   MakeBirds(1, false);
   std::vector<Item> large = MakeItems(1, 1);
   large[0].payload = "\"" + std::string(kMaxMessageBytes, 'x') + "\"";
@@ -132,7 +132,7 @@ TEST_F(CollectionsServiceTest, RefusesAMessageOverTheLimitAtTheBeginningAndLater
               FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
 }
 
-TEST_F(CollectionsServiceTest, ReportsTheBuildAtOnceAfterEachStepAndAtTheEnd) {
+TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
   MakeBirds(6, false);
   std::vector<v1::BuildEmbeddingResponse> progress;
   ASSERT_THAT(Build("birds", &progress), IsOk());
@@ -151,7 +151,7 @@ TEST_F(CollectionsServiceTest, ReportsTheBuildAtOnceAfterEachStepAndAtTheEnd) {
   EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
 }
 
-TEST_F(CollectionsServiceTest, RefusesToBuildWhatIsNotThereOrEmpty) {
+TEST_F(CollectionsServiceTest, BuildOfMissingOrEmptyCollectionFails) {
   MakeBirds(0, false);
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress),
@@ -162,9 +162,9 @@ TEST_F(CollectionsServiceTest, RefusesToBuildWhatIsNotThereOrEmpty) {
 }
 
 // A collection whose build takes minutes unless it is stopped.
-class LongBuild : public CollectionsServiceTest {
+class LongBuildTest : public CollectionsServiceTest {
  protected:
-  LongBuild() {
+  LongBuildTest() {
     v1::CreateCollectionRequest request = Birds();
     request.mutable_settings()->set_steps(10000);
     EXPECT_THAT(Create(request), IsOk());
@@ -184,24 +184,21 @@ class LongBuild : public CollectionsServiceTest {
   std::unique_ptr<grpc::ClientReader<v1::BuildEmbeddingResponse>> reader_;
 };
 
-TEST_F(LongBuild, StopsWhenTheCallIsCancelledSoThatAnotherMayStart) {
+TEST_F(LongBuildTest, CancelledCallStopsBuild) {
   context_.TryCancel();
   EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kCancelled, ""));
-  // The server notices within a step.
-  bool started = false;
-  for (int attempt = 0; attempt < 100 && !started; ++attempt) {
+  EXPECT_TRUE(WaitUntil([&] {
     grpc::ClientContext context;
     const auto reader = collections_->BuildEmbedding(&context, build_);
     v1::BuildEmbeddingResponse first;
-    started = reader->Read(&first);
+    const bool started = reader->Read(&first);
     context.TryCancel();
     reader->Finish();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  EXPECT_TRUE(started);
+    return started;
+  })) << "the cancelled build still runs";
 }
 
-TEST_F(LongBuild, EndsWithAbortedWhenTheCollectionIsDeleted) {
+TEST_F(LongBuildTest, DeletedCollectionReturnsAborted) {
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress),
               FailsWith(absl::StatusCode::kAborted, "is being built already"));

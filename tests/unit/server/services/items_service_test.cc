@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "common/wire/codec.h"
 #include "tests/unit/server/daemon/certificates.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class ItemsService : public ServiceTest {
+class ItemsServiceTest : public ServiceTest {
  protected:
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::CollectionsService::Stub::*method)(grpc::ClientContext*,
@@ -68,7 +68,7 @@ class ItemsService : public ServiceTest {
   }
 };
 
-TEST_F(ItemsService, GetsItemsWithEverythingThatIsStored) {
+TEST_F(ItemsServiceTest, GetReturnsStoredFields) {
   MakeBirds(4, false);
   v1::GetItemsResponse response;
   ASSERT_THAT(Get({"item-002", "none", "item-000"}, &response), IsOk());
@@ -80,7 +80,7 @@ TEST_F(ItemsService, GetsItemsWithEverythingThatIsStored) {
   EXPECT_EQ(response.items(1).id(), "item-000");
 }
 
-TEST_F(ItemsService, ADeletedItemIsInNoAnswerAnyMore) {
+TEST_F(ItemsServiceTest, DeletedItemIsNotFound) {
   const v1::GetCollectionResponse birds = MakeBirds(8, true);
   for (const auto& slot : Found(birds, nullptr)) EXPECT_THAT(slot, SizeIs(8));
   v1::DeleteItemsResponse response;
@@ -102,13 +102,13 @@ TEST_F(ItemsService, ADeletedItemIsInNoAnswerAnyMore) {
   EXPECT_EQ(now.embedded_items(), 6u);
 }
 
-TEST_F(ItemsService, AFilterLeavesTheSameItemsInEverySlot) {
+TEST_F(ItemsServiceTest, FilterAppliesToEverySlot) {
   const v1::GetCollectionResponse birds = MakeBirds(8, true);
   const v1::PayloadFilter filter = FileIs("item-005.png");
   for (const auto& slot : Found(birds, &filter)) EXPECT_THAT(slot, ElementsAre("item-005"));
 }
 
-TEST_F(ItemsService, ScrollsAndCountsWithAFilterAndWithout) {
+TEST_F(ItemsServiceTest, ScrollAndCountApplyFilter) {
   MakeBirds(7, false);
   v1::ScrollItemsRequest request;
   request.set_collection("birds");
@@ -140,7 +140,7 @@ TEST_F(ItemsService, ScrollsAndCountsWithAFilterAndWithout) {
   EXPECT_EQ(counted.items(), 1u);
 }
 
-TEST_F(ItemsService, NamesTheFieldThatIsWrong) {
+TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
   const v1::GetCollectionResponse birds = MakeBirds(3, true);
   const auto code = absl::StatusCode::kInvalidArgument;
   v1::DeleteItemsResponse deleted;
@@ -177,7 +177,7 @@ TEST_F(ItemsService, NamesTheFieldThatIsWrong) {
               FailsWith(absl::StatusCode::kNotFound, "collection fish does not exist"));
 }
 
-TEST_F(ItemsService, TheAuditLogCountsThemAndTellsNothingOfThem) {
+TEST_F(ItemsServiceTest, AuditLogHoldsOnlyCounts) {
   MakeBirds(6, false);
   v1::GetItemsResponse got;
   ASSERT_THAT(Get({"item-001", "item-002", "none"}, &got), IsOk());
@@ -206,33 +206,6 @@ TEST_F(ItemsService, TheAuditLogCountsThemAndTellsNothingOfThem) {
   for (const char* secret : {"item-", "none", "file", ".png", "filter", "features", "payload"}) {
     EXPECT_THAT(text, Not(HasSubstr(secret)));
   }
-}
-
-TEST_F(ItemsService, RefusesAFilterOnASearchByName) {
-  const v1::GetCollectionResponse birds = MakeBirds(3, true);
-  v1::RetrieveRequest request;
-  request.set_collection("birds");
-  request.set_fingerprint(birds.fingerprint());
-  request.set_k(1);
-  ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
-  request.mutable_filter()->mutable_all_of();
-  grpc::ClientContext context;
-  v1::RetrieveResponse response;
-  EXPECT_THAT(FromGrpc(retrieval_->Retrieve(&context, request, &response)),
-              FailsWith(absl::StatusCode::kInvalidArgument,
-                        "filter.all_of must hold at least one condition"));
-}
-
-TEST_F(ItemsService, RefusesAnAnswerOverTheMessageLimitByName) {
-  MakeBirds(1, false);
-  Item large = MakeItem("large", 3, 1);
-  large.payload = absl::StrCat("\"", std::string(40 << 20, 'x'), "\"");
-  v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", {large})}, &totals), IsOk());
-  v1::GetItemsResponse items;
-  EXPECT_THAT(Get({"large", "large"}, &items),
-              FailsWith(absl::StatusCode::kResourceExhausted, "ask for fewer ids at once"));
-  EXPECT_THAT(Get({"large"}, &items), IsOk());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What becomes of the calls of one key.
+// Rates, concurrency, revocation and audit of the calls of one key.
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "tests/unit/server/services/access_fixture.h"
 
 namespace privatemail::testing {
@@ -16,22 +16,21 @@ namespace {
 
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
-class KeyCalls : public AccessTest {
+class KeyCallsTest : public AccessTest {
  protected:
-  KeyCalls() {
+  KeyCallsTest() {
     options_.limits.max_concurrent = 16;
     options_.limits.max_concurrent_per_key = 4;
     options_.limits.queue_seconds = 1;
   }
 
-  // An upload that waits for its caller.
   struct Upload {
     std::unique_ptr<v1::CollectionsService::Stub> stub;
     grpc::ClientContext context;
     v1::UpsertItemsResponse totals;
     std::unique_ptr<grpc::ClientWriter<v1::UpsertItemsRequest>> writer;
 
-    // The next message; false: the call has ended.
+    // False: the call has ended.
     bool Send(const Item& item) {
       v1::UpsertItemsRequest message;
       message.set_collection("birds");
@@ -51,17 +50,17 @@ class KeyCalls : public AccessTest {
     return upload;
   }
 
-  // An upload whose first item is stored before `change`; how it ends when it goes on after that.
-  // Expects that nothing of the rest is stored.
+  // Status of an upload that stores an item before `change` and sends another afterwards. Expects
+  // that the other is not stored.
   absl::Status UploadAround(const std::string& key, const std::function<void()>& change) const {
     const auto upload = Begin(key);
     EXPECT_TRUE(upload->Send(MakeItem("before", 3, 1)));
-    while (!absl::StrContains(Everything(), "items: 7")) absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(Everything(), "items: 7"); }));
     change();
     const std::string before = Everything();
     upload->Send(MakeItem("after", 3, 2));
     const absl::Status ended = upload->Finish();
-    EXPECT_EQ(Everything(), before) << "what came after was stored";
+    EXPECT_EQ(Everything(), before) << "the second item was stored";
     return ended;
   }
 
@@ -71,14 +70,14 @@ class KeyCalls : public AccessTest {
   }
 };
 
-TEST_F(KeyCalls, AreHeldToItsRateWhateverTheyAskFor) {
+TEST_F(KeyCallsTest, ExceededRateReturnsResourceExhausted) {
   const std::string key = MakeKey(kSearchScope, {}, .001).text();
   EXPECT_THAT(Try("ListKeys", "", key), FailsWith(absl::StatusCode::kPermissionDenied, ""));
   EXPECT_THAT(Try("ListCollections", "", key), FailsWith(kExhausted, "0.001 calls a second"));
   EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kExhausted, "0.001 calls a second"));
 }
 
-TEST_F(KeyCalls, AreToldWhenToCallAgainSoThatAProgramCanReadIt) {
+TEST_F(KeyCallsTest, ExceededRateSendsRetryAfter) {
   const auto stub =
       v1::CollectionsService::NewStub(ChannelWith(MakeKey(kSearchScope, {}, .01).text()));
   for (const bool first : {true, false}) {
@@ -95,7 +94,7 @@ TEST_F(KeyCalls, AreToldWhenToCallAgainSoThatAProgramCanReadIt) {
   }
 }
 
-TEST_F(KeyCalls, OfAnotherScopeAreToldWhichTheyTake) {
+TEST_F(KeyCallsTest, MissingScopeIsNamed) {
   const std::string key = MakeKey(kSearchScope, {"birds"}).text();
   const auto denied = absl::StatusCode::kPermissionDenied;
   EXPECT_THAT(Try("BuildEmbedding", "birds", key),
@@ -109,7 +108,7 @@ TEST_F(KeyCalls, OfAnotherScopeAreToldWhichTheyTake) {
                         "it has admin for some"));
 }
 
-TEST_F(KeyCalls, ThatAreRefusedNameTheirCollectionInTheAuditLog) {
+TEST_F(KeyCallsTest, RefusedCallIsAuditedWithCollection) {
   const v1::CreateKeyResponse key = MakeKey(kSearchScope, {}, .001);
   Try("BuildEmbedding", "birds", key.text()).IgnoreError();
   Try("Retrieve", "fish", key.text()).IgnoreError();
@@ -129,7 +128,7 @@ TEST_F(KeyCalls, ThatAreRefusedNameTheirCollectionInTheAuditLog) {
                   absl::StrCat("GetCollection ", std::string(64, 'x'), " UNAUTHENTICATED")));
 }
 
-TEST_F(KeyCalls, CannotTakeAllPlaces) {
+TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
   const v1::CreateKeyResponse greedy = MakeKey(kWriteScope, {});
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 20; ++i) {
@@ -145,19 +144,19 @@ TEST_F(KeyCalls, CannotTakeAllPlaces) {
                                                      "wait (max_concurrent_per_key 4)"))));
 }
 
-// Places are kept for who may revoke the keys that took the others.
-TEST_F(KeyCalls, OfWhoAdministersSomeCollectionsGetNoPlaceThatIsKept) {
+// Reserved tickets let operators revoke the keys that hold the others.
+TEST_F(KeyCallsTest, PartialAdminGetsNoReservedTicket) {
   const std::string some = MakeKey(kAdminScope, {"birds", "fish"}).text();
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int key = 0; key < 4; ++key) {
     const std::string writer = MakeKey(kWriteScope, {}).text();
-    for (int i = 0; i < 4; ++i) {  // of 16 places, 2 are kept
+    for (int i = 0; i < 4; ++i) {  // of 16 tickets, 2 are reserved
       uploads.push_back(Begin(writer));
       uploads.back()->Send(MakeItem("item-000", 3, 1));
     }
   }
   absl::Status status;
-  // Until all have come so far as to hold a place.
+  // Until every upload holds a ticket.
   for (int i = 0; i < 50 && status.ok(); ++i) status = Try("ListCollections", "", some);
   EXPECT_THAT(status, FailsWith(kExhausted, "(queue_seconds)"));
   EXPECT_THAT(Try("ListCollections", "", admin_), IsOk());
@@ -166,15 +165,15 @@ TEST_F(KeyCalls, OfWhoAdministersSomeCollectionsGetNoPlaceThatIsKept) {
   EXPECT_GE(served, 14);
 }
 
-TEST_F(KeyCalls, EndWhenItIsRevoked) {
+TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {
   const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"birds"});
   EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),
               FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
 }
 
-TEST_F(KeyCalls, WithAWholeCollectionEndWhenItIsRevoked) {
+TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
   const auto revoked = FailsWith(absl::StatusCode::kUnauthenticated, "revoked");
-  // More than flow control lets through to a caller who does not read.
+  // More than flow control passes to a caller that does not read.
   std::vector<Item> large = MakeItems(400, 1);
   for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
   Put("birds", large);
@@ -212,7 +211,7 @@ TEST_F(KeyCalls, WithAWholeCollectionEndWhenItIsRevoked) {
   }
 }
 
-TEST_F(KeyCalls, ThatBuildEndWhenItIsRevoked) {
+TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
   const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
   v1::CreateCollectionRequest slow = ServiceTest::Birds();
   slow.set_name("slow");
@@ -239,9 +238,8 @@ TEST_F(KeyCalls, ThatBuildEndWhenItIsRevoked) {
   EXPECT_LT(progress.share(), 1);
 }
 
-// The store goes by a UUID, which a restored collection has again: under another name the key is
-// not for it.
-TEST_F(KeyCalls, DoNotGoOnIntoACollectionThatTookTheirsPlace) {
+// The store uses UUIDs, which a restored collection may share; the key covers only the name.
+TEST_F(KeyCallsTest, ReplacedCollectionAbortsUpload) {
   const auto replace = [&] {
     ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
     ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
@@ -250,7 +248,7 @@ TEST_F(KeyCalls, DoNotGoOnIntoACollectionThatTookTheirsPlace) {
               FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
 }
 
-TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {
+TEST_F(KeyCallsTest, AuditLogNamesCreatedAndRevokedKeys) {
   victim_ = MakeKey(kSearchScope, {}).key().id();
   ASSERT_THAT(Try("RevokeKey", "", admin_), IsOk());
   const std::string log = Contents(folder_ / "data/audit.jsonl");
@@ -260,7 +258,7 @@ TEST_F(KeyCalls, ThatMakeOrRevokeAKeyNameItInTheAuditLog) {
   }
 }
 
-TEST_F(KeyCalls, CountChangesByKindForWhoMayWriteAlone) {
+TEST_F(KeyCallsTest, ChangesByKindNeedWriteScope) {
   for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;

@@ -1,4 +1,4 @@
-// What one caller may ask, and what becomes of callers who are gone.
+// Limits on requests and responses, and the queue of waiting calls.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "common/wire/codec.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -33,7 +33,7 @@ class LimitsTest : public ServiceTest {
   explicit LimitsTest(const DaemonOptions& options = Tight()) : ServiceTest(options) {}
 };
 
-TEST_F(LimitsTest, OfANewCollectionNameLimitAndValue) {
+TEST_F(LimitsTest, CreateNamesLimitAndValue) {
   v1::CreateCollectionRequest request = Birds();
   ToProto(FloatMatrix::Random(13, kDim).eval(), request.mutable_anchors());
   EXPECT_THAT(
@@ -51,7 +51,7 @@ TEST_F(LimitsTest, OfANewCollectionNameLimitAndValue) {
                                          "(max_collections)"));
 }
 
-TEST_F(LimitsTest, OfAnUploadNameLimitAndValueAndKeepWhatCameBefore) {
+TEST_F(LimitsTest, UploadNamesLimitAndKeepsEarlierMessages) {
   ASSERT_THAT(Create(Birds()), IsOk());
   v1::UpsertItemsResponse totals;
   EXPECT_THAT(
@@ -66,14 +66,14 @@ TEST_F(LimitsTest, OfAnUploadNameLimitAndValueAndKeepWhatCameBefore) {
   EXPECT_EQ(list.collections(0).items(), 6u);
 }
 
-TEST_F(LimitsTest, OfASearchNameLimitAndValue) {
+TEST_F(LimitsTest, SearchNamesLimitAndValue) {
   const v1::GetCollectionResponse birds = MakeBirds(6, true);
   EXPECT_THAT(Retrieve(birds, 4), IsOk());
   EXPECT_THAT(Retrieve(birds, 5),
               FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
 }
 
-TEST_F(LimitsTest, OfAMessageShortenPagesOfItemsAndNameThemselvesWhereNothingCanBeShorter) {
+TEST_F(LimitsTest, MessageLimitShortensPages) {
   ASSERT_THAT(Create(Birds()), IsOk());
   std::vector<Item> items = MakeItems(6, 1);
   for (Item& item : items) item.payload = absl::StrCat("\"", std::string(25'000, 'x'), "\"");
@@ -103,10 +103,11 @@ TEST_F(LimitsTest, OfAMessageShortenPagesOfItemsAndNameThemselvesWhereNothingCan
   grpc::ClientContext context;
   v1::GetItemsResponse got;
   EXPECT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)),
-              FailsWith(kExhausted, "the limit of 65536 bytes (max_message_bytes)"));
+              FailsWith(kExhausted,
+                        "the limit of 65536 bytes (max_message_bytes): ask for fewer ids at once"));
 }
 
-TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
+TEST_F(LimitsTest, OversizedRequestNamesLimit) {
   v1::CreateCollectionRequest request = Birds();
   request.set_extractor(std::string(70'000, 'x'));
   const absl::Status status = Create(request);
@@ -114,18 +115,18 @@ TEST_F(LimitsTest, OfAMessageNamesLimitAndValue) {
   EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
 }
 
-class AnswerLimitsTest : public LimitsTest {
+class ResponseLimitsTest : public LimitsTest {
  protected:
   static DaemonOptions Small() {
     DaemonOptions options;
     options.limits.max_message_bytes = 65536;
     return options;
   }
-  AnswerLimitsTest() : LimitsTest(Small()) {}
+  ResponseLimitsTest() : LimitsTest(Small()) {}
 };
 
-// By the daemon, not by gRPC behind its back.
-TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
+// Refused by the daemon, not by gRPC, so that it is audited.
+TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
   const auto list = [&](v1::ListCollectionsResponse* response) {
     grpc::ClientContext context;
     return FromGrpc(collections_->ListCollections(&context, {}, response));
@@ -147,8 +148,8 @@ TEST_F(AnswerLimitsTest, OfAListNamesTheLimitAndIsInTheAuditLog) {
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
-// It came in a message without a cursor, beside which it has no room.
-TEST_F(AnswerLimitsTest, OfAPageNamesTheLimitWhereOneItemIsTooLarge) {
+// The item fits into an upload, but not into a page beside the cursor.
+TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
   ASSERT_THAT(Create(Birds()), IsOk());
   Item item = MakeItem("item-000", 3, 1);
   item.payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
@@ -168,7 +169,7 @@ TEST_F(AnswerLimitsTest, OfAPageNamesTheLimitWhereOneItemIsTooLarge) {
 DaemonOptions OneAtATime() {
   DaemonOptions options;
   options.limits.max_concurrent = 1;
-  options.limits.max_queued = 2;  // one may be a call whose answer is on its way
+  options.limits.max_queued = 2;  // one may be a call whose answer is being delivered
   options.limits.queue_seconds = 1;
   return options;
 }
@@ -185,26 +186,26 @@ class QueueTest : public LimitsTest {
   }
 };
 
-TEST_F(QueueTest, ACallWaitsItsTurnAndIsRefusedWhenThatTakesTooLong) {
+TEST_F(QueueTest, WaitingCallIsServedOrTimesOut) {
   ASSERT_THAT(Create(Birds()), IsOk());
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
   const auto upload = collections_->UpsertItems(&context, &totals);
   ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
   absl::Status status;
-  // Until the upload has come so far as to hold the only place.
+  // Until the upload holds the only ticket.
   for (int i = 0; i < 50 && status.ok(); ++i) status = List();
   EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s (queue_seconds)"));
   EXPECT_THAT(List(absl::Milliseconds(50)), FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
-  absl::SleepFor(absl::Milliseconds(300));  // until the server has noticed that nobody waits
+  EXPECT_TRUE(WaitUntil([&] { return Metric("privatemail_requests_queued") == 0; }));
   std::thread waiting([&] { EXPECT_THAT(List(), IsOk()); });
-  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(WaitUntil([&] { return Metric("privatemail_requests_queued") == 1; }));
   upload->WritesDone();
   EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
   waiting.join();
 }
 
-TEST_F(QueueTest, AnUploadWhoseCallerIsGoneGivesItsPlaceBack) {
+TEST_F(QueueTest, CancelledUploadReleasesTicket) {
   ASSERT_THAT(Create(Birds()), IsOk());
   {
     grpc::ClientContext context;

@@ -1,9 +1,9 @@
-// Memory that a call may take, told before it is taken.
+// Memory limits of calls, checked before memory is used.
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -23,7 +23,7 @@ class MemoryLimitsTest : public ServiceTest {
   MemoryLimitsTest() : ServiceTest(LittleMemory()) {}
 };
 
-TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
+TEST_F(MemoryLimitsTest, SearchAndBuildNameLimit) {
   const v1::GetCollectionResponse birds = MakeBirds(6, false);
   EXPECT_THAT(Retrieve(birds, 400),
               FailsWith(kExhausted, "more than the limit of 65536 (max_request_memory)"));
@@ -32,23 +32,23 @@ TEST_F(MemoryLimitsTest, OfSearchesAndBuildsNameLimitAndValue) {
               FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
 }
 
-// An anchor's value has 4 bytes as it comes and 8 in double.
-TEST_F(MemoryLimitsTest, OfAnchorsOfANewCollectionNameLimitAndValue) {
+// A value of an anchor takes 4 bytes as received and 8 as double.
+TEST_F(MemoryLimitsTest, AnchorsNameLimit) {
   v1::CreateCollectionRequest request = Birds();
   ToProto(FloatMatrix::Random(12, 500).eval(), request.mutable_anchors());
   EXPECT_THAT(Create(request),
               FailsWith(kExhausted,
                         "memory of the anchors in bytes is 72000, more than the limit "
                         "of 65536 (max_request_memory)"));
-  // What is announced counts, whatever came.
+  // The announced size counts, not the received one.
   request.mutable_anchors()->set_rows(100'000);
   request.mutable_anchors()->set_cols(65'536);
   EXPECT_THAT(Create(request), FailsWith(kExhausted, "in bytes is 78643200000, more than"));
   EXPECT_THAT(Create(Birds()), IsOk());
 }
 
-// Of two bytes each, ids without a letter take a hundred in memory: 600 KB.
-TEST_F(MemoryLimitsTest, OfAMessageNameLimitAndValueBeforeItIsMade) {
+// 6000 empty ids take two bytes each on the wire and about a hundred in memory: 600 KB.
+TEST_F(MemoryLimitsTest, MessageIsRefusedBeforeParsing) {
   v1::GetItemsRequest request;
   request.set_collection("birds");
   for (int i = 0; i < 6000; ++i) request.add_ids("");
@@ -73,8 +73,8 @@ class ParsedMemoryTest : public ServiceTest {
   ParsedMemoryTest() : ServiceTest(LittleMemoryForAll()) {}
 };
 
-// An upload that stays open keeps what its last message takes.
-TEST_F(ParsedMemoryTest, OfAllMessagesIsSharedAndGivenBack) {
+// An open upload holds the quota of its last message.
+TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
   MakeBirds(3, false);
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
@@ -90,19 +90,13 @@ TEST_F(ParsedMemoryTest, OfAllMessagesIsSharedAndGivenBack) {
     return counted.items();
   };
   ASSERT_TRUE(writer->Write(large));
-  for (int i = 0; i < 500 && count() == 3; ++i) absl::SleepFor(absl::Milliseconds(10));
-  ASSERT_EQ(count(), 4u);
+  ASSERT_TRUE(WaitUntil([&] { return count() == 4; }));
   v1::UpsertItemsResponse other;
   EXPECT_THAT(Upsert({large}, &other),
               FailsWith(kExhausted, "the limit of 300000 (max_parsed_memory)"));
   writer->WritesDone();
   EXPECT_THAT(FromGrpc(writer->Finish()), IsOk());
-  absl::Status again = absl::UnknownError("not tried");
-  for (int i = 0; i < 500 && !again.ok(); ++i) {
-    again = Upsert({large}, &other);
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_THAT(again, IsOk()) << "what was taken was not given back";
+  EXPECT_TRUE(WaitUntil([&] { return Upsert({large}, &other).ok(); })) << "quota was not released";
 }
 
 }  // namespace

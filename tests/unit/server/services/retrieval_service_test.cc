@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
 #include "common/rpc/status.h"
+#include "common/wire/codec.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -29,8 +29,8 @@ class RetrievalServiceTest : public ServiceTest {
   }
 };
 
-// A searcher that was told of a later embedding by another daemon asks again.
-TEST_F(RetrievalServiceTest, AnswersFromTheNamedEmbeddingOrALaterOne) {
+// Another daemon of the same store may have announced a later embedding.
+TEST_F(RetrievalServiceTest, LaterEmbeddingVersionReturnsUnavailable) {
   v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
   v1::RetrieveResponse response;
   request.set_embedding_version(1);
@@ -49,7 +49,7 @@ TEST_F(RetrievalServiceTest, AnswersFromTheNamedEmbeddingOrALaterOne) {
   EXPECT_EQ(response.embedding_version(), 2u);
 }
 
-TEST_F(RetrievalServiceTest, SaysHowManyChangesAnAnswerDoesNotShowYet) {
+TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
   v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
   v1::RetrieveResponse response;
   ASSERT_THAT(Retrieve(request, &response), IsOk());
@@ -79,7 +79,7 @@ TEST_F(RetrievalServiceTest, SaysHowManyChangesAnAnswerDoesNotShowYet) {
   EXPECT_EQ(collection.changes().deleted(), 1u);
 }
 
-TEST_F(RetrievalServiceTest, AnswersEverySlotAndWhatWasAskedFor) {
+TEST_F(RetrievalServiceTest, ReturnsSlotsWithRequestedFields) {
   v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
   v1::RetrieveResponse plain;
   ASSERT_THAT(Retrieve(request, &plain), IsOk());
@@ -115,7 +115,7 @@ TEST_F(RetrievalServiceTest, AnswersEverySlotAndWhatWasAskedFor) {
   }
 }
 
-TEST_F(RetrievalServiceTest, RefusesEveryBadRequestWithItsOwnStatus) {
+TEST_F(RetrievalServiceTest, InvalidRequestReturnsItsStatus) {
   const v1::RetrieveRequest good = RequestFor(MakeBirds(6, true));
   struct Case {
     std::function<void(v1::RetrieveRequest*)> spoil;
@@ -133,6 +133,8 @@ TEST_F(RetrievalServiceTest, RefusesEveryBadRequestWithItsOwnStatus) {
                 absl::StatusCode::kFailedPrecondition,
                 "fingerprint mismatch: expected 32 bytes, got 10000000"},
            Case{[](auto* r) { r->set_k(0); }, invalid, "k must be"},
+           Case{[](auto* r) { r->mutable_filter()->mutable_all_of(); }, invalid,
+                "filter.all_of must hold at least one condition"},
            Case{[](auto* r) { r->set_k(10001); }, absl::StatusCode::kResourceExhausted, "k is"},
            Case{[](auto* r) { r->set_post_processing_steps(2); }, invalid,
                 "post_processing_steps must be 0 or the collection's steps 3, but is 2"},
@@ -165,14 +167,14 @@ TEST_F(RetrievalServiceTest, RefusesEveryBadRequestWithItsOwnStatus) {
   EXPECT_THAT(Retrieve(good, &response), IsOk());
 }
 
-TEST_F(RetrievalServiceTest, SaysThatACollectionIsNotBuilt) {
+TEST_F(RetrievalServiceTest, UnbuiltCollectionReturnsFailedPrecondition) {
   const v1::RetrieveRequest request = RequestFor(MakeBirds(6, false));
   v1::RetrieveResponse response;
   EXPECT_THAT(Retrieve(request, &response),
               FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
 }
 
-TEST_F(RetrievalServiceTest, RefusesAnAnswerOverTheMessageLimitByName) {
+TEST_F(RetrievalServiceTest, OversizedResponseReturnsResourceExhausted) {
   MakeBirds(6, false);
   std::vector<Item> items = MakeItems(6, 1);
   for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5 << 20, 'x'), "\"");
@@ -189,7 +191,7 @@ TEST_F(RetrievalServiceTest, RefusesAnAnswerOverTheMessageLimitByName) {
                                                       "the response would exceed the limit"));
 }
 
-TEST_F(RetrievalServiceTest, SendsAnchorsInChunksThatAddUpToTheOriginal) {
+TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
   // 3,000 x 256 floats are 3 MiB and a bit less.
   v1::CreateCollectionRequest request = Birds();
   const FloatMatrix features = FloatMatrix::Random(3000, 256);
@@ -224,7 +226,7 @@ TEST_F(RetrievalServiceTest, SendsAnchorsInChunksThatAddUpToTheOriginal) {
   EXPECT_EQ(DigestOf(received), created.collection().parameters().anchor_digest());
 }
 
-TEST_F(RetrievalServiceTest, RefusesAnchorsForAnotherFingerprint) {
+TEST_F(RetrievalServiceTest, AnchorsOfOtherFingerprintFail) {
   MakeBirds(1, false);
   grpc::ClientContext context;
   v1::GetAnchorsRequest fetch;
@@ -236,7 +238,7 @@ TEST_F(RetrievalServiceTest, RefusesAnchorsForAnotherFingerprint) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "was prepared for none"));
 }
 
-TEST_F(RetrievalServiceTest, TellsWhatIsStoredAndWhatIsEmbedded) {
+TEST_F(RetrievalServiceTest, GetCollectionCountsStoredAndEmbedded) {
   MakeBirds(6, true);
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(Upsert({Message("birds", MakeItems(9, 1))}, &totals), IsOk());

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
 
+#include "server/cells/partition_anchors.h"
+#include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/services/all_rpcs.h"
 
 namespace privatemail::testing {
@@ -12,12 +15,12 @@ namespace {
 
 using google::protobuf::MethodDescriptor;
 
-TEST(RpcTable, HasExactlyTheRpcsOfAllServicesAndNamesFieldsThatExist) {
+TEST(RpcTable, MatchesServiceDescriptors) {
   std::set<std::string> served;
   for (const MethodDescriptor* method : AllMethods()) {
     EXPECT_TRUE(served.insert(method->name()).second) << method->name() << " is there twice";
   }
-  // grpc.health.v1.Health.Check, which monitoring_test.cc is about; its Watch is not served.
+  // grpc.health.v1.Health.Check, see monitoring_test.cc; Watch is not served.
   EXPECT_TRUE(served.insert("Check").second);
   std::set<std::string> known;
   for (const Rpc& rpc : Rpcs()) known.insert(rpc.name);
@@ -31,6 +34,44 @@ TEST(RpcTable, HasExactlyTheRpcsOfAllServicesAndNamesFieldsThatExist) {
     ASSERT_NE(field, nullptr) << rpc.name;
     EXPECT_EQ(field->type(), google::protobuf::FieldDescriptor::TYPE_STRING) << rpc.name;
   }
+}
+
+TEST(CollectionToProto, ReportsCellsStatus) {
+  StoredCollection collection = SmallCollection("birds");
+  const auto published = std::make_shared<PublishedCollection>();
+  published->name = "birds";
+  published->parameters = collection.parameters;
+  published->anchors = collection.anchors;
+  CollectionView view;
+  view.published = published;
+  const auto expect = [&](v1::CellsStatus status, bool ready, uint64_t items, const char* text) {
+    v1::GetCollectionResponse proto;
+    CollectionToProto(view, &proto);
+    EXPECT_EQ(proto.cells_status(), status);
+    EXPECT_EQ(proto.cells_items(), items);
+    EXPECT_EQ(proto.cells_partitions(), published->parameters.cell_partitions.size());
+    EXPECT_EQ(proto.cells_ready(), ready) << "for old clients";
+    EXPECT_EQ(proto.cells(), text) << "for old clients";
+  };
+  expect(v1::CELLS_STATUS_NONE, false, 0, "");
+  ASSERT_OK_AND_ASSIGN(const auto partitions,
+                       PartitionAnchors(published->anchors.features, {3, 5}));
+  ASSERT_OK_AND_ASSIGN(published->parameters,
+                       MakePublicParameters("uuid", SmallSettings(), published->anchors, {},
+                                            "vectors", partitions, CellCode::kScalar8));
+  expect(v1::CELLS_STATUS_NOT_BUILT, false, 0, "");
+  view.retriever = std::make_shared<Retriever>(published->parameters, published->anchors.labels,
+                                               SomeEmbedding(6));
+  expect(v1::CELLS_STATUS_PREPARING, false, 0, "being made");
+  view.cells_problem = absl::ResourceExhaustedError("too large");
+  expect(v1::CELLS_STATUS_FAILED, false, 0, "RESOURCE_EXHAUSTED: too large");
+  view.cells_problem = absl::OkStatus();
+  view.cells = CellIndex::Make(published->parameters, published->anchors,
+                               GalleryOf(MakeItems(6, 1)), {false});
+  expect(v1::CELLS_STATUS_READY, true, 6, "ready: 6 items");
+  view.hidden_in_cells =
+      std::make_shared<HiddenRows>(HiddenRows{{true, false, false, true, false, true}, 3});
+  expect(v1::CELLS_STATUS_READY, true, 3, "ready: 3 items");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "tests/unit/server/services/service_fixture.h"
 
+#include "common/rpc/status.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
-#include "common/rpc/status.h"
 #include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
@@ -12,7 +12,7 @@ std::shared_ptr<grpc::Channel> Connect(
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetMaxReceiveMessageSize(-1);
-  // Otherwise tests that use the same address share connections, whatever their credentials.
+  // Otherwise channels to the same address share connections with other credentials.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address.ToString(), credentials, arguments);
 }
@@ -21,7 +21,8 @@ ServiceTest::ServiceTest(DaemonOptions options) {
   options.data_directory = directory_.path();
   options.listen = "127.0.0.1:0";
   options.insecure = true;
-  options.auto_build_share = 0;  // versions are what a test builds
+  options.http = "127.0.0.1:0";
+  options.auto_build_share = 0;  // embedding versions count the builds of the test
   auto daemon = DaemonServer::Start(options);
   EXPECT_THAT(daemon, IsOk());
   daemon_ = *std::move(daemon);
@@ -68,6 +69,16 @@ absl::Status ServiceTest::Create(const v1::CreateCollectionRequest& request) con
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   return FromGrpc(collections_->CreateCollection(&context, request, &response));
+}
+
+std::vector<nlohmann::json> ServiceTest::Audited(const std::string& rpc) const {
+  std::vector<nlohmann::json> calls = CallsIn(directory_ / "audit.jsonl");
+  std::erase_if(calls, [&](const nlohmann::json& call) { return call["rpc"] != rpc; });
+  return calls;
+}
+
+double ServiceTest::Metric(const std::string& metric) const {
+  return MetricAt(daemon_->http_address(), metric);
 }
 
 absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const {

@@ -1,4 +1,4 @@
-// A daemon in this process, and a client of it.
+// Fixture: a daemon in this process and a client of it.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_SERVICE_FIXTURE_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_SERVICE_FIXTURE_H_
 
@@ -12,27 +12,31 @@
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/daemon/server.h"
 #include "tests/unit/server/fixtures.h"
+#include "tests/unit/server/services/daemon_state.h"
 
 namespace privatemail::testing {
 
-// Serves an empty directory in plaintext on a free loopback port.
+// Serves an empty data directory in plaintext on a free loopback port, with metrics over HTTP.
 class ServiceTest : public ::testing::Test {
  public:
   static v1::CreateCollectionRequest Birds();
   static v1::Item ItemMessage(const Item& item);
   static v1::UpsertItemsRequest Message(const std::string& collection,
                                         const std::vector<Item>& items);
-  // A whole snapshot of a collection like Birds() with MakeItems(items, 1), whose UUID is new.
+  // A snapshot of a collection like Birds() with MakeItems(items, 1) and a new UUID.
   static std::string SnapshotBytes(int items);
 
  protected:
-  // Without TLS and on a free port, whatever the options say.
+  // Overrides data directory, addresses and TLS of the options.
   explicit ServiceTest(DaemonOptions options = {});
 
   absl::Status Create(const v1::CreateCollectionRequest& request) const;
+  // The audited calls of this RPC, in order.
+  std::vector<nlohmann::json> Audited(const std::string& rpc) const;
+  double Metric(const std::string& metric) const;
   // Searches birds with a random release.
   absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const;
-  // Creates `birds` with items and, when asked, its embedding.
+  // Creates `birds` with items and, if `build`, its embedding.
   v1::GetCollectionResponse MakeBirds(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
                       v1::UpsertItemsResponse* response);
@@ -45,7 +49,7 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<v1::RetrievalService::Stub> retrieval_;
 };
 
-// A channel that itself accepts and sends anything.
+// A channel without message limits of its own.
 std::shared_ptr<grpc::Channel> Connect(
     const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 

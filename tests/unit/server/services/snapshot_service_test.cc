@@ -1,12 +1,12 @@
-// Snapshots over the network.
+// SnapshotCollection and RestoreCollection over the network.
 #include <gmock/gmock.h>
 
 #include <deque>
 #include <nlohmann/json.hpp>
 
-#include "common/wire/snapshot.h"
 #include "common/rpc/status.h"
-#include "tests/unit/server/services/audit_lines.h"
+#include "common/wire/snapshot.h"
+#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -39,7 +39,7 @@ class SnapshotServiceTest : public ServiceTest {
     return bytes;
   }
 
-  // Sends (name, bytes) one message each.
+  // Sends one message per (name, bytes).
   absl::StatusOr<v1::GetCollectionResponse> Send(
       const std::vector<std::pair<std::string, std::string>>& messages) {
     grpc::ClientContext context;
@@ -57,7 +57,7 @@ class SnapshotServiceTest : public ServiceTest {
     return response.collection();
   }
 
-  // The bytes in pieces of `piece`.
+  // Sends the bytes in pieces of `piece` bytes.
   absl::StatusOr<v1::GetCollectionResponse> Restore(const std::string& name,
                                                     const std::string& bytes,
                                                     size_t piece = kSnapshotPieceBytes) {
@@ -84,7 +84,7 @@ class SnapshotServiceTest : public ServiceTest {
   }
 };
 
-TEST_F(SnapshotServiceTest, AreTakenAndRestoredAndKeepTheFingerprintOfALostCollection) {
+TEST_F(SnapshotServiceTest, RestoreKeepsFingerprintOfLostCollection) {
   const v1::GetCollectionResponse birds = MakeBirds(300, true);
   const auto bytes = Snapshot("birds");
   ASSERT_THAT(bytes, IsOk());
@@ -103,7 +103,7 @@ TEST_F(SnapshotServiceTest, AreTakenAndRestoredAndKeepTheFingerprintOfALostColle
   EXPECT_EQ(Collections(), 2);
 }
 
-TEST_F(SnapshotServiceTest, OfWhatIsNotThereOrTakenAreRefused) {
+TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
   MakeBirds(3, false);
   EXPECT_THAT(Snapshot("none"), FailsWith(absl::StatusCode::kNotFound, "collection none"));
   EXPECT_THAT(Restore("birds", SnapshotBytes(3)),
@@ -118,7 +118,7 @@ TEST_F(SnapshotServiceTest, OfWhatIsNotThereOrTakenAreRefused) {
   EXPECT_EQ(Collections(), 1);
 }
 
-TEST_F(SnapshotServiceTest, ThatAreDamagedLeaveNothingBehindAndNameTheBlock) {
+TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
   const std::string good = SnapshotBytes(5);
   std::string bytes = good;
   bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
@@ -131,7 +131,7 @@ TEST_F(SnapshotServiceTest, ThatAreDamagedLeaveNothingBehindAndNameTheBlock) {
   EXPECT_THAT(Restore("new", good), IsOk());
 }
 
-TEST_F(SnapshotServiceTest, WithATextThatNoCollectionMayHaveAreRefused) {
+TEST_F(SnapshotServiceTest, InvalidExtractorReturnsDataLoss) {
   SnapshotContents contents = {SmallCollection("birds"), Gallery()};
   contents.collection.parameters.extractor = std::string(1025, 'x');
   EXPECT_THAT(Restore("new", BytesOf(contents)),
@@ -140,8 +140,8 @@ TEST_F(SnapshotServiceTest, WithATextThatNoCollectionMayHaveAreRefused) {
   EXPECT_THAT(Restore("new", BytesOf(contents)), IsOk());
 }
 
-// Its stream ends as one that is complete does.
-TEST_F(SnapshotServiceTest, OfACallerWhoGoesAwayAreNotStored) {
+// Read returns false for a cancelled stream as for a complete one.
+TEST_F(SnapshotServiceTest, CancelledRestoreStoresNothing) {
   grpc::ClientContext context;
   v1::RestoreCollectionResponse response;
   const auto writer = collections_->RestoreCollection(&context, &response);
@@ -156,7 +156,7 @@ TEST_F(SnapshotServiceTest, OfACallerWhoGoesAwayAreNotStored) {
   EXPECT_TRUE((*catalog)->List().empty());
 }
 
-TEST_F(SnapshotServiceTest, LeaveCountsAloneInTheAuditLog) {
+TEST_F(SnapshotServiceTest, AuditLogHoldsOnlyCounts) {
   MakeBirds(3, false);
   const auto bytes = Snapshot("birds");
   ASSERT_THAT(Restore("copy", *bytes), IsOk());
@@ -187,61 +187,48 @@ class SnapshotLimitsTest : public SnapshotServiceTest {
  protected:
   explicit SnapshotLimitsTest(const DaemonOptions& options = Tight())
       : SnapshotServiceTest(options) {}
+
+  void SetLimit(int64_t Limits::*limit, int64_t value) {
+    DaemonOptions updated = daemon_->options();
+    updated.limits.*limit = value;
+    daemon_->Reload(updated);
+  }
+
+  void LimitBytes() {
+    SetLimit(&Limits::max_items, 1000);
+    SetLimit(&Limits::max_collections, 200);
+    SetLimit(&Limits::max_snapshot_bytes, 3000);
+  }
 };
 
-TEST_F(SnapshotLimitsTest, NameLimitAndValue) {
+TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
   EXPECT_THAT(
       Restore("new", SnapshotBytes(6)),
       FailsWith(kExhausted, "items of the snapshot is 6, more than the limit of 5 (max_items)"));
+  SetLimit(&Limits::max_dims, kDim - 1);
+  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+              FailsWith(kExhausted, "dimensions of the snapshot is 4, more than the limit of 3"));
+  SetLimit(&Limits::max_dims, kDim);
+  SetLimit(&Limits::max_anchors, 11);
+  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
+              FailsWith(kExhausted, "anchors of the snapshot is 12, more than the limit of 11"));
+  SetLimit(&Limits::max_anchors, 2000);
+  SetLimit(&Limits::max_request_memory, 65536);
+  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
+  contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kExhausted,
+                        "memory of the anchors of the snapshot in bytes is 96000, more "
+                        "than the limit of 65536 (max_request_memory)"));
+  EXPECT_EQ(Collections(), 0);
   EXPECT_THAT(Restore("new", SnapshotBytes(5)), IsOk());
   EXPECT_THAT(Restore("more", SnapshotBytes(5)),
               FailsWith(kExhausted, "is 2, more than the limit of 1 (max_collections)"));
   EXPECT_EQ(Collections(), 1);
 }
 
-class OfShape : public SnapshotLimitsTest {
- protected:
-  static DaemonOptions Narrow() {
-    DaemonOptions options = Tight();
-    options.limits.max_dims = kDim - 1;
-    return options;
-  }
-  OfShape() : SnapshotLimitsTest(Narrow()) {}
-};
-
-TEST_F(OfShape, DimensionsAreLimitedToo) {
-  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
-              FailsWith(kExhausted, "dimensions of the snapshot is 4, more than the limit of 3"));
-}
-
-class OfAnchors : public SnapshotLimitsTest {
- protected:
-  static DaemonOptions Few() {
-    DaemonOptions options = Tight();
-    options.limits.max_anchors = 11;
-    return options;
-  }
-  OfAnchors() : SnapshotLimitsTest(Few()) {}
-};
-
-TEST_F(OfAnchors, AnchorsAreLimitedToo) {
-  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
-              FailsWith(kExhausted, "anchors of the snapshot is 12, more than the limit of 11"));
-}
-
-class OfBytes : public SnapshotLimitsTest {
- protected:
-  static DaemonOptions Small() {
-    DaemonOptions options = Tight();
-    options.limits.max_items = 1000;
-    options.limits.max_collections = 10;
-    options.limits.max_snapshot_bytes = 3000;
-    return options;
-  }
-  OfBytes() : SnapshotLimitsTest(Small()) {}
-};
-
-TEST_F(OfBytes, TakenAndRestoredOnesAreLimitedToo) {
+TEST_F(SnapshotLimitsTest, BytesAreLimited) {
+  LimitBytes();
   const std::string bytes = SnapshotBytes(100);
   ASSERT_GT(bytes.size(), 3000u);
   EXPECT_THAT(Restore("new", bytes, 1000),
@@ -254,14 +241,16 @@ TEST_F(OfBytes, TakenAndRestoredOnesAreLimitedToo) {
               FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
 }
 
-TEST_F(OfBytes, ASnapshotWhoseFeaturesAloneAreTooManyIsNotBegun) {
+TEST_F(SnapshotLimitsTest, OversizedFeaturesFailBeforeWriting) {
+  LimitBytes();
   MakeBirds(200, false);
   EXPECT_THAT(Snapshot("birds"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
       << "200 items of 4 dimensions and 4 bytes";
 }
 
-// Each alone has room.
-TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
+// Each restore alone is within the limit.
+TEST_F(SnapshotLimitsTest, RunningRestoresShareBytes) {
+  LimitBytes();
   const std::string bytes = SnapshotBytes(10);
   ASSERT_GT(bytes.size(), 600u);
   ASSERT_LT(bytes.size(), 1500u);
@@ -270,7 +259,7 @@ TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
     std::deque<v1::RestoreCollectionResponse> responses;
     std::vector<std::unique_ptr<grpc::ClientWriter<v1::RestoreCollectionRequest>>> writers;
     absl::Status status;
-    // More and more of them, until they hold what there is: each may come too late for its share.
+    // Adds open restores until they hold the whole quota.
     for (int i = 0; i < 100 && status.ok(); ++i) {
       contexts.push_back(std::make_unique<grpc::ClientContext>());
       writers.push_back(
@@ -286,34 +275,11 @@ TEST_F(OfBytes, CountForAllThatAreUnderWayAndAreGivenBack) {
     for (const auto& context : contexts) context->TryCancel();
     for (const auto& writer : writers) writer->Finish();
   }
-  absl::Status status = absl::UnknownError("not tried");
-  for (int i = 0; i < 100 && !status.ok(); ++i) status = Restore("late", bytes).status();
-  EXPECT_THAT(status, IsOk()) << "what was taken was not given back";
+  EXPECT_TRUE(WaitUntil([&] { return Restore("late", bytes).ok(); })) << "quota was not released";
 }
 
-class OfMemory : public SnapshotLimitsTest {
- protected:
-  static DaemonOptions Little() {
-    DaemonOptions options = Tight();
-    options.limits.max_request_memory = 65536;
-    options.limits.max_anchors = 2000;
-    return options;
-  }
-  OfMemory() : SnapshotLimitsTest(Little()) {}
-};
-
-TEST_F(OfMemory, AnchorsAreLimitedToo) {
-  ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
-  contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
-  EXPECT_THAT(Restore("new", BytesOf(contents)),
-              FailsWith(kExhausted,
-                        "memory of the anchors of the snapshot in bytes is 96000, more "
-                        "than the limit of 65536 (max_request_memory)"));
-  EXPECT_EQ(Collections(), 0);
-}
-
-// Blocks are larger than the smallest message; pieces are not.
-TEST_F(SnapshotLimitsTest, ASmallMessageLimitDoesNotKeepALargeItemIn) {
+// Blocks may exceed max_message_bytes; the pieces that are sent do not.
+TEST_F(SnapshotLimitsTest, SmallMessageLimitAllowsLargeItem) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse created;
   ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, Birds(), &created)), IsOk());

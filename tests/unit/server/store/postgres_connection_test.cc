@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/schema.h"
 #include "tests/testing/postgres_server.h"
@@ -77,7 +77,7 @@ TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
     const absl::Status busy = postgres::Transaction::Begin(&pool, kind).status();
     EXPECT_THAT(busy, FailsWith(absl::StatusCode::kUnavailable,
                                 "all 2 connections to the store were busy for 200ms"));
-    EXPECT_TRUE(IsPlaceError(busy)) << "it would count as a refusal for size";
+    EXPECT_TRUE(IsOperatorOnlyError(busy)) << "it would count as a refusal for size";
     EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
   }
   EXPECT_THAT(postgres::Transaction::Begin(&pool, kind), IsOk());

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 
 namespace privatemail::testing {
@@ -42,7 +42,7 @@ std::vector<std::string> WriteUntilDone(Results* results, Store& store, int writ
     ++results->refused;
     EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
-    EXPECT_TRUE(IsPlaceError(result.status())) << result.status();
+    EXPECT_TRUE(IsOperatorOnlyError(result.status())) << result.status();
     absl::SleepFor(absl::Milliseconds(20));
   }
   return acknowledged;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 #include "tests/unit/server/store/store_backend.h"
 
@@ -54,7 +54,7 @@ TEST_F(TwoDaemons, FeaturesOfWrongLengthReturnDataLoss) {
   const absl::Status read = other_->LoadGallery(birds_.parameters).status();
   EXPECT_THAT(read, FailsWith(absl::StatusCode::kDataLoss,
                               "the store's database is damaged (features of item item-001"));
-  EXPECT_TRUE(IsPlaceError(read));
+  EXPECT_TRUE(IsOperatorOnlyError(read));
 }
 
 TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {

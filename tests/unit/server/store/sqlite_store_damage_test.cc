@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -82,7 +82,7 @@ class StoreDamage : public ::testing::Test {
     }
     EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status();
     EXPECT_THAT(std::string(read.status().message()), HasSubstr(file_));
-    EXPECT_TRUE(IsPlaceError(read.status()) || bytes.empty()) << read.status();
+    EXPECT_TRUE(IsOperatorOnlyError(read.status()) || bytes.empty()) << read.status();
     return true;
   }
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/place_error.h"
-#include "common/sqlite/checked_pages.h"
+#include "common/base/operator_only_error.h"
+#include "common/sqlite/checksum_vfs.h"
 #include "server/store/types.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 std::string AskFile(const std::string& directory, const std::string& sql) {
   sqlite3* file = nullptr;
   EXPECT_EQ(sqlite3_open_v2((directory + "/privatemail.sqlite").c_str(), &file,
-                            SQLITE_OPEN_READWRITE, sqlite::CheckedPages()),
+                            SQLITE_OPEN_READWRITE, sqlite::ChecksumVfsName()),
             SQLITE_OK);
   sqlite3_stmt* statement = nullptr;
   EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
@@ -99,7 +99,7 @@ TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
   EXPECT_THAT(read,
               FailsWith(absl::StatusCode::kDataLoss,
                         "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
-  EXPECT_TRUE(IsPlaceError(read)) << "it names the file";
+  EXPECT_TRUE(IsOperatorOnlyError(read)) << "it names the file";
 }
 
 TEST(StoreDirectory, IsReadableByOwnerOnly) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/sqlite/checked_pages.h"
+#include "common/sqlite/checksum_vfs.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
@@ -23,7 +23,7 @@ class SqliteBackend final : public StoreBackend {
   int64_t Rows(const std::string& table) override {
     sqlite3* file = nullptr;
     EXPECT_EQ(sqlite3_open_v2((directory_ / "privatemail.sqlite").c_str(), &file,
-                              SQLITE_OPEN_READWRITE, sqlite::CheckedPages()),
+                              SQLITE_OPEN_READWRITE, sqlite::ChecksumVfsName()),
               SQLITE_OK);
     sqlite3_stmt* statement = nullptr;
     const std::string sql = "SELECT count(*) FROM " + table;

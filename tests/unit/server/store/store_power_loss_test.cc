@@ -107,7 +107,7 @@ class Story {
   const PublicParameters& birds() const { return birds_.parameters; }
 
   // Reports each completed step. Reopens the store in the middle, which checkpoints its log.
-  void Live(Life& life, const std::string& folder) const {
+  void Live(ProcessRun& life, const std::string& folder) const {
     std::unique_ptr<SqliteStore> store;
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (i % 6 == 0) store.reset();
@@ -126,7 +126,7 @@ class Story {
 
   // shown: how many steps are there, -1 when it is no number of steps or rows of what was deleted
   // are there. later: writes that work.
-  void Look(Life& life, const std::string& folder) const {
+  void Look(ProcessRun& life, const std::string& folder) const {
     life.shown = -1;
     auto store = SqliteStore::Open(folder);
     life.status_code = static_cast<int>(store.status().code());
@@ -187,7 +187,7 @@ class Story {
 };
 
 // The first violation that a second run reports; empty: none.
-std::string FaultOf(const Life& first, const Life& second) {
+std::string FaultOf(const ProcessRun& first, const ProcessRun& second) {
   if (second.status_code != 0) {
     return absl::StrCat("status ",
                         absl::StatusCodeToString(static_cast<absl::StatusCode>(second.status_code)),
@@ -205,7 +205,7 @@ struct Tally {
   int64_t faults = 0;
   std::string first_fault = {};
 
-  void Add(const PowerCut& cut, const Life& first, const Life& second) {
+  void Add(const PowerCut& cut, const ProcessRun& first, const ProcessRun& second) {
     ++cuts;
     acknowledged += first.reported;
     const std::string fault = FaultOf(first, second);
@@ -227,10 +227,10 @@ Tally CutEverywhere(PowerCut cut) {
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
     Stamps stamps;
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps,
-                                         [&](Life& life) { story.Live(life, folder.path()); });
-    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](Life& life) { story.Look(life, folder.path()); });
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
+                                         [&](ProcessRun& life) { story.Live(life, folder.path()); });
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](ProcessRun& life) { story.Look(life, folder.path()); });
     tally.Add(cut, first, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, static_cast<int64_t>(story.steps())) << "the uncut life is whole";
@@ -275,19 +275,19 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
     const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
                           .unsynced = static_cast<Unsynced>(bits() % 5),
                           .seed = bits()};
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps,
-                                         [&](Life& life) { story.Live(life, folder.path()); });
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
+                                         [&](ProcessRun& life) { story.Live(life, folder.path()); });
     for (int opened = 0; opened < 6; ++opened) {
       const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
                               .unsynced = static_cast<Unsynced>(bits() % 5),
                               .seed = bits()};
-      LiveUntilPowerCut(folder.path(), again, stamps, [&](Life& life) {
+      RunUntilPowerCut(folder.path(), again, stamps, [&](ProcessRun& life) {
         life.status_code = static_cast<int>(SqliteStore::Open(folder.path()).status().code());
       });
     }
     tally.Add(cut, first,
-              LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                [&](Life& life) { story.Look(life, folder.path()); }));
+              RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                [&](ProcessRun& life) { story.Look(life, folder.path()); }));
   }
   tally.Print("in a row");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;

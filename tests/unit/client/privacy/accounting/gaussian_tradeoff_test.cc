@@ -9,7 +9,7 @@
 namespace privatemail::client {
 namespace {
 
-TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
+TEST(GaussianDelta, IsRoundedUpFromAHundredDigits) {
   for (const double mu : {1e-6, 1e-5, .00099, .00101, .1, 1.0, 5.0, 30.0}) {
     for (const double in_mus : {0.0, .01, 1.0, 3.0, 10.0, 30.0, 36.9}) {
       const double epsilon = mu * mu / 2 + mu * in_mus;
@@ -20,7 +20,7 @@ TEST(GaussianDelta, IsNeverBelowAHundredDigitsAndHardlyAbove) {
   }
 }
 
-TEST(GaussianDelta, IsNeverBelowWhereDoublesAreSubnormal) {
+TEST(GaussianDelta, SubnormalResultIsRoundedUp) {
   const double step = std::numeric_limits<double>::denorm_min();
   for (double epsilon = 38.1; epsilon < 39.2; epsilon += .00237) {
     ASSERT_OK_AND_ASSIGN(const double delta, GaussianDelta(1, epsilon));
@@ -29,7 +29,7 @@ TEST(GaussianDelta, IsNeverBelowWhereDoublesAreSubnormal) {
   }
 }
 
-TEST(GaussianEpsilon, IsTheSmallestThatLeavesDelta) {
+TEST(GaussianEpsilon, IsSmallestAtDelta) {
   for (const double mu : {1e-6, 1e-4, .00099, .00101, .01, .3, 1.0, 8.0, 40.0}) {
     for (const double delta : {1e-300, 1e-30, 1e-5, .3}) {
       ASSERT_OK_AND_ASSIGN(const double epsilon, GaussianEpsilon(mu, delta));
@@ -41,19 +41,19 @@ TEST(GaussianEpsilon, IsTheSmallestThatLeavesDelta) {
   }
 }
 
-TEST(GaussianEpsilon, IsZeroWhereTheTotalVariationIsBelowDelta) {
+TEST(GaussianEpsilon, TotalVariationBelowDeltaReturnsZero) {
   EXPECT_EQ(*GaussianEpsilon(.1, .3), 0);
   EXPECT_GT(*GaussianEpsilon(.1, .03), 0);
 }
 
-TEST(GaussianTradeoff, NothingOverflows) {
+TEST(GaussianTradeoff, ExtremesDoNotOverflow) {
   EXPECT_EQ(*GaussianDelta(1e6, 1), 1);
   EXPECT_GT(*GaussianDelta(1, 1e9), 0);
   EXPECT_LT(*GaussianDelta(1, 1e9), 1e-300);
   EXPECT_NEAR(*GaussianEpsilon(1e6, 1e-5) / 5e11, 1, 1e-4);
 }
 
-TEST(GaussianMuOfPureDp, PassesTheKinkInAHundredDigits) {
+TEST(GaussianMuOfPureDp, PassesKinkInAHundredDigits) {
   for (const double epsilon : {1e-9, 1e-4, .5, .999, 1.0, 1.001, 5.0, 50.0, 1e3, 1e4}) {
     ASSERT_OK_AND_ASSIGN(const double mu, GaussianMuOfPureDp(epsilon));
     const Real kink = 1 / (1 + exp(Real(epsilon)));
@@ -62,8 +62,8 @@ TEST(GaussianMuOfPureDp, PassesTheKinkInAHundredDigits) {
   }
 }
 
-// The claim itself, not the kink alone: no test of an epsilon-DP pair beats the Gaussian pair.
-TEST(GaussianMuOfPureDp, KeepsTheGaussianCurveBelowThatOfPureDp) {
+// The whole claim, not only the kink: no test of an epsilon-DP pair beats the Gaussian pair.
+TEST(GaussianMuOfPureDp, GaussianCurveIsBelowPureDpCurve) {
   for (const double epsilon : {.01, .7, 3.0, 20.0}) {
     const Real half = Real(*GaussianMuOfPureDp(epsilon));
     // Quantiles z of the first error; G(a) = Phi(z - mu) where a = Phi(-z).

@@ -2,7 +2,14 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "client/privacy/accounting/composition.h"
+#include "client/privacy/accounting/guarantee_fields.h"
+#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client {
@@ -12,16 +19,6 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 Guarantee Sound() {
   return {.epsilon = 1, .delta = 1e-6, .neighbours = "any two", .proven = true, .source = "test"};
-}
-
-TEST(Guarantee, IsAValue) {
-  Guarantee one = Sound();
-  const Guarantee two = one;
-  EXPECT_EQ(one, two);
-  one.radius = .1;
-  one.metric = "l2";
-  EXPECT_NE(one, two);
-  EXPECT_THAT(Validate(one), IsOk());
 }
 
 TEST(Guarantee, BadFieldsAreNamed) {
@@ -45,11 +42,65 @@ TEST(Guarantee, BadFieldsAreNamed) {
               FailsWith(kInvalid, "source must name the theorem"));
 }
 
-TEST(Guarantee, AnInfiniteRadiusIsLocalPrivacy) {
+TEST(Guarantee, InfiniteRadiusIsValid) {
   Guarantee guarantee = Sound();
   guarantee.radius = std::numeric_limits<double>::infinity();
   guarantee.metric = "l2";
   EXPECT_THAT(Validate(guarantee), IsOk());
+}
+
+TEST(Neighbours, TextHasEveryNumber) {
+  EXPECT_EQ(NeighboursOfValue(.5, "L1"), "any two inputs whose values differ by at most 0.5 in L1");
+  EXPECT_EQ(NeighboursInBox({0, 0, 0, -2}, {1, 1, 1, 2}, .5),
+            "any two inputs whose values, clipped to the box [0, 1]^3 x [-2, 2], differ by at most "
+            "0.5 in L2");
+  EXPECT_EQ(NeighboursInWidths({4, 1, 1}, .5),
+            "any two inputs whose values, clipped to a box with the widths 4 x 1^2, differ by at "
+            "most 0.5 in L2");
+}
+
+Guarantee Of(MechanismParameters parameters, bool made) {
+  parameters.epsilon = 1;
+  if (TraitsOf(parameters.kind).TakesDelta()) parameters.delta = 1e-5;
+  return made ? (*MakeMechanism(parameters, {2, 10}))->guarantee()
+              : Calibrate(parameters, 2)->guarantee;
+}
+
+void ExpectApart(const Guarantee& one, const Guarantee& other) {
+  EXPECT_THAT(ComposeBasic({one, other}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "the same neighbours"));
+  EXPECT_THAT(ComposeBasic({one, one}), IsOk());
+}
+
+TEST(Neighbours, DifferentSensitivitiesDoNotCompose) {
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    if (traits.protects != MechanismTraits::Protects::kValue) continue;
+    MechanismParameters one{.kind = traits.kind, .sensitivity = 1};
+    if (traits.law == MechanismTraits::Law::kBoundedGaussian) one.box = {{0}, {1}};
+    MechanismParameters next = one;
+    next.sensitivity = std::nextafter(1, 2);
+    for (const bool made : {false, true}) {
+      SCOPED_TRACE(traits.name);
+      ExpectApart(Of(one, made), Of(next, made));
+    }
+  }
+}
+
+TEST(Neighbours, DifferentBoxesDoNotCompose) {
+  for (const auto kind :
+       {MechanismKind::kBoundedGaussian, MechanismKind::kPublishedBoundedGaussian}) {
+    MechanismParameters one{.kind = kind, .sensitivity = 1, .box = {{0, 0}, {1, 2}}};
+    for (const Box& box :
+         {Box{{5, 5}, {6, 7}}, Box{{0, 0}, {2, 1}}, Box{{0, 0}, {1, std::nextafter(2, 3)}}}) {
+      MechanismParameters other = one;
+      other.box = box;
+      for (const bool made : {false, true}) ExpectApart(Of(one, made), Of(other, made));
+    }
+    // Equal for both factories.
+    EXPECT_EQ(Of(one, false).neighbours, Of(one, true).neighbours);
+  }
+  ExpectApart(CalibrateBoundedGaussian({1, 2}, 1, 1)->guarantee,
+              CalibrateBoundedGaussian({2, 1}, 1, 1)->guarantee);
 }
 
 }  // namespace

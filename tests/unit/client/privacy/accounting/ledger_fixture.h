@@ -1,26 +1,42 @@
-// A ledger to look at, with charges of a tenth.
+// A ledger in a temporary folder, and charges for it.
 #ifndef PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_ACCOUNTING_LEDGER_FIXTURE_H_
 #define PRIVATEMAIL_TESTS_UNIT_CLIENT_PRIVACY_ACCOUNTING_LEDGER_FIXTURE_H_
 
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
 
 inline constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Ledger> Open() const { return Ledger::Open(path_).value(); }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "ledger";
+};
 
 inline Guarantee Costs(double epsilon, double delta) {
   return {
       .epsilon = epsilon, .delta = delta, .neighbours = "test", .proven = true, .source = "test"};
 }
 
-// A ledger with a grant of 1 and `charges` charges of .1.
+// Grants 1 and charges .1 `charges` times.
 inline void SpendTenths(const std::string& path, int charges) {
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
   ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
   for (int i = 0; i < charges; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+// In place: the file keeps its inode.
+inline void Overwrite(const std::string& from, const std::string& to) {
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
 }
 
 }  // namespace privatemail::client

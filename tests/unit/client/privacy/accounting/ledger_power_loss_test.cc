@@ -1,6 +1,6 @@
-// The power goes at every instant of a ledger's life, and what was not synced is lost, kept or
-// half of both. Whatever a caller was told is charged must be there, or the ledger must refuse; and
-// its witness must be there in any case.
+// Power cuts before every system call of a ledger's life, with unsynced writes lost, kept or half
+// of both. Every reported charge must be on disk, or the ledger must refuse; the witness must count
+// it in any case.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "privatemail/ledger.h"
-#include "privatemail/ledger_witness.h"
 #include "tests/testing/simulated_disk.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -21,21 +21,21 @@ namespace privatemail::client {
 namespace {
 
 constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-constexpr int kAffordable = 6;  // charges that a grant pays for
-constexpr int kCharges = 4;     // of a first life
+constexpr int kAffordable = 6;  // charges that the grant covers
+constexpr int kCharges = 4;     // in the first life
 const Guarantee kCharge = {
     .epsilon = 1, .delta = 1e-6, .neighbours = "test", .proven = true, .source = "test"};
 
 // Reports the grant and each charge after it returned.
-void SpendSome(Life& life, const std::string& path) {
+void SpendSome(ProcessRun& life, const std::string& path) {
   const auto ledger = Ledger::Open(path);
   if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) return;
   life.reported = 1;
   for (int i = 0; i < kCharges && (*ledger)->Charge(kUuid, kCharge).ok(); ++i) ++life.reported;
 }
 
-// Says what is there and spends all that is left; status_code is that of the last answer.
-void SpendTheRest(Life& life, const std::string& path) {
+// Reports the stored changes and spends the rest; status_code is that of the last call.
+void SpendTheRest(ProcessRun& life, const std::string& path) {
   const auto ledger = Ledger::Open(path);
   life.status_code = static_cast<int>(ledger.status().code());
   if (!ledger.ok()) return;
@@ -51,20 +51,20 @@ void SpendTheRest(Life& life, const std::string& path) {
   }
 }
 
-bool Refused(const Life& life) {
+bool Refused(const ProcessRun& life) {
   return life.status_code == static_cast<int>(absl::StatusCode::kDataLoss);
 }
 
-// How many changes the witness counts that a life left behind, whatever its stamp.
+// Number of changes that the witness counts, for any stamp.
 int64_t WitnessedBy(const std::string& ledger) {
   const auto record = LedgerWitness(ledger + ".witness").Read();
   return record.ok() ? record->generation : 0;
 }
 
-// What a second life says that must not be, after a first that was cut and left a witness that
-// counts `witnessed` changes; empty: nothing.
-std::string FaultOf(const Life& first, int64_t witnessed, const Life& second) {
-  // Else the ledger of before, put back, would pass for the present one and refund a charge.
+// The violated requirement, or empty: the second life follows a first one that was cut and left a
+// witness that counts `witnessed` changes.
+std::string FaultOf(const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
+  // Else an older copy of the ledger would be accepted and refund a charge.
   if (witnessed < first.reported) {
     return absl::StrCat(first.reported, " reported, ", witnessed, " witnessed");
   }
@@ -75,7 +75,7 @@ std::string FaultOf(const Life& first, int64_t witnessed, const Life& second) {
   if (second.shown > first.reported + 1) return "more there than was ever begun";
   const int64_t charges = std::max<int64_t>(first.reported - 1, 0);
   if (charges + second.later > kAffordable) return "more spent than granted";
-  // It goes on: with the rest of the budget, or with the grant that did not get through.
+  // It must stop with an exhausted budget, or for lack of the grant that was cut.
   const auto last = static_cast<absl::StatusCode>(second.status_code);
   if (second.shown == 0 ? last != absl::StatusCode::kFailedPrecondition
                         : last != absl::StatusCode::kResourceExhausted) {
@@ -90,7 +90,7 @@ struct Tally {
   int64_t faults = 0;
   std::string first_fault = {};
 
-  void Add(const PowerCut& cut, const Life& first, int64_t witnessed, const Life& second) {
+  void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
     ++cuts;
     refusals += Refused(second);
     const std::string fault = FaultOf(first, witnessed, second);
@@ -107,11 +107,11 @@ Tally CutEverywhere(PowerCut cut) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    const Life first =
-        LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) { SpendSome(life, path); });
+    const ProcessRun first =
+        RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) { SpendSome(life, path); });
     const int64_t witnessed = WitnessedBy(path);
-    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](Life& life) { SpendTheRest(life, path); });
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
@@ -128,7 +128,7 @@ void Record(const std::string& what, const Tally& tally) {
               static_cast<long long>(tally.faults));
 }
 
-TEST(LedgerPowerLoss, AProcessThatEndsAtAnyInstantCostsNothingAndLeavesALedgerThatGoesOn) {
+TEST(LedgerPowerLoss, ProcessEndAtAnyCallLosesNoChargeAndIsRepaired) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
   Record("kept", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -136,16 +136,16 @@ TEST(LedgerPowerLoss, AProcessThatEndsAtAnyInstantCostsNothingAndLeavesALedgerTh
   EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
 }
 
-TEST(LedgerPowerLoss, LosingAllThatWasNotSyncedRefundsNothingAndLeavesALedgerThatGoesOn) {
+TEST(LedgerPowerLoss, LosingAllUnsyncedWritesRefundsNothingAndIsRepaired) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
   Record("lost", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
   EXPECT_EQ(tally.refusals, 0);
 }
 
-// A disk may write the stamp of a witness and not yet its record: then nobody can tell the power
-// cut from a restored copy, and the ledger refuses (ledger.h).
-TEST(LedgerPowerLoss, LosingAnyHalfOfWhatWasNotSyncedRefundsNothing) {
+// A disk may write the stamp of a witness before its record: that power cut looks like a restored
+// copy, and the ledger refuses (ledger.h).
+TEST(LedgerPowerLoss, LosingHalfOfUnsyncedWritesRefundsNothing) {
   Tally all;
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
@@ -158,13 +158,12 @@ TEST(LedgerPowerLoss, LosingAnyHalfOfWhatWasNotSyncedRefundsNothing) {
   EXPECT_LT(all.refusals, all.cuts / 25);
 }
 
-// Cuts everywhere in one charge that follows the others a while later, longer than a stamp may
-// differ from the clock at the write.
+// Cuts everywhere in one charge that follows the others after more than kMaxWriteNanoseconds.
 Tally CutALaterCharge(Unsynced unsynced) {
   const TemporaryFolder spent;
   Stamps stamps_of_spent;
-  LiveUntilPowerCut(spent.path(), {}, stamps_of_spent,
-                    [&](Life& life) { SpendSome(life, spent / "ledger"); });
+  RunUntilPowerCut(spent.path(), {}, stamps_of_spent,
+                    [&](ProcessRun& life) { SpendSome(life, spent / "ledger"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   Tally tally;
   for (PowerCut cut = {.before_call = 1, .unsynced = unsynced};; ++cut.before_call) {
@@ -172,14 +171,14 @@ Tally CutALaterCharge(Unsynced unsynced) {
     const std::string path = folder / "ledger";
     std::filesystem::copy(spent.path(), folder.path());
     Stamps stamps = stamps_of_spent;
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, [&](Life& life) {
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) {
       life.reported = 1 + kCharges;
       const auto ledger = Ledger::Open(path);
       if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
     });
     const int64_t witnessed = WitnessedBy(path);
-    const Life second = LiveUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](Life& life) { SpendTheRest(life, path); });
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
@@ -188,9 +187,8 @@ Tally CutALaterCharge(Unsynced unsynced) {
   }
 }
 
-// A record that reached the disk before its stamp bears the stamp of the change before, and yet is
-// no copy: one that is put back is stamped then.
-TEST(LedgerPowerLoss, ARecordThatReachedTheDiskBeforeItsStampIsTrusted) {
+// The record bears the stamp of the change before. It is no copy: a copy is stamped anew.
+TEST(LedgerPowerLoss, RecordOnDiskBeforeItsStampIsAccepted) {
   const Tally tally = CutALaterCharge(Unsynced::kAllButStamps);
   Record("all_but_stamps", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -198,7 +196,7 @@ TEST(LedgerPowerLoss, ARecordThatReachedTheDiskBeforeItsStampIsTrusted) {
 }
 
 // An old record with a new stamp is what a restored copy looks like: one instant of a change.
-TEST(LedgerPowerLoss, AStampThatReachedTheDiskBeforeItsRecordIsTheOnlyRefusal) {
+TEST(LedgerPowerLoss, StampOnDiskBeforeItsRecordIsTheOnlyRefusal) {
   const Tally tally = CutALaterCharge(Unsynced::kStampsOnly);
   Record("stamps_only", tally);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -215,48 +213,48 @@ void PutBack(const std::filesystem::path& copy, const std::string& folder) {
   }
 }
 
-// The ledger of before is put back over one whose process ended, another charge is made and
-// released, and what the process left is put back in turn.
-TEST(LedgerPowerLoss, NoCopyOfAChangeThatWasCutShortRefundsTheOneMadeInItsStead) {
+// An older ledger is restored over one whose process was cut, another charge is made and released,
+// and then the files that the cut left are restored in turn.
+TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
   const TemporaryFolder before;
   Stamps stamps_of_before;
-  LiveUntilPowerCut(before.path(), {}, stamps_of_before,
-                    [&](Life& life) { SpendSome(life, before / "ledger"); });
-  int64_t released_in_its_stead = 0;
+  RunUntilPowerCut(before.path(), {}, stamps_of_before,
+                    [&](ProcessRun& life) { SpendSome(life, before / "ledger"); });
+  int64_t replacements_released = 0;
   for (PowerCut cut = {.before_call = 1, .unsynced = Unsynced::kKept};; ++cut.before_call) {
     const TemporaryFolder folder;
     const TemporaryFolder left_by_the_cut;
     const std::string path = folder / "ledger";
     std::filesystem::copy(before.path(), folder.path());
     Stamps stamps = stamps_of_before;
-    const auto charge = [&](Life& life) {
+    const auto charge = [&](ProcessRun& life) {
       const auto ledger = Ledger::Open(path);
       if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) life.reported = 1;
     };
-    const Life first = LiveUntilPowerCut(folder.path(), cut, stamps, charge);
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps, charge);
     std::filesystem::copy(folder.path(), left_by_the_cut.path());
     PutBack(before.path(), folder.path());
-    const Life second = LiveUntilPowerCut(folder.path(), {}, stamps, charge);
+    const ProcessRun second = RunUntilPowerCut(folder.path(), {}, stamps, charge);
     PutBack(left_by_the_cut.path(), folder.path());
-    const Life third =
-        LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life& life) { SpendTheRest(life, path); });
-    released_in_its_stead += second.reported;
+    const ProcessRun third =
+        RunUntilPowerCut(folder.path(), {}, stamps, [&](ProcessRun& life) { SpendTheRest(life, path); });
+    replacements_released += second.reported;
     EXPECT_FALSE(first.reported == 1 && second.reported == 1) << cut.before_call;
     EXPECT_TRUE(second.reported == 0 || Refused(third)) << cut.before_call;
     if (first.calls < cut.before_call) break;
   }
-  EXPECT_GT(released_in_its_stead, 10);
+  EXPECT_GT(replacements_released, 10);
 }
 
-// Lives that follow one another, each cut somewhere, recoveries included.
-TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
+// Consecutive lives, each cut somewhere, recoveries included.
+TEST(LedgerPowerLoss, RepeatedCutsNeverOverspend) {
   std::mt19937_64 bits(5);
   int64_t exhausted = 0;
   for (int trial = 0; trial < 60; ++trial) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    LiveUntilPowerCut(folder.path(), {}, stamps, [&](Life&) {
+    RunUntilPowerCut(folder.path(), {}, stamps, [&](ProcessRun&) {
       const auto ledger = Ledger::Open(path);
       if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) _exit(1);
     });
@@ -265,8 +263,8 @@ TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
       const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 60),
                             .unsynced = static_cast<Unsynced>(bits() % 5),
                             .seed = bits()};
-      const Life life = LiveUntilPowerCut(folder.path(), cut, stamps,
-                                          [&](Life& own) { SpendTheRest(own, path); });
+      const ProcessRun life = RunUntilPowerCut(folder.path(), cut, stamps,
+                                          [&](ProcessRun& own) { SpendTheRest(own, path); });
       reported += life.later;
       ASSERT_LE(reported, kAffordable);
       const bool ended = life.status_code == static_cast<int>(absl::StatusCode::kResourceExhausted);
@@ -277,8 +275,8 @@ TEST(LedgerPowerLoss, ManyCutsInARowNeverSpendMoreThanGranted) {
   EXPECT_GT(exhausted, 30);
 }
 
-// The test of the test: a disk that forgets what it was told to keep does lose charges.
-TEST(LedgerPowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+// Checks the test itself: a disk that ignores syncs loses charges.
+TEST(LedgerPowerLoss, DiskIgnoringSyncsIsDetectedByThisTest) {
   EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
 }
 

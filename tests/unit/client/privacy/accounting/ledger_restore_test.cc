@@ -1,5 +1,4 @@
-// A ledger that was copied, restored, lost or damaged, or whose witness was: it spends nothing
-// more.
+// Ledgers that were copied, restored, lost or damaged, or whose witness was: refused.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -9,9 +8,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/ledger.h"
-#include "privatemail/ledger_witness.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
@@ -19,15 +18,14 @@
 namespace privatemail::client {
 namespace {
 
+using LedgerRestore = LedgerTest;
+
 void CopyState(const std::string& from, const std::string& to) {
-  for (const char* suffix : {"", ".witness"}) {
-    std::filesystem::copy_file(from + suffix, to + suffix,
-                               std::filesystem::copy_options::overwrite_existing);
-  }
+  for (const char* suffix : {"", ".witness"}) Overwrite(from + suffix, to + suffix);
 }
 
-// Refuses to spend and to grant, yet shows what it knows.
-void ExpectDistrusted(const std::string& path, size_t changes_known) {
+// Charge, Grant and Show refuse; History reads.
+void ExpectRefused(const std::string& path, size_t changes_known) {
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "restored"));
@@ -36,51 +34,34 @@ void ExpectDistrusted(const std::string& path, size_t changes_known) {
   EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
 }
 
-TEST(LedgerRestore, ARestoredLedgerRefundsNothingAndRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  CopyState(path, folder / "backup");
-  SpendTenths(path, 3);
-  CopyState(folder / "backup", path);  // in place: the files keep their inodes
-  ExpectDistrusted(path, 3);
-  EXPECT_THAT(Ledger::Open(path).value()->Show(kUuid),
+TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "backup");
+  SpendTenths(path_, 3);
+  CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
+  ExpectRefused(path_, 3);
+  EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
               FailsWith(absl::StatusCode::kDataLoss,
                         "both count 3 changes, but this witness is not the one"));
 }
 
-TEST(LedgerRestore, ALedgerRestoredWithoutItsWitnessRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(folder / "backup", path,
-                             std::filesystem::copy_options::overwrite_existing);
-  ExpectDistrusted(path, 3);
-}
-
-// The ledger of one moment and the witness of the next, as a backup that runs between two releases
-// would hold them.
-TEST(LedgerRestore, ALedgerAndAWitnessOfDifferentMomentsRefuse) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
-  SpendTenths(path, 2);
-  std::filesystem::copy_file(path, folder / "backup");
+// As in a backup that runs between two releases.
+TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::copy_file(path_, folder_ / "backup");
   {
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    const auto ledger = Open();
     ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
   }
-  std::filesystem::copy_file(path + ".witness", folder / "backup.witness");
-  std::filesystem::copy_file(folder / "backup", path, overwrite);
-  ExpectDistrusted(path, 3);  // the ledger alone
-  std::filesystem::copy_file(folder / "backup.witness", path + ".witness", overwrite);
-  ExpectDistrusted(path, 3);  // both
+  std::filesystem::copy_file(path_ + ".witness", folder_ / "backup.witness");
+  Overwrite(folder_ / "backup", path_);
+  ExpectRefused(path_, 3);  // the ledger alone
+  Overwrite(folder_ / "backup.witness", path_ + ".witness");
+  ExpectRefused(path_, 3);  // both
 }
 
 // The witness counts a change when the call that made it returns, not when the next one begins.
-TEST(LedgerRestore, PuttingALedgerBackAfterASingleChangeRefuses) {
+TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
   for (const bool grant : {false, true}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
@@ -92,35 +73,32 @@ TEST(LedgerRestore, PuttingALedgerBackAfterASingleChangeRefuses) {
                         : ledger->Charge(kUuid, Costs(.1, 1e-6)).status(),
                   IsOk());
     }
-    std::filesystem::copy_file(folder / "backup", path,
-                               std::filesystem::copy_options::overwrite_existing);
-    ExpectDistrusted(path, 3);
+    Overwrite(folder / "backup", path);
+    ExpectRefused(path, 3);
   }
 }
 
-// The instants between the two writes of a change, made by hand.
-TEST(LedgerRestore, WhoeverComesNextFinishesAChangeThatWasCutShort) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
+// States between the two writes of a change, made by hand.
+TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
+  SpendTenths(path_, 2);
   for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
                           "former_stamp = witness_stamp, witness_stamp = 0",
                           "witness_stamp = 0"}) {
     {
-      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
       ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
     }
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    const auto ledger = Open();
     EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   }
 }
 
-// Two changes on top of the same one have the same count, and names of their own.
-TEST(LedgerRestore, AChangeThatWasCutShortIsNotTakenForTheOneMadeInItsStead) {
+// Two changes on top of the same one have the same count and different ids.
+TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
   for (const char* put_back : {
-           // Made and not witnessed, then another change instead of it.
+           // Committed and not witnessed, then another change in its place.
            "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
-           // The same, of which no one knows what it was made on top of.
+           // Without ids.
            "former_change = '', change = ''",
        }) {
     const TemporaryFolder folder;
@@ -131,30 +109,28 @@ TEST(LedgerRestore, AChangeThatWasCutShortIsNotTakenForTheOneMadeInItsStead) {
       ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
                   IsOk());
     }
-    ExpectDistrusted(path, 3);
+    ExpectRefused(path, 3);
   }
 }
 
-// As if another ledger had been put in its place between the two writes of a change.
-TEST(LedgerRestore, AChangeThatIsGoneWhenItIsWitnessedIsNotReported) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+// As if another ledger had replaced it between the two writes of a change.
+TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
   ASSERT_THAT(database->Execute("CREATE TRIGGER lose AFTER INSERT ON changes BEGIN "
                                 "DELETE FROM changes WHERE number = NEW.number; END"),
               IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "just made is not in it"));
 }
 
-// Two processes whose ledgers are different files (one was put back while the other was open) hold
-// no lock in common but the witness's.
-TEST(LedgerRestore, AWitnessIsReplacedOnlyWhereItIsWhatWasRead) {
+// Two processes with different ledger files (one restored while the other was open) share only the
+// witness's lock.
+TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   const TemporaryFolder folder;
   const LedgerWitness witness(folder / "witness");
-  ASSERT_THAT(witness.Begin({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
   ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
   ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
               IsOk());
@@ -163,55 +139,46 @@ TEST(LedgerRestore, AWitnessIsReplacedOnlyWhereItIsWhatWasRead) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-TEST(LedgerRestore, AWitnessThatIsOlderThanItsWriteIsNoWitness) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
   ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path + ".witness").c_str(), 0600), 0);  // stamps it anew, like a copy
-  ExpectDistrusted(path, 2);
+  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
+  ExpectRefused(path_, 2);
 }
 
-TEST(LedgerRestore, ACopyElsewhereRefuses) {
-  const TemporaryFolder folder;
-  SpendTenths(folder / "ledger", 2);
-  CopyState(folder / "ledger", folder / "copy");
-  ExpectDistrusted(folder / "copy", 3);
-  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "copy");
+  ExpectRefused(folder_ / "copy", 3);
+  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(path_));
   EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
 }
 
-TEST(LedgerRestore, ALostLedgerOrWitnessRefuses) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 2);
-  std::filesystem::rename(path + ".witness", folder / "aside");
-  ExpectDistrusted(path, 3);
-  std::filesystem::rename(folder / "aside", path + ".witness");
-  std::filesystem::remove(path);
-  EXPECT_THAT(Ledger::Open(path),
+TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::rename(path_ + ".witness", folder_ / "aside");
+  ExpectRefused(path_, 3);
+  std::filesystem::rename(folder_ / "aside", path_ + ".witness");
+  std::filesystem::remove(path_);
+  EXPECT_THAT(Ledger::Open(path_),
               FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
 }
 
-// A process that ended between the making of a witness and its first record leaves it empty.
-TEST(LedgerRestore, AnEmptyWitnessIsTheBeginningOfANewLedgerAndOfNoOther) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  std::ofstream(path + ".witness").close();
-  SpendTenths(path, 1);
-  EXPECT_EQ(Ledger::Open(path).value()->Show(kUuid)->releases, 1);
-  std::filesystem::resize_file(path + ".witness", 0);
-  ExpectDistrusted(path, 2);
+// A process that ends between creating a witness and its first record leaves it empty.
+TEST_F(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
+  std::ofstream(path_ + ".witness").close();
+  SpendTenths(path_, 1);
+  EXPECT_EQ(Ledger::Open(path_).value()->Show(kUuid)->releases, 1);
+  std::filesystem::resize_file(path_ + ".witness", 0);
+  ExpectRefused(path_, 2);
 }
 
-TEST(LedgerRestore, ADamagedWitnessIsNamed) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  SpendTenths(path, 1);
-  std::fstream(path + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  std::fstream(path_ + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "digest"));
 }

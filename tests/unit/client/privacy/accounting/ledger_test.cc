@@ -17,16 +17,14 @@
 namespace privatemail::client {
 namespace {
 
-TEST(Ledger, RefusesUntilABudgetIsSet) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, ChargeWithoutGrantIsRefused) {
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
               FailsWith(absl::StatusCode::kFailedPrecondition, "privatemail budget set"));
 }
 
-TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)),
@@ -40,23 +38,21 @@ TEST(Ledger, ExhaustionSaysWhatIsSpentAskedAndLeftAndChangesNothing) {
   EXPECT_EQ(entry.releases, 1);
 }
 
-TEST(Ledger, ThreeTenthsFitIntoThreeTenthsAndNoMore) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, ThreeTenthsFitExactly) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {.3, 3e-6}), IsOk());
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1e-9, 0)),
               FailsWith(absl::StatusCode::kResourceExhausted, "left epsilon 0 "));
 }
 
-TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
-  const TemporaryFolder folder;
+TEST_F(LedgerTest, EntriesAreByCollectionAndSurviveReopening) {
   {
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+    const auto ledger = Open();
     ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
     ASSERT_THAT(ledger->Charge(kUuid, Costs(.4, 1e-6)), IsOk());
   }
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  const auto ledger = Open();
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
   EXPECT_EQ(entry.spent().epsilon, .4);
   EXPECT_EQ(entry.left().epsilon, .6);
@@ -64,9 +60,8 @@ TEST(Ledger, IsKeptByCollectionAndSurvivesReopening) {
   EXPECT_FALSE(other.granted.has_value());
 }
 
-TEST(Ledger, ALowerGrantNeverRefunds) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, LowerGrantKeepsCharges) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.8, 1e-6)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {.5, 1e-5}), IsOk());
@@ -74,9 +69,8 @@ TEST(Ledger, ALowerGrantNeverRefunds) {
   EXPECT_EQ(ledger->Show(kUuid)->spent().epsilon, .8);
 }
 
-TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, BadNumbersAreNamedAndNotCharged) {
+  const auto ledger = Open();
   const double nan = std::nan("");
   EXPECT_THAT(ledger->Grant(kUuid, {nan, .1}),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
@@ -99,22 +93,18 @@ TEST(Ledger, BadNumbersAreNamedAndNothingIsCharged) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 0);
 }
 
-TEST(Ledger, AFileThatIsNoLedgerIsRefusedByName) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "ledger")
+TEST_F(LedgerTest, ForeignFileIsRefusedByName) {
+  std::ofstream(path_)
       << "this is a diary, not a ledger; it is long enough to have a header of its own....";
-  EXPECT_THAT(Ledger::Open(folder / "ledger"),
-              FailsWith(absl::StatusCode::kDataLoss, folder / "ledger"));
-  EXPECT_THAT(Ledger::Open(folder / "missing/ledger"),
+  EXPECT_THAT(Ledger::Open(path_), FailsWith(absl::StatusCode::kDataLoss, path_));
+  EXPECT_THAT(Ledger::Open(folder_ / "missing/ledger"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "missing/ledger"));
 }
 
 // Four processes and four threads each race for a budget of 20 charges.
-TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
+TEST_F(LedgerTest, ConcurrentProcessesNeverOverspend) {
   {
-    ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+    const auto ledger = Open();
     ASSERT_THAT(ledger->Grant(kUuid, {2, 1e-4}), IsOk());
   }
   std::vector<pid_t> children;
@@ -122,7 +112,7 @@ TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) {
-      const auto ledger = Ledger::Open(path);
+      const auto ledger = Ledger::Open(path_);
       if (!ledger.ok()) _exit(1);
       std::vector<std::thread> threads;
       for (int t = 0; t < 4; ++t) {
@@ -140,16 +130,14 @@ TEST(Ledger, ManyAtOnceNeverSpendMoreThanGranted) {
     ASSERT_EQ(waitpid(pid, &state, 0), pid);
     EXPECT_EQ(state, 0);
   }
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  const auto ledger = Open();
   EXPECT_EQ(ledger->Show(kUuid)->releases, 20);
 }
 
-// A child reports each charge after it returned and is killed at some instant: all it reported are
-// there, and at most one more.
-TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path));
+// A child reports each charge after it returned and is killed at some time: all reported charges
+// are stored, and at most one more.
+TEST_F(LedgerTest, ChargesSurviveKill) {
+  ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path_));
   ASSERT_THAT(ledger->Grant(kUuid, {1e6, .9}), IsOk());
   int64_t before = 0;
   for (int round = 0; round < 8; ++round) {
@@ -158,7 +146,7 @@ TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) {
-      const auto own = Ledger::Open(path);
+      const auto own = Ledger::Open(path_);
       while (own.ok() && (*own)->Charge(kUuid, Costs(.1, 1e-9)).ok()) {
         if (write(report[1], "x", 1) != 1) break;
       }
@@ -172,7 +160,7 @@ TEST(Ledger, WhatWasChargedBeforeAKillIsThere) {
     while (read(report[0], &byte, 1) == 1) ++reported;
     close(report[0]);
     ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
-    ASSERT_OK_AND_ASSIGN(ledger, Ledger::Open(path));
+    ASSERT_OK_AND_ASSIGN(ledger, Ledger::Open(path_));
     const int64_t now = ledger->Show(kUuid)->releases;
     EXPECT_GE(now - before, reported);
     EXPECT_LE(now - before, reported + 1);
@@ -187,11 +175,10 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
   return guarantee;
 }
 
-// 40 releases of mu .1 have mu .1 sqrt(40) together: at delta 1e-5 epsilon 2.594383 (by scipy),
-// where sums say 40 * .341; a 41st makes it 2.6308.
-TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+// 40 releases of mu .1 compose to mu .1 sqrt(40): epsilon 2.594383 at delta 1e-5 (scipy), against
+// 40 * .341 by sums; a 41st makes it 2.6308.
+TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
   const Guarantee one = Gaussian(.341, 1e-5, .1);
   for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
@@ -207,10 +194,8 @@ TEST(Ledger, GaussianAccountingAddsMuAndChargesLess) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
 }
 
-// As any other grant but for delta, of which there is nothing.
-TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.05, 1e-300)),
@@ -226,9 +211,8 @@ TEST(Ledger, AGrantWithoutDeltaPaysForPureReleasesAlone) {
   EXPECT_EQ(entry.SpentBy(Accounting::kGaussian).epsilon, std::numeric_limits<double>::infinity());
 }
 
-TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, GaussianAccountingRefusesGuaranteesWithoutMu) {
+  const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 0)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 1e-6)),
@@ -240,10 +224,9 @@ TEST(Ledger, GaussianAccountingTakesPureReleasesAndRefusesWhatHasNoMu) {
   EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
 }
 
-TEST(Ledger, HistoryHoldsEveryGrantAndChargeOldestFirst) {
-  const TemporaryFolder folder;
-  SpendTenths(folder / "ledger", 2);
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {
+  SpendTenths(path_, 2);
+  const auto ledger = Open();
   ASSERT_OK_AND_ASSIGN(const std::vector<LedgerChange> changes, ledger->History(kUuid));
   ASSERT_EQ(changes.size(), 3);
   EXPECT_EQ(changes[0].kind, LedgerChange::Kind::kGrant);

@@ -1,4 +1,4 @@
-// Ledgers that the version before this one has left.
+// Migration of ledgers of schema 3.
 #include <openssl/sha.h>
 #include <sys/stat.h>
 
@@ -9,14 +9,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "privatemail/ledger.h"
 #include "common/sqlite/sqlite.h"
+#include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
 
 namespace privatemail::client {
 namespace {
+
+using LedgerMigration = LedgerTest;
 
 // The tables of schema 3: a grant of 1 and a charge of .75.
 constexpr char kTables[] = R"sql(
@@ -37,7 +39,7 @@ constexpr char kTables[] = R"sql(
     (2, 2, '4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5', .75, 1e-6, NULL, 0, 'test', 1, 'test', '2024-01-01T00:00:00Z');
 )sql";
 
-// Of format 2; returns its stamp.
+// Format 2; returns its stamp.
 int64_t WriteWitness(const std::string& path, int generation) {
   std::string text =
       absl::StrCat(R"( {"format":2,"generation":)", generation,
@@ -55,21 +57,21 @@ int64_t WriteWitness(const std::string& path, int generation) {
 }
 
 // A ledger of two changes whose witness counts `witnessed` of them.
-void MakeUnnamed(const std::string& path, int witnessed, bool told) {
+void MakeSchema3Ledger(const std::string& path, int witnessed, bool confirmed) {
   const int64_t stamp = WriteWitness(path + ".witness", witnessed);
   ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
   ASSERT_THAT(database->Execute(kTables), IsOk());
   ASSERT_THAT(
-      database->Execute(absl::StrCat("INSERT INTO state VALUES (1, '17f2a', 2, ", told ? stamp : 0,
-                                     ", ", witnessed == 1 ? stamp : 5, ")")),
+      database->Execute(absl::StrCat("INSERT INTO state VALUES (1, '17f2a', 2, ",
+                                     confirmed ? stamp : 0, ", ", witnessed == 1 ? stamp : 5, ")")),
       IsOk());
 }
 
-TEST(LedgerUpgrade, WhatWasSpentStaysSpentAndChangesGoOn) {
+TEST_F(LedgerMigration, KeepsChargesAndAcceptsMore) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
-    MakeUnnamed(path, last_change_was_witnessed ? 2 : 1, last_change_was_witnessed);
+    MakeSchema3Ledger(path, last_change_was_witnessed ? 2 : 1, last_change_was_witnessed);
     {
       ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
       EXPECT_EQ(ledger->Show(kUuid)->spent().epsilon, .75);
@@ -83,25 +85,22 @@ TEST(LedgerUpgrade, WhatWasSpentStaysSpentAndChangesGoOn) {
   }
 }
 
-TEST(LedgerUpgrade, AChangeThatOnlyACountVouchesForIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "ledger";
-  MakeUnnamed(path, 2, /*told=*/false);
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+TEST_F(LedgerMigration, UnconfirmedChangeWithoutIdIsRefused) {
+  MakeSchema3Ledger(path_, 2, /*confirmed=*/false);
+  const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.125, 1e-6)),
               FailsWith(absl::StatusCode::kDataLoss, "does not match its witness"));
   EXPECT_EQ(ledger->History(kUuid)->size(), 2);
 }
 
-TEST(LedgerUpgrade, ACopyOfBeforeThatIsPutBackAfterRefuses) {
+TEST_F(LedgerMigration, CopyFromBeforeIsRefused) {
   for (const bool last_change_was_witnessed : {true, false}) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
-    MakeUnnamed(path, last_change_was_witnessed ? 2 : 1, last_change_was_witnessed);
+    MakeSchema3Ledger(path, last_change_was_witnessed ? 2 : 1, last_change_was_witnessed);
     std::filesystem::copy_file(path, folder / "copy");
     ASSERT_THAT(Ledger::Open(path).value()->Charge(kUuid, Costs(.125, 1e-6)), IsOk());
-    std::filesystem::copy_file(folder / "copy", path,
-                               std::filesystem::copy_options::overwrite_existing);
+    Overwrite(folder / "copy", path);
     EXPECT_THAT(Ledger::Open(path).value()->Show(kUuid),
                 FailsWith(absl::StatusCode::kDataLoss, "does not match its witness"));
   }

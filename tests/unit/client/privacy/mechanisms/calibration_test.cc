@@ -9,13 +9,16 @@
 #include <limits>
 #include <random>
 
+#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/hundred_digits.h"
 
 namespace privatemail::client {
 namespace {
 
-TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(AnalyticGaussian, MeetsDeltaInAHundredDigits) {
   for (const double epsilon :
        {1e-9, 1.4168586295305273e-9, 1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3, 1e6}) {
     for (const double delta : {.5, 1e-2, 1e-5, 1e-12, 1e-100, 1.1788867600492297e-280, 1e-300}) {
@@ -27,8 +30,8 @@ TEST(AnalyticGaussian, LeavesNoMoreThanDeltaInAHundredDigits) {
   }
 }
 
-// The same definition in quadruple precision: 34 digits, exponents to 10^4932. Its terms cancel at
-// small epsilon: how much of the first is left over says how many of the digits are.
+// DeltaOf in quadruple precision: 34 digits, exponents to 10^4932. Its terms cancel at small
+// epsilon; `left_over` tells how many digits remain.
 using Quad = boost::multiprecision::cpp_bin_float_quad;
 
 Quad Tail(const Quad& x) { return boost::math::erfc(Quad(x / sqrt(Quad(2)))) / 2; }
@@ -47,7 +50,7 @@ QuadDelta DeltaInQuad(double epsilon, const Quad& stddev) {
 
 // epsilon 1e-9 .. 1e3 and delta 1e-300 .. .5, both uniform in logarithm; a sensitivity scales the
 // deviation and is drawn, too, so that the product's rounding is covered.
-TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
+TEST(AnalyticGaussian, RandomParametersMeetDeltaTightly) {
   std::mt19937_64 bits(20180516);
   std::uniform_real_distribution<double> log_epsilon(std::log(1e-9), std::log(1e3));
   std::uniform_real_distribution<double> log_delta(std::log(1e-300), std::log(.5));
@@ -70,21 +73,14 @@ TEST(AnalyticGaussianProperty, HoldsAndIsTightOverAHundredThousandParameters) {
   }
   EXPECT_EQ(too_small, 0);
   EXPECT_EQ(too_large, 0);
-  // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller than
-  // what it has to tell apart.
+  // The check's own error, below 10^-34 x^2 / left_over for tails at x < 100, is far smaller.
   EXPECT_GT(least_left_over, Quad(1e-15));
   EXPECT_GT(least_surplus, Quad(1e-12));
   RecordProperty("least_left_over", least_left_over.str(3));
   RecordProperty("least_surplus", least_surplus.str(3));
 }
 
-TEST(AnalyticGaussian, NeedsLessThanTheClassicalFormulaWhereThatIsProven) {
-  for (const double epsilon : {.01, .1, .9}) {
-    EXPECT_LT(*AnalyticGaussianStddev(epsilon, 1e-5), *PublishedGaussianStddev(epsilon, 1e-5));
-  }
-}
-
-TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
+TEST(LaplaceScale, IsRoundedUp) {
   std::mt19937_64 bits(2006);
   std::uniform_real_distribution<double> log_value(-300, 300);
   std::uniform_real_distribution<double> log_epsilon(std::log(1.01e-9), std::log(.99e6));
@@ -98,8 +94,7 @@ TEST(LaplaceScale, IsNeverBelowTheQuotientAndHardlyAbove) {
   }
 }
 
-TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+TEST(LaplaceScale, BadParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(LaplaceScale(nan, 1), FailsWith(kInvalid, "epsilon must be finite and positive"));
   EXPECT_THAT(LaplaceScale(0, 1), FailsWith(kInvalid, "epsilon"));
@@ -114,17 +109,87 @@ TEST(LaplaceScale, BadParametersAndAScaleThatIsNoNormalNumberAreNamed) {
 TEST(Calibration, BadParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto calibrate : {AnalyticGaussianStddev, PublishedGaussianStddev}) {
-    EXPECT_THAT(calibrate(nan, .1), FailsWith(absl::StatusCode::kInvalidArgument,
-                                              "epsilon must be finite and positive, but is nan"));
-    EXPECT_THAT(calibrate(0, .1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
-    EXPECT_THAT(calibrate(-1, .1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
-    EXPECT_THAT(calibrate(INFINITY, .1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
-    EXPECT_THAT(calibrate(1e7, .1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
-    EXPECT_THAT(calibrate(1, nan), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
-    EXPECT_THAT(calibrate(1, 0), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
-    EXPECT_THAT(calibrate(1, 1), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
-    EXPECT_THAT(calibrate(1, 1e-305), FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+    EXPECT_THAT(calibrate(nan, .1),
+                FailsWith(kInvalid, "epsilon must be finite and positive, but is nan"));
+    EXPECT_THAT(calibrate(0, .1), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate(-1, .1), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate(INFINITY, .1), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate(1e7, .1), FailsWith(kInvalid, "epsilon"));
+    EXPECT_THAT(calibrate(1, nan), FailsWith(kInvalid, "delta"));
+    EXPECT_THAT(calibrate(1, 0), FailsWith(kInvalid, "delta"));
+    EXPECT_THAT(calibrate(1, 1), FailsWith(kInvalid, "delta"));
+    EXPECT_THAT(calibrate(1, 1e-305), FailsWith(kInvalid, "delta"));
   }
+}
+
+TEST(LapOutput, IsPureAndRoundedUp) {
+  ASSERT_OK_AND_ASSIGN(const CalibratedLaplace noise, CalibrateLapOutput(.7, {.radius = .3}, 1.1));
+  EXPECT_GE(static_cast<long double>(noise.scale), .3L * 1.1L / .7L);
+  EXPECT_LE(noise.scale, .3 * 1.1 / .7 * (1 + 1e-14));
+  EXPECT_EQ(noise.guarantee.delta, 0);
+  EXPECT_EQ(noise.guarantee.radius, .3);
+  EXPECT_EQ(noise.guarantee.metric, "l2");
+  EXPECT_TRUE(noise.guarantee.proven);
+  EXPECT_THAT(Validate(noise.guarantee), IsOk());
+}
+
+TEST(GaussOutput, MeetsDeltaAtItsMu) {
+  ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
+                       CalibrateGaussOutput(3, 1e-6, {.radius = .25, .p = 1}, 4));
+  EXPECT_LE(*GaussianDelta(1 / noise.stddev, 3), 1e-6 * (1 + 1e-8));
+  EXPECT_NEAR(*noise.guarantee.gaussian_mu * noise.stddev, 1, 1e-14);
+  EXPECT_EQ(noise.guarantee.metric, "l1");
+  EXPECT_EQ(CalibrateLapOutput(2, {.radius = .5, .p = 1.999996}, 3)->guarantee.metric, "l1.999996");
+  EXPECT_TRUE(noise.guarantee.proven);
+}
+
+TEST(GaussInput, EqualsGaussOutputOfIdentity) {
+  EXPECT_EQ(CalibrateGaussInput(1, 1e-5, {.radius = .5}, 64)->stddev,
+            CalibrateGaussOutput(1, 1e-5, {.radius = .5}, 1)->stddev);
+  EXPECT_NEAR(CalibrateGaussInput(1, 1e-5, {.radius = .5, .p = INFINITY}, 64)->stddev,
+              8 * CalibrateGaussInput(1, 1e-5, {.radius = .5}, 64)->stddev, 1e-12);
+  EXPECT_EQ(CalibrateGaussInput(1, 1e-5, {.radius = .5, .p = INFINITY}, 64)->guarantee.metric,
+            "linf");
+}
+
+TEST(IdentityLipschitz, IsReachedAndNotExceeded) {
+  std::mt19937 bits(3);
+  std::normal_distribution<double> normal;
+  for (const double p : {1.0, 1.5, 2.0, 3.0, 10.0}) {
+    for (const int d : {1, 2, 7, 100}) {
+      ASSERT_OK_AND_ASSIGN(const double constant, IdentityLipschitz(d, p));
+      double largest = 0;
+      for (int trial = 0; trial < 50; ++trial) {
+        double squares = 0;
+        double powers = 0;
+        for (int i = 0; i < d; ++i) {
+          // The first two trials are the extremes: all equal, and one alone.
+          const double x = trial == 0 ? 1 : trial == 1 ? (i == 0) : std::abs(normal(bits));
+          squares += x * x;
+          powers += std::pow(x, p);
+        }
+        largest = std::max(largest, std::sqrt(squares) / std::pow(powers, 1 / p));
+      }
+      EXPECT_LE(largest, constant * (1 + 1e-14));
+      EXPECT_GE(largest, constant * (1 - 1e-14));
+    }
+  }
+}
+
+TEST(InferencePrivacy, BadParametersAreNamed) {
+  const double nan = std::nan("");
+  EXPECT_THAT(CalibrateLapOutput(nan, {.radius = 1}, 1), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = nan}, 1), FailsWith(kInvalid, "radius"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = INFINITY}, 1), FailsWith(kInvalid, "radius"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1}, nan), FailsWith(kInvalid, "Lipschitz"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1, .p = nan}, 1), FailsWith(kInvalid, "p must"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1, .p = .5}, 1), FailsWith(kInvalid, "p must"));
+  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1e-200}, 1e-200), FailsWith(kInvalid, "normal"));
+  EXPECT_THAT(CalibrateLapOutput(1e-9, {.radius = 1e300}, 1), FailsWith(kInvalid, "scale"));
+  EXPECT_THAT(CalibrateGaussOutput(1, nan, {.radius = 1}, 1), FailsWith(kInvalid, "delta"));
+  EXPECT_THAT(CalibrateGaussInput(1, .1, {.radius = 1}, 0), FailsWith(kInvalid, "dimension"));
+  EXPECT_THAT(CalibratePublishedGaussInput(1, .1, {.radius = 1, .p = 0}, 3),
+              FailsWith(kInvalid, "p must"));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::vector<double> LawOf(const CellChoice& c, const std::vector<std::vector<int
 const CellChoice kSmall[] = {{2, 1, 1, 1}, {5, 2, 1, .5}, {6, 3, 3, 2},  {7, 3, 2, .5},
                              {7, 5, 4, 3}, {8, 6, 7, 1},  {7, 1, 6, 20}, {6, 2, 3, 1e-9}};
 
-TEST(CellMechanism, DrawsEverySetAsOftenAsTheFormulaSays) {
+TEST(CellMechanism, SetFrequenciesMatchFormula) {
   constexpr int kDraws = 40'000;
   for (const CellChoice& choice : kSmall) {
     SCOPED_TRACE(testing::Message() << choice.cells << " " << choice.ask << " " << choice.focus);
@@ -88,7 +88,7 @@ TEST(CellMechanism, DrawsEverySetAsOftenAsTheFormulaSays) {
   }
 }
 
-TEST(CellMechanism, IsWithinEpsilonForAnyTwoQueriesAndNoFartherThanItMust) {
+TEST(CellMechanism, LargestLossIsEpsilon) {
   for (const CellChoice& choice : kSmall) {
     ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism, CellMechanism::Create(choice));
     const std::vector<double> overlaps = mechanism.OverlapProbabilities();
@@ -112,7 +112,7 @@ TEST(CellMechanism, IsWithinEpsilonForAnyTwoQueriesAndNoFartherThanItMust) {
   }
 }
 
-TEST(CellMechanism, TakesAnyEpsilonAndManyCells) {
+TEST(CellMechanism, ExtremeEpsilonAndManyCellsWork) {
   for (const double epsilon : {1e-9, 1.0, 700.0, 1e6}) {
     ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism,
                          CellMechanism::Create({1000, 100, 8, epsilon}));
@@ -134,7 +134,7 @@ TEST(CellMechanism, TakesAnyEpsilonAndManyCells) {
   EXPECT_THAT(CellMechanism::Create({65536, 655, 4, 1}).status(), IsOk());
 }
 
-TEST(CellMechanism, NamesWhatItCannotDo) {
+TEST(CellMechanism, BadParametersAreNamed) {
   EXPECT_THAT(CellMechanism::Create({1, 1, 1, 1}), FailsWith(kInvalid, "cells"));
   EXPECT_THAT(CellMechanism::Create({65537, 1, 1, 1}), FailsWith(kInvalid, "cells"));
   EXPECT_THAT(CellMechanism::Create({5, 5, 1, 1}), FailsWith(kInvalid, "ask"));
@@ -150,7 +150,7 @@ TEST(CellMechanism, NamesWhatItCannotDo) {
   }
 }
 
-TEST(CellMechanism, EndsWhereThereAreNoBits) {
+TEST(CellMechanism, FailingBitSourceReturnsItsError) {
   ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism, CellMechanism::Create({5, 2, 2, 1}));
   for (const int calls : {0, 1}) {
     FailingBits bits(calls);
@@ -159,7 +159,7 @@ TEST(CellMechanism, EndsWhereThereAreNoBits) {
 }
 
 // A number of 64 bits may lie on a border: 0 bits after the border's first 64 leave it open.
-TEST(CellMechanism, DrawsMoreWhereABorderIsNear) {
+TEST(CellMechanism, UndecidedNumberDrawsMoreBits) {
   // Two cells: the border is at 1 / (1 + e^-1)'s complement.
   using Decimal = boost::multiprecision::cpp_dec_float_100;
   const Decimal border = exp(Decimal(-1)) / (1 + exp(Decimal(-1)));
@@ -189,7 +189,7 @@ TEST(CellMechanism, DrawsMoreWhereABorderIsNear) {
   }
 }
 
-TEST(ExpInterval, HoldsTheValueAndIsNarrow) {
+TEST(ExpInterval, ContainsValueAndIsNarrow) {
   using Decimal = boost::multiprecision::number<boost::multiprecision::cpp_dec_float<400>>;
   for (const double x : {0.0, 1e-9, .1, .5, 1.0, 3.75, 100.0, 700.0, 1e6}) {
     for (const auto& [rank, steps] : {std::pair(0, 1), std::pair(1, 1), std::pair(2, 3)}) {
@@ -205,7 +205,7 @@ TEST(ExpInterval, HoldsTheValueAndIsNarrow) {
   }
 }
 
-TEST(CellCeiling, IsTheBestCellsProbabilityWithOneInFocus) {
+TEST(CellCeiling, IsReachedWithFocusOne) {
   for (const double epsilon : {.5, 1.0, 4.0, 800.0}) {
     ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism,
                          CellMechanism::Create({100, 10, 1, epsilon}));

@@ -1,5 +1,5 @@
-// What rounding to a grid costs is paid in noise. On grids as fine as releases have it is lost in
-// the last digits, so these are as coarse as the mechanisms take.
+// Noise added for rounding to a grid. On the grids of releases it is lost in the last digits, so
+// these are as coarse as the mechanisms accept.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ struct Widths {
 constexpr Widths kCases[] = {{1.3, 1, 1}, {1.3, 1, 64}, {.7, 2, 1000}, {3.7, .4, 5}};
 
 // r + r/D sqrt(m), rounded up, one step for the division and one for sqrt(r^2 + 16) <= r + 1.
-TEST(GridEnlargement, OfTheGaussianIsTheRoundingsShareAndTwoSteps) {
+TEST(GridEnlargement, GaussianAddsRoundingAndTwoSteps) {
   for (const Widths& w : kCases) {
     SCOPED_TRACE(w.values);
     ASSERT_OK_AND_ASSIGN(
@@ -38,7 +38,7 @@ TEST(GridEnlargement, OfTheGaussianIsTheRoundingsShareAndTwoSteps) {
 }
 
 // In L1 every value's rounding counts in full; there is no deviation to make up for.
-TEST(GridEnlargement, OfTheLaplaceIsTheRoundingsShareAndOneStep) {
+TEST(GridEnlargement, LaplaceAddsRoundingAndOneStep) {
   for (const Widths& w : kCases) {
     SCOPED_TRACE(w.values);
     ASSERT_OK_AND_ASSIGN(
@@ -52,7 +52,7 @@ TEST(GridEnlargement, OfTheLaplaceIsTheRoundingsShareAndOneStep) {
 
 // The loss that the deviation was solved for, term by term as the header has it: sides a step
 // longer, a move of g sqrt(m) more, and ((g/s)^2 + (w g / s^2)^2) / 8 for every side.
-TEST(GridEnlargement, OfTheBoundedCalibrationSpendsEpsilonOnEveryTerm) {
+TEST(GridEnlargement, BoundedCalibrationSpendsEpsilonOnEveryTerm) {
   const std::vector<double> widths = {3, 4, 4.5};
   constexpr double kSensitivity = .5;
   for (const double epsilon : {.3, 1., 5.}) {
@@ -87,10 +87,10 @@ long double SumOverGrid(long double w, long double v, long double s, long double
   return integral / g + (f(0) + f(w)) / 2;
 }
 
-// Where the sensitivity is hardly more than a step of the mechanism's own grid, two values that far
-// apart round to points two steps apart. The loss of every such pair at either end of the box,
-// where it is largest, is within epsilon; without the grid's share it is nearly twice that.
-TEST(GridEnlargement, OfTheBoundedMechanismCoversValuesThatRoundApart) {
+// At a sensitivity of hardly more than a grid step, two values round to points two steps apart. The
+// loss of every such pair at either end of the box, where it is largest, is within epsilon; without
+// the grid's share it would be nearly twice that.
+TEST(GridEnlargement, BoundedMechanismCoversValuesThatRoundApart) {
   constexpr double kWidth = 4;
   constexpr double kEpsilon = 5e-9;
   constexpr double kSensitivity = .55e-9;

@@ -12,7 +12,7 @@ namespace {
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-// What every kind needs, for values at most 1 apart in whatever norm it takes.
+// Valid parameters of each kind, for values at most 1 apart in its norm.
 MechanismParameters ParametersOf(const MechanismTraits& traits) {
   MechanismParameters parameters{.kind = traits.kind, .epsilon = 1};
   if (traits.TakesDelta()) parameters.delta = 1e-5;
@@ -30,7 +30,7 @@ std::unique_ptr<const Mechanism> Make(const MechanismTraits& traits, int64_t val
   return mechanism.ok() ? *std::move(mechanism) : nullptr;
 }
 
-TEST(Mechanism, AddsNeverLessThanItsCalibrationSaysAndHardlyMore) {
+TEST(Mechanism, NoiseIsAtLeastCalibrated) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     for (const int64_t values : {1, 500}) {
@@ -46,8 +46,8 @@ TEST(Mechanism, AddsNeverLessThanItsCalibrationSaysAndHardlyMore) {
   }
 }
 
-// mu is by how many widths of the noise neighbours differ: what a ledger adds up must not be less.
-TEST(Mechanism, AMuIsTheSensitivityInWidthsOfTheNoise) {
+// The ledger adds up mu, so it must not be below sensitivity / stddev.
+TEST(Mechanism, MuIsSensitivityOverStddev) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     MechanismParameters parameters = ParametersOf(traits);
@@ -69,8 +69,8 @@ TEST(Mechanism, AMuIsTheSensitivityInWidthsOfTheNoise) {
   }
 }
 
-// The noise must not depend on the value: what is left after the value is taken away is the same.
-TEST(Mechanism, AddedNoiseIsBitIdenticalForOtherValuesUnderTheSameBits) {
+// release - value is equal for different values under the same bits.
+TEST(Mechanism, NoiseDoesNotDependOnValues) {
   Matrix values(3, 2);
   values << 1, -2, 100, 409.5, -655.25, .5;
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -93,9 +93,8 @@ TEST(Mechanism, AddedNoiseIsBitIdenticalForOtherValuesUnderTheSameBits) {
   }
 }
 
-// A release in double is the same draw before the rounding to float: a point of the power-of-two
-// grid, whose step is 2^-30 of the width or more where 64 bits allow.
-TEST(Mechanism, ReleasesInDoubleThePointsOfTheGridThatItRoundsToFloat) {
+// A point of the power-of-two grid, whose step is at least 2^-30 of the width where 64 bits allow.
+TEST(Mechanism, ReleaseInDoubleIsOnGridAndRoundsToRelease) {
   const Matrix values = Matrix::Constant(50, 2, M_PI);
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
@@ -113,9 +112,9 @@ TEST(Mechanism, ReleasesInDoubleThePointsOfTheGridThatItRoundsToFloat) {
   }
 }
 
-// Of 20,000 draws, those within the bound: a share of .9 or more, up to six deviations of a
-// binomial (false alarm below 1e-8), and for a law that is not truncated hardly more.
-TEST(Mechanism, TheNoiseBoundHoldsAsOftenAsItSays) {
+// At least .9 of 20,000 draws are within the bound, up to six standard deviations of a binomial
+// (false alarm below 1e-8); hardly more for an untruncated law.
+TEST(Mechanism, NoiseBoundHoldsAtItsConfidence) {
   constexpr int kDraws = 20'000;
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
@@ -135,7 +134,7 @@ TEST(Mechanism, TheNoiseBoundHoldsAsOftenAsItSays) {
   }
 }
 
-TEST(Mechanism, ClipsWhatItMayNotRefuse) {
+TEST(Mechanism, OutOfRangeValuesAreClipped) {
   Matrix values(1, 3);
   values << 1e300, -INFINITY, std::numeric_limits<double>::quiet_NaN();
   for (const MechanismTraits& traits : AllMechanisms()) {
@@ -150,16 +149,18 @@ TEST(Mechanism, ClipsWhatItMayNotRefuse) {
   }
 }
 
-TEST(Mechanism, FailsWithItsBitsInsteadOfReleasingLess) {
+TEST(Mechanism, FailingBitSourceReturnsItsError) {
   for (const MechanismTraits& traits : AllMechanisms()) {
-    FailingBits bits(1);
-    EXPECT_THAT(Make(traits, 4000)->Release(Matrix::Zero(2000, 2), bits),
-                FailsWith(absl::StatusCode::kUnavailable, "no bits"))
-        << traits.name;
+    for (const int calls : {0, 1, 2, 5}) {
+      FailingBits bits(calls);
+      EXPECT_THAT(Make(traits, 4000)->Release(Matrix::Zero(2000, 2), bits),
+                  FailsWith(absl::StatusCode::kUnavailable, "no bits"))
+          << traits.name << " after " << calls;
+    }
   }
 }
 
-TEST(Mechanism, RefusesAnotherSize) {
+TEST(Mechanism, WrongNumberOfValuesIsRefused) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     SeededBits bits(1);
     EXPECT_THAT(Make(traits, 4)->Release(Matrix::Zero(5, 1), bits),
@@ -168,9 +169,8 @@ TEST(Mechanism, RefusesAnotherSize) {
   }
 }
 
-// Every field that a kind takes, as NaN: refused by name. Every field that it does not take, set:
-// refused, too.
-TEST(Mechanism, BadMissingAndUselessParametersAreNamed) {
+// Every field that a kind uses, as NaN, and every field that it does not use, set.
+TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
@@ -211,7 +211,7 @@ TEST(Mechanism, BadMissingAndUselessParametersAreNamed) {
               FailsWith(absl::StatusCode::kInvalidArgument, "largest_value"));
 }
 
-TEST(Mechanism, WhatFitsNoGridOrNoFloatIsRefusedBeforeAnythingIsDrawn) {
+TEST(Mechanism, ValuesBeyondGridOrFloatAreRefused) {
   EXPECT_THAT(MakeGaussianMechanism(1e8, 1, {1 << 28, 1}, {}),
               FailsWith(absl::StatusCode::kFailedPrecondition, "grid"));
   EXPECT_THAT(MakeLaplaceMechanism(1, 1e-12, {1, 1e30}, {}),
@@ -220,8 +220,8 @@ TEST(Mechanism, WhatFitsNoGridOrNoFloatIsRefusedBeforeAnythingIsDrawn) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "32-bit float"));
 }
 
-// The steps of floats there are as wide as the noise.
-TEST(Mechanism, ABoundOnTheNoiseHoldsWhereFloatsAreSubnormal) {
+// Subnormal floats are spaced as widely as the noise.
+TEST(Mechanism, NoiseBoundHoldsForSubnormalFloats) {
   constexpr int64_t kValues = 10000;
   for (const double sensitivity : {1e-44, 1e-46}) {
     const MechanismParameters gaussian{
@@ -247,8 +247,8 @@ TEST(Mechanism, ABoundOnTheNoiseHoldsWhereFloatsAreSubnormal) {
   }
 }
 
-// A box with sides of its own for every value: each stays inside its side.
-TEST(Mechanism, ABoundedReleaseStaysInItsBox) {
+// One side per value.
+TEST(Mechanism, BoundedReleaseStaysInBox) {
   MechanismParameters parameters{.kind = MechanismKind::kBoundedGaussian, .epsilon = .5};
   parameters.sensitivity = 4.4721;
   parameters.box = {{0, 1}, {10, 9}};
@@ -267,7 +267,7 @@ TEST(Mechanism, ABoundedReleaseStaysInItsBox) {
             "4.4721 in L2");
 }
 
-TEST(Mechanism, NamesAreReadBackAndOthersListed) {
+TEST(Mechanism, NamesRoundTrip) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     EXPECT_EQ(*MechanismFromName(traits.name), traits.kind);
     EXPECT_EQ(&TraitsOf(traits.kind), &traits);

@@ -13,7 +13,7 @@
 namespace privatemail::client {
 namespace {
 
-TEST(ExactSampling, RefusesWhatDoesNotFit) {
+TEST(ExactSampling, BadParametersAreNamed) {
   SeededBits bits(1);
   EXPECT_THAT(SampleDiscreteGaussian(1, 0, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "stddev"));
@@ -38,8 +38,21 @@ TEST(ExactSampling, RefusesWhatDoesNotFit) {
               FailsWith(absl::StatusCode::kInvalidArgument, "losses"));
 }
 
+TEST(ExactSampling, FailingBitSourceReturnsItsError) {
+  constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+  for (const int calls : {0, 1}) {
+    FailingBits bits(calls);
+    EXPECT_THAT(SampleDiscreteGaussian(1000, 100, bits), FailsWith(kUnavailable, "no bits"));
+    EXPECT_THAT(SampleDiscreteLaplace(1000, 100, bits), FailsWith(kUnavailable, "no bits"));
+    EXPECT_THAT(SampleUniform(std::vector<uint64_t>(1000, 3), bits),
+                FailsWith(kUnavailable, "no bits"));
+    EXPECT_THAT(SampleTruncatedGaussian(std::vector<TruncatedCentre>(1000, {-9, 9, 0}), 100, bits),
+                FailsWith(kUnavailable, "no bits"));
+  }
+}
+
 // False alarm below 2e-9 a share; a relative error of one per cent in the likeliest is caught.
-TEST(ExactSampling, TheExponentialMechanismChoosesByItsLosses) {
+TEST(ExactSampling, ExponentialMechanismMatchesClosedForm) {
   constexpr int kDraws = 400'000;
   // Only differences count, however large the losses.
   for (const uint64_t least : {uint64_t{0}, uint64_t{1} << 62}) {
@@ -59,7 +72,7 @@ TEST(ExactSampling, TheExponentialMechanismChoosesByItsLosses) {
   }
 }
 
-// The words given, then seeded ones: a sampler reads more than it uses.
+// The given words, then seeded ones: a sampler reads more than it uses.
 class ScriptedBits final : public BitSource {
  public:
   explicit ScriptedBits(std::vector<uint64_t> words) : words_(std::move(words)) {}
@@ -77,11 +90,11 @@ class ScriptedBits final : public BitSource {
   SeededBits rest_{1};
 };
 
-// 2^64 / 3 begins with this digit, and so does what is left of it behind every digit.
+// Every 64-bit digit of the fraction 1/3.
 constexpr uint64_t kThird = 0x5555555555555555;
 constexpr uint64_t kLow = 0;
 constexpr uint64_t kHigh = ~uint64_t{0};
-// What a Laplace draw of scale 3 takes for a magnitude without whole scales, and for a plus.
+// Words that give a Laplace draw of scale 3 no whole scale, and a plus sign.
 constexpr uint64_t kNoWholeScale[] = {kLow, kLow, kHigh};
 constexpr uint64_t kPlus = 0;
 
@@ -98,9 +111,8 @@ int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool bel
   return SampleDiscreteLaplace(1, 3, bits)->front();
 }
 
-// Where a word leaves open on which side of a probability a uniform real lies, the words that
-// follow decide, and no word is drawn where one decided.
-TEST(ExactSampling, DigitsThatLeaveAnEventOpenAreFollowedByMore) {
+// A word that does not decide a comparison is followed by another, and one that does is the last.
+TEST(ExactSampling, UndecidedEventDrawsMoreWords) {
   for (const size_t open_digits : {0, 1, 2, 5}) {
     SCOPED_TRACE(open_digits);
     std::vector<uint64_t> digits(open_digits, kThird);

@@ -114,7 +114,7 @@ double Closest(unsigned seed, bool near, Gain gain) {
   return closest;
 }
 
-TEST(AnchoredBounds, RangeIsNeverPassedByAscentOverTargetsAnchorsAndCoordinates) {
+TEST(AnchoredBounds, AscentDoesNotExceedRange) {
   const double closest = Closest(1, /*near=*/false, [](const Cast& cast, const Matrix& state) {
     return cast.MoveOverRange(state);
   });
@@ -122,7 +122,7 @@ TEST(AnchoredBounds, RangeIsNeverPassedByAscentOverTargetsAnchorsAndCoordinates)
   EXPECT_GT(closest, .9) << "the search is too weak to show anything";
 }
 
-TEST(AnchoredBounds, SpeedIsNeverPassedByAscentOverTargetsAnchorsAndCoordinates) {
+TEST(AnchoredBounds, AscentDoesNotExceedSpeed) {
   const double closest = Closest(2, /*near=*/true, [](const Cast& cast, const Matrix& state) {
     return cast.SpeedOverBound(state);
   });
@@ -148,7 +148,7 @@ Collection TwentyClasses(double lean, double pull) {
   return in;
 }
 
-TEST(AnchoredBounds, AreWithinTwiceWhatTargetsAloneCanDoOnAnOrdinaryCollection) {
+TEST(AnchoredBounds, TypicalCollectionReachesHalfOfRange) {
   Adversary adversary(4);
   for (const double lean : {0., 1.}) {
     for (const double pull : {0., 30.}) {
@@ -172,7 +172,7 @@ TEST(AnchoredBounds, AreWithinTwiceWhatTargetsAloneCanDoOnAnOrdinaryCollection) 
 
 // Anchors at two poles with coordinates +-1, no pull, and the target on the line between them: F =
 // tanh(2 cos / c), whose slope and span are known.
-TEST(AnchoredBounds, MeetTheClosedFormOfTwoPoles) {
+TEST(AnchoredBounds, TwoPolesMatchClosedForm) {
   const double c = 200;
   Collection in{Matrix::Zero(2, 2), Matrix::Zero(2, 1), RowVector::Zero(1), c};
   in.anchors << 1, 0, -1, 0;
@@ -185,7 +185,7 @@ TEST(AnchoredBounds, MeetTheClosedFormOfTwoPoles) {
 }
 
 // One anchor: the row is 1/2 (l / w + q), whatever else there is, and w lies in [exp(-4/c), 1].
-TEST(AnchoredBounds, OfOneAnchorAreThoseOfItsDegree) {
+TEST(AnchoredBounds, OneAnchorMatchesClosedForm) {
   Collection in{RowVector::Unit(3, 0), Matrix::Constant(1, 1, 5), RowVector::Constant(1, 7), 2};
   const double exact = .5 * 7 * (std::exp(4 / in.c) - 1);
   EXPECT_GE(in.Bounds().range[0], exact);
@@ -202,7 +202,7 @@ RowVector AsReleased(const Collection& in, const RowVector& x) {
   return .5 * (in.pull + affinity * in.coordinates) / affinity.sum();
 }
 
-TEST(AnchoredBounds, RoundingIsNeverReachedInFiftyDigits) {
+TEST(AnchoredBounds, RoundingErrorStaysBelowBoundInFiftyDigits) {
   Adversary adversary(5);
   double closest = 0;
   for (const double bandwidth : {.3, 1., 6., 1e3}) {
@@ -236,7 +236,7 @@ TEST(AnchoredBounds, RoundingIsNeverReachedInFiftyDigits) {
   EXPECT_GT(closest, 1e-4);
 }
 
-TEST(AnchoredBounds, RefuseByNameWhatNoBoundHoldsFor) {
+TEST(AnchoredBounds, BadInputsAreNamed) {
   const Matrix anchors = Matrix::Identity(3, 3);
   const Matrix coordinates = Matrix::Ones(3, 2);
   const Matrix pull = Matrix::Zero(4, 2);

@@ -1,11 +1,10 @@
 // The production iteration beside the same one in fifty digits.
-#include "client/privacy/sensitivity/iteration_rounding.h"
-
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/validate.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
@@ -75,7 +74,7 @@ std::vector<FloatMatrix> HardFeatures(Adversary& adversary, Eigen::Index n, Eige
   return {random, alike, opposite, close, uneven};
 }
 
-TEST(IterationRoundingError, IsNeverReachedInFiftyDigits) {
+TEST(IterationRoundingError, BoundsErrorInFiftyDigits) {
   Adversary adversary(1);
   for (const Eigen::Index n : {2, 3, 12}) {
     for (const Eigen::Index d : {1, 3, 64, 1024}) {
@@ -95,7 +94,7 @@ TEST(IterationRoundingError, IsNeverReachedInFiftyDigits) {
 // Products of equal coordinates err to one side in many additions. Rows that differ in the signs of
 // an eighth of them err by less, which the mean over both does not forgive: the start tells them
 // apart. The dimension's part of the bound is needed here.
-TEST(IterationRoundingError, HoldsWhereAdditionsErrToOneSide) {
+TEST(IterationRoundingError, BoundsOneSidedErrors) {
   double furthest = 0;
   for (const Eigen::Index d : {60'001, 65'003, 70'007}) {
     const Setting setting(Matrix{{1}, {1}, {-1}, {-1}}, .5, 0, 2);
@@ -110,7 +109,7 @@ TEST(IterationRoundingError, HoldsWhereAdditionsErrToOneSide) {
 }
 
 // Starts at the ends of what is taken, and one whose average cancels.
-TEST(IterationRoundingError, HoldsForStartsThatUnderflowOrCancel) {
+TEST(IterationRoundingError, BoundsUnderflowingAndCancellingStarts) {
   Adversary adversary(2);
   for (const auto& [scale, bandwidth] : {std::pair(1e-99, .0762), {1e-99, 1.0}, {1e98, 1.0}}) {
     Matrix start = scale * adversary.Normal(6, 2);
@@ -123,7 +122,7 @@ TEST(IterationRoundingError, HoldsForStartsThatUnderflowOrCancel) {
 }
 
 // Ascent over the features themselves, where single roundings count.
-TEST(IterationRoundingError, IsNeverReachedByAscentOverTheFeatures) {
+TEST(IterationRoundingError, AscentDoesNotExceedBound) {
   Adversary adversary(3);
   double closest = 0;
   for (const Eigen::Index d : {1, 2, 6}) {
@@ -145,7 +144,7 @@ TEST(IterationRoundingError, IsNeverReachedByAscentOverTheFeatures) {
   EXPECT_GT(closest, .01) << "the search is too weak to show anything";
 }
 
-TEST(IterationRoundingError, RefusesADimensionThatItIsNotProvenFor) {
+TEST(IterationRoundingError, DimensionOutOfRangeIsRefused) {
   const Setting setting(Adversary(4).Normal(4, 2), 1, .6, 2);
   for (const int64_t dim : {int64_t{0}, (int64_t{1} << 40) + 1}) {
     EXPECT_THAT(IterationRoundingError(setting.Inputs(), dim),

@@ -36,7 +36,7 @@ class Closest {
 
 // r: anchors whose start goes with the square of a coordinate have C = 0. Targets that go from one
 // axis to the other.
-TEST(KnownAnchorsTerms, WhatIsNotLinearInTheFeatureCounts) {
+TEST(KnownAnchorsTerms, NonlinearRestIsNeeded) {
   for (const int64_t slots : {2, 6, 40}) {
     Closest closest(slots);
     for (const double bandwidth : kBandwidths) {
@@ -56,7 +56,7 @@ TEST(KnownAnchorsTerms, WhatIsNotLinearInTheFeatureCounts) {
 }
 
 // (1-m) sqrt(S) |Q_S - mu|_op: many slots at two poles that agree with the start, and few anchors.
-TEST(KnownAnchorsTerms, WhatTheOtherSlotsAddCounts) {
+TEST(KnownAnchorsTerms, OtherSlotsSpreadIsNeeded) {
   for (const int64_t slots : {6, 15, 40}) {
     Closest closest(slots);
     for (const double bandwidth : kBandwidths) {
@@ -76,7 +76,7 @@ TEST(KnownAnchorsTerms, WhatTheOtherSlotsAddCounts) {
 
 // The part of M that is the slots': slots at one pole whose starts add up, three times as many
 // anchors at the other, and a wide kernel. What moves then is the degree under their sum.
-TEST(KnownAnchorsTerms, WhatTheSlotsAddUpToCounts) {
+TEST(KnownAnchorsTerms, SumOfSlotsIsNeeded) {
   for (const int64_t slots : {6, 15, 40}) {
     Closest closest(slots);
     for (const double bandwidth : kBandwidths) {
@@ -92,7 +92,7 @@ TEST(KnownAnchorsTerms, WhatTheSlotsAddUpToCounts) {
 
 // Both of the t largest |q_b - mu|: targets that cross the sphere against each other, with opposite
 // starts, so that either moves every anchor the same way.
-TEST(KnownAnchorsTerms, WhatEitherTargetPullsCounts) {
+TEST(KnownAnchorsTerms, BothTargetsAreNeeded) {
   for (const int64_t slots : {2, 6}) {
     Closest closest(slots);
     for (const double bandwidth : kBandwidths) {
@@ -108,7 +108,7 @@ TEST(KnownAnchorsTerms, WhatEitherTargetPullsCounts) {
 
 // The 1 in E: two opposite anchors that a heavy label graph pulls, and one target that goes from
 // one to the other. (Two targets only move them by less than the bound allows even without it.)
-TEST(KnownAnchorsTerms, AnAnchorsOwnShareOfItsDegreeCounts) {
+TEST(KnownAnchorsTerms, AnchorsOwnTermOfDegreeIsNeeded) {
   for (const int64_t slots : {1, 2}) {
     Closest closest(slots);
     for (const double bandwidth : kBandwidths) {

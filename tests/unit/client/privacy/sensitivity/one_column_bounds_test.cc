@@ -39,7 +39,7 @@ void ExpectHardlyAbove(double computed, Exact formula, Exact surplus = 1e-11L) {
   EXPECT_LE(computed, formula * (1 + surplus));
 }
 
-TEST(OneColumnBounds, ReplaceTargetIsNeverBelowItsFormula) {
+TEST(OneColumnBounds, ReplaceTargetIsRoundedUp) {
   VisitSettings([](const Setting& setting, const Formula& formula) {
     for (const int changed : {1, 2}) {
       const auto expected = one_column::ReplaceTarget(formula, changed);
@@ -49,7 +49,7 @@ TEST(OneColumnBounds, ReplaceTargetIsNeverBelowItsFormula) {
   });
 }
 
-TEST(OneColumnBounds, KnownAnchorsIsNeverBelowItsFormula) {
+TEST(OneColumnBounds, KnownAnchorsIsRoundedUp) {
   const Matrix anchors = Adversary(3).UnitRows(kAnchors, 5);
   // Its r is enlarged by 1e-12: over the widest kernel r itself is hardly more.
   constexpr Exact kSurplus = 1e-8L;
@@ -68,7 +68,7 @@ TEST(OneColumnBounds, KnownAnchorsIsNeverBelowItsFormula) {
   EXPECT_GT(anchors_help, 30) << "it is the other bound that is tested";
 }
 
-TEST(OneColumnBounds, LipschitzIsNeverBelowItsFormula) {
+TEST(OneColumnBounds, LipschitzIsRoundedUp) {
   VisitSettings([](const Setting& setting, const Formula& formula) {
     ASSERT_OK_AND_ASSIGN(const ReleaseLipschitz computed, LipschitzOfRelease(setting.Inputs()));
     const auto expected = one_column::Lipschitz(formula);

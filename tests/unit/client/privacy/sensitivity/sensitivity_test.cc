@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "client/privacy/sensitivity/iteration_rounding.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
@@ -15,7 +14,7 @@ Setting RandomStart(Eigen::Index n, int64_t slots, double bandwidth, double alph
 
 // Replaces the target of slot 0 by one of slot 1 in a cloud that is as bad as it gets: anchors at
 // one point, targets at that point and opposite to it. n, bandwidth and alpha vary.
-TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
+TEST(ReplaceTarget, JumpsBetweenPolesDoNotExceedBound) {
   double closest = 0;
   double closest_in_l1 = 0;
   for (const Eigen::Index n : {2, 3, 5, 12}) {
@@ -45,12 +44,7 @@ TEST(ReplaceTarget, HoldsWhereTargetsJumpFromOnePoleToTheOther) {
   EXPECT_GT(closest, .3) << "the search is too weak to show anything";
 }
 
-TEST(ReplaceTarget, OneChangedRowNeedsLessThanTwo) {
-  const Setting c = RandomStart(40, 5, 2, .6, 1);
-  EXPECT_LT(*ReplaceTargetSensitivity(c.Inputs(), 1), *ReplaceTargetSensitivity(c.Inputs(), 2));
-}
-
-TEST(ReplaceTarget, RefusesInsteadOfGuessing) {
+TEST(ReplaceTarget, BadInputsAreNamed) {
   const Setting c = RandomStart(10, 2, 1, .6, 1);
   IterationInputs inputs = c.Inputs();
   for (const double tiny : {1e-3, 4 / 345.5}) {  // affinities of 0 and of 9e-151
@@ -78,7 +72,7 @@ TEST(ReplaceTarget, RefusesInsteadOfGuessing) {
 }
 
 // Squares of such a start vanish, and with them the noise: refused, not bounded.
-TEST(ReplaceTarget, RefusesAStartWhoseSquaresVanishOrOverflow) {
+TEST(ReplaceTarget, StartWithUnderflowingSquaresIsRefused) {
   for (const double scale : {4.5e-163, 1e-101, 1e200}) {
     const Setting c = RandomStart(10, 2, 1, .6, 1);
     const Matrix start = scale * c.start;
@@ -94,7 +88,7 @@ TEST(ReplaceTarget, RefusesAStartWhoseSquaresVanishOrOverflow) {
 }
 
 // At the ends of what is taken, a bound scales with the start: nothing was lost.
-TEST(ReplaceTarget, ScalesWithTheStartFromEndToEnd) {
+TEST(ReplaceTarget, ScalesWithStart) {
   const Setting c = RandomStart(10, 2, 1, .6, 1);
   ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2));
   for (const double scale : {1e-99, 1e98}) {
@@ -114,7 +108,7 @@ TEST(LargestIterateValue, BoundsEveryEntry) {
 }
 
 // The average of rows that all start at 1 is 1, whatever their features are.
-TEST(LargestIterateValue, IsReachedByAStartOfOnes) {
+TEST(LargestIterateValue, StartOfOnesReachesBound) {
   for (const Eigen::Index n : {2, 30}) {
     const Setting c(Matrix::Ones(n, 1), 1, 0, 2);
     const double reached = c.Iterate(Adversary(1).UnitRows(n, 3)).maxCoeff();
@@ -126,7 +120,7 @@ TEST(LargestIterateValue, IsReachedByAStartOfOnes) {
 }
 
 // Two opposite rows: the pull of a heavy label graph is divided by the smallest degree there is.
-TEST(LargestIterateValue, IsReachedByAHeavyLabelGraphAtTheSmallestDegree) {
+TEST(LargestIterateValue, HeavyLabelGraphReachesBound) {
   const Setting c(Matrix{{1}, {0}}, 1, 1e6, 2, LabelGraphKind::kOneHotKernel);
   const double reached = c.Iterate(Matrix{{1}, {-1}}).cwiseAbs().maxCoeff();
   ASSERT_OK_AND_ASSIGN(const double bound, LargestIterateValue(c.Inputs()));

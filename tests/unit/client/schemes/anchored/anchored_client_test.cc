@@ -24,8 +24,7 @@ Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed
 
 const QueryOptions kOptions{.cost = {.epsilon = 1, .delta = 1e-5}, .k = 3};
 
-// Same bits, same release: the request is that release and public values, whoever asked.
-TEST(AnchoredWire, BytesAreTheSchemesRowsAndPublicValuesAlone) {
+TEST(AnchoredClient, RequestIsReleaseAndPublicValuesOnly) {
   const FundedLedger funded;
   const AnchoredClient client = MakeClient();
   for (const int32_t label : {0, 3}) {
@@ -51,7 +50,7 @@ TEST(AnchoredWire, BytesAreTheSchemesRowsAndPublicValuesAlone) {
   }
 }
 
-TEST(AnchoredClient, RefusesBeforeItCharges) {
+TEST(AnchoredClient, InvalidOptionsAreNotCharged) {
   const FundedLedger funded;
   const AnchoredClient client = MakeClient();
   SecureBits bits;
@@ -73,7 +72,7 @@ TEST(AnchoredClient, RefusesBeforeItCharges) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
 
-TEST(AnchoredClient, NeedsABuiltCollectionAndItsOwnAnchors) {
+TEST(AnchoredClient, UnbuiltOrForeignCollectionReturnsError) {
   Published published;
   published.collection.set_embedding_version(0);
   EXPECT_THAT(AnchoredClient::Create(published.collection, published.chunks),
@@ -84,16 +83,15 @@ TEST(AnchoredClient, NeedsABuiltCollectionAndItsOwnAnchors) {
               FailsWith(absl::StatusCode::kDataLoss, "digest"));
 }
 
-// Both clients find the same class of a query and say the same of a radius.
-TEST(AnchoredClient, AgreesWithTheJointClientOnWhatIsPublic) {
+TEST(AnchoredClient, GuessLabelAndDescribeRadiusEqualJointClient) {
   const Published published;
   const AnchoredClient anchored = MakeClient();
-  const RetrievalClient joint = *RetrievalClient::Create(published.collection, published.chunks);
+  const JointClient joint = *JointClient::Create(published.collection, published.chunks);
   for (unsigned seed = 10; seed < 20; ++seed) {
     const Eigen::RowVectorXf features = NormalRows(1, kDim, seed);
     EXPECT_EQ(*anchored.GuessLabel(features), *joint.GuessLabel(features));
   }
-  EXPECT_EQ(anchored.MeaningOf(1).InWords(), joint.MeaningOf(1).InWords());
+  EXPECT_EQ(anchored.DescribeRadius(1).ToString(), joint.DescribeRadius(1).ToString());
   EXPECT_THAT(anchored.CheckExtractor("other"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "extractor"));
 }

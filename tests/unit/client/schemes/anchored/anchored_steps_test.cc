@@ -5,7 +5,7 @@
 
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
-#include "common/embedding/deterministic_start.h"
+#include "common/embedding/smlq.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -57,8 +57,8 @@ Vector AnchorLabels() {
   return Vector::NullaryExpr(kAnchors, [](Eigen::Index i) { return 10. * (i % kClasses); });
 }
 
-// The same iteration with matrices written out.
-TEST(AnchoredSetting, CoordinatesAreTheIterationOverTheAnchorsAlone) {
+// Oracle: dense matrices.
+TEST(AnchoredSetting, CoordinatesAreIterationOverAnchors) {
   const Matrix w = GaussianAffinity(UnitAnchors(), 72);
   const Matrix l = LabelLaplacian(AnchorLabels());
   Matrix x = DeterministicStart(Fingerprint(Parameters()), kAnchors, 2, 1e-8);
@@ -93,9 +93,9 @@ Matrix ExactRows(const AnchoredSetting& setting, const Matrix& inputs) {
   return rows;
 }
 
-TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
+TEST(ScaledSlotRows, EqualProjectedExactRows) {
   const AnchoredSetting setting = MakeSetting();
-  const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian));
+  const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian));
   SeededBits bits(5);
   int beyond = 0;
   for (int trial = 0; trial < 20; ++trial) {
@@ -121,8 +121,7 @@ TEST(ScaledSlotRows, AreSectionFivesWithinTheirBalls) {
   EXPECT_LT(beyond, 20 * kClasses);
 }
 
-// What a mechanism is told that neighbours can move, and what they do.
-TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
+TEST(AnchoredNoise, NeighboursMoveAtMostBySensitivity) {
   const AnchoredSetting setting = MakeSetting();
   SeededBits bits(6);
   for (const MechanismKind kind : kKinds) {
@@ -130,7 +129,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
     const bool hides_class = TraitsOf(kind).protects == MechanismTraits::Protects::kValue;
     const bool in_l1 = TraitsOf(kind).law == MechanismTraits::Law::kLaplace;
     for (const double radius : {.02, .4, 2.}) {
-      const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(kind, radius));
+      const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(kind, radius));
       double farthest = 0;
       for (int trial = 0; trial < 300; ++trial) {
         const std::vector<int64_t> dummies = *DrawDummies(setting.joint, bits);
@@ -138,7 +137,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
         PlacedTarget one{.slot = trial % kClasses, .row = rows.row(0).normalized()};
         PlacedTarget other{.slot = (trial / kClasses) % kClasses, .row = rows.row(1).normalized()};
         if (!hides_class) {
-          // Along the sphere, exactly so far: both lie in a plane.
+          // Exactly `radius` apart on the sphere.
           const RowVector aside = (rows.row(1) - rows.row(1).dot(one.row) * one.row).normalized();
           const double angle = 2 * std::asin(radius / 2);
           other = {.slot = one.slot, .row = std::cos(angle) * one.row + std::sin(angle) * aside};
@@ -148,7 +147,7 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
         farthest = std::max(farthest, in_l1 ? move.cwiseAbs().sum() : move.norm());
       }
       EXPECT_LE(farthest, noise.sensitivity) << radius;
-      // A ball's diameter counts sqrt(k) times in L1, and rows hardly leave one direction.
+      // The L1 sensitivity is sqrt(k) times a diameter, but rows vary along one direction only.
       EXPECT_GE(farthest, (radius == .02 && !hides_class ? .3
                            : in_l1                       ? .4
                                                          : .6) *
@@ -158,25 +157,25 @@ TEST(AnchoredNoise, NoPairOfNeighboursMovesFurtherThanTheSensitivity) {
   }
 }
 
-TEST(AnchoredNoise, FallsWithTheRadiusAndNeverExceedsThatOfAnyTarget) {
+TEST(AnchoredNoise, ScaleFallsWithRadius) {
   const AnchoredSetting setting = MakeSetting();
-  const Vector any = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian))->scale;
-  const Vector wide = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussOutput, 2))->scale;
-  const Vector narrow = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussOutput, .01))->scale;
+  const Vector any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->scale;
+  const Vector wide = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussOutput, 2))->scale;
+  const Vector narrow = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussOutput, .01))->scale;
   EXPECT_EQ(any, wide);
   EXPECT_TRUE((narrow.array() < .1 * any.array()).all()) << narrow << "\n\n" << any;
 }
 
-TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
+TEST(AnchoredNoise, GuaranteeStatesNeighboursAndProof) {
   const AnchoredSetting setting = MakeSetting();
-  const Guarantee any = AnchoredNoiseOf(setting, CostOf(MechanismKind::kGaussian))->guarantee;
+  const Guarantee any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->guarantee;
   EXPECT_EQ(any.neighbours, "the target, feature and class, replaced by any other target");
   EXPECT_THAT(any.source, ::testing::HasSubstr("anchored_bounds.h (sensitivity); Balle"));
   EXPECT_TRUE(any.proven);
   EXPECT_EQ(any.epsilon, 1);
   EXPECT_EQ(any.delta, 1e-5);
   const Guarantee near =
-      AnchoredNoiseOf(setting, CostOf(MechanismKind::kLapOutput, .25))->guarantee;
+      MakeAnchoredNoise(setting, CostOf(MechanismKind::kLapOutput, .25))->guarantee;
   EXPECT_EQ(near.neighbours,
             "the target's features, scaled to length 1, replaced by any others at most 0.25 away; "
             "the class is not hidden");
@@ -185,7 +184,7 @@ TEST(AnchoredNoise, SaysWhatIsHiddenAndWhatItRestsOn) {
   EXPECT_THAT(near.source, ::testing::HasSubstr("anchored_bounds.h (Lipschitz constant)"));
 }
 
-// How much of a normal density around `mean` lies in [-box, box], by Simpson's rule.
+// Unnormalised mass of a normal density around `mean` in [-box, box], by Simpson's rule.
 double Within(double box, double mean, double stddev) {
   constexpr int kSteps = 2000;
   double sum = 0;
@@ -196,18 +195,17 @@ double Within(double box, double mean, double stddev) {
   return sum * 2 * box / kSteps / 3;
 }
 
-// Every row that is sent for a slot, written out: the mean of the class's anchors weighted by the
-// density of the noise that would have led from each to what was released.
-TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
+// Oracle: the class's anchors weighted by the noise density of the released row.
+TEST(PosteriorMeanCoordinates, EqualDensityWeightedMean) {
   const AnchoredSetting setting = MakeSetting();
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
     SCOPED_TRACE(TraitsOf(kind).name);
     const MechanismTraits::Law law = TraitsOf(kind).law;
-    const AnchoredNoise noise = *AnchoredNoiseOf(setting, CostOf(kind));
+    const AnchoredNoise noise = *MakeAnchoredNoise(setting, CostOf(kind));
     const double s = noise.mechanism->noise_stddev();
     const FloatMatrix noisy = NormalRows(kClasses, 2, 9);
-    const FloatMatrix rows = FinishedCoordinates(setting, noise, law, noisy);
+    const FloatMatrix rows = PosteriorMeanCoordinates(setting, noise, law, noisy);
     EXPECT_EQ(rows.bottomRows(kAnchors).cast<double>(), setting.coordinates);
     for (int c = 0; c < kClasses; ++c) {
       RowVector sum = RowVector::Zero(2);
@@ -230,13 +228,13 @@ TEST(FinishedCoordinates, AreTheMeanOfTheClassGivenTheNoisyRow) {
   }
 }
 
-TEST(FinishedCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
+TEST(PosteriorMeanCoordinates, PreciseRowGivesAnchorVagueRowGivesClassMean) {
   const AnchoredSetting setting = MakeSetting();
   PrivacyCost cost = CostOf(MechanismKind::kGaussian);
   cost.epsilon = 1e5;
-  const AnchoredNoise precise = *AnchoredNoiseOf(setting, cost);
+  const AnchoredNoise precise = *MakeAnchoredNoise(setting, cost);
   cost.epsilon = 1e-6;
-  const AnchoredNoise vague = *AnchoredNoiseOf(setting, cost);
+  const AnchoredNoise vague = *MakeAnchoredNoise(setting, cost);
   for (int j = 0; j < kClasses; ++j) {
     FloatMatrix noisy(kClasses, 2);
     for (int c = 0; c < kClasses; ++c) {
@@ -245,9 +243,9 @@ TEST(FinishedCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
               .cast<float>();
     }
     const FloatMatrix found =
-        FinishedCoordinates(setting, precise, MechanismTraits::Law::kGaussian, noisy);
+        PosteriorMeanCoordinates(setting, precise, MechanismTraits::Law::kGaussian, noisy);
     const FloatMatrix blind =
-        FinishedCoordinates(setting, vague, MechanismTraits::Law::kGaussian, noisy);
+        PosteriorMeanCoordinates(setting, vague, MechanismTraits::Law::kGaussian, noisy);
     for (int c = 0; c < kClasses; ++c) {
       EXPECT_LE((found.row(c).cast<double>() - setting.coordinates.row(c + 5 * j)).norm(), 1e-3);
       RowVector mean = RowVector::Zero(2);
@@ -259,7 +257,7 @@ TEST(FinishedCoordinates, FollowARowThatNoNoiseCoversAndOtherwiseTheClass) {
   }
 }
 
-TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
+TEST(AnchoredSetting, CollinearAnchorsReturnFailedPrecondition) {
   PublicParameters parameters = Parameters();
   parameters.settings.steps = 200;
   ASSERT_OK_AND_ASSIGN(JointSetting joint,
@@ -268,9 +266,8 @@ TEST(AnchoredSetting, RefusesACollectionWhoseAnchorsLieOnALine) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "span"));
 }
 
-// Rows so long that the square of a length overflows would jump from the edge of their ball to its
-// centre.
-TEST(AnchoredSetting, RefusesRowsWhoseLengthsOverflow) {
+// An overflowing squared length would project a row to the centre of its ball.
+TEST(AnchoredSetting, OverflowingRowsReturnFailedPrecondition) {
   Anchors anchors{FloatMatrix(40, 3), {}};
   for (int i = 0; i < 40; ++i) {
     const auto angle = static_cast<float>(i);
@@ -288,8 +285,7 @@ TEST(AnchoredSetting, RefusesRowsWhoseLengthsOverflow) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "a slot's row may have the length"));
 }
 
-// As it may come from a server that publishes what it likes.
-TEST(AnchoredSetting, RefusesAClassWithoutAnchors) {
+TEST(AnchoredSetting, ClassWithoutAnchorsReturnsInvalidArgument) {
   PublicParameters parameters = Parameters();
   parameters.slot_labels.push_back(1000);
   EXPECT_THAT(
@@ -298,7 +294,7 @@ TEST(AnchoredSetting, RefusesAClassWithoutAnchors) {
                 "anchors must hold at least one vector of every class, but hold none of 1000"));
 }
 
-TEST(AnchoredSetting, RefusesAKernelThatNoBoundHoldsFor) {
+TEST(AnchoredSetting, KernelWithoutBoundReturnsFailedPrecondition) {
   PublicParameters parameters = Parameters();
   parameters.settings.kernel_bandwidth = .05;
   ASSERT_OK_AND_ASSIGN(JointSetting joint,

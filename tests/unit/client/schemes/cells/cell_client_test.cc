@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "common/cells/item_code.h"
 #include "common/wire/codec.h"
-#include "common/cells/scalar_code.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -47,7 +47,7 @@ CellClient MakeClient() {
 const CellQueryOptions kOptions{
     .cost = {.partition = 0, .ask = 2, .focus = 1, .epsilon = 1}, .items = 6, .k = 3};
 
-// Items with the ids first, first + 1, ... around no place in particular.
+// Random items with ids from `first`.
 v1::RetrieveCellsResponse MessageOf(int first, int items, bool with_payloads = false) {
   v1::RetrieveCellsResponse message;
   for (int i = first; i < first + items; ++i) {
@@ -67,7 +67,7 @@ PreparedCellQuery Prepare(const CellClient& client, const CellQueryOptions& opti
   return *client.Prepare(NormalRows(1, kDim, 7), options, *funded.ledger, bits);
 }
 
-TEST(CellClient, SendsCellsAndPublicValuesAndNothingElse) {
+TEST(CellClient, RequestIsCellsAndPublicValuesOnly) {
   const FundedLedger funded;
   const CellClient client = MakeClient();
   SeededBits bits(1);
@@ -85,7 +85,7 @@ TEST(CellClient, SendsCellsAndPublicValuesAndNothingElse) {
   expected.set_items(6);
   EXPECT_EQ(prepared.request.SerializeAsString(), expected.SerializeAsString());
 
-  // k is told to nobody, and another target's request differs in its cells alone.
+  // k is not sent, and another target's request differs in its cells only.
   CellQueryOptions many = kOptions;
   many.k = 6;
   ASSERT_OK_AND_ASSIGN(PreparedCellQuery other,
@@ -94,7 +94,7 @@ TEST(CellClient, SendsCellsAndPublicValuesAndNothingElse) {
   EXPECT_EQ(other.request.SerializeAsString(), expected.SerializeAsString());
 }
 
-TEST(CellClient, WhatIsRefusedCostsNothing) {
+TEST(CellClient, InvalidOptionsAreNotCharged) {
   const FundedLedger funded;
   const CellClient client = MakeClient();
   SeededBits bits(1);
@@ -104,17 +104,17 @@ TEST(CellClient, WhatIsRefusedCostsNothing) {
       {[](auto* o) { o->items = int64_t{1} << 32; }, "items must be between 2 and"},
       {[](auto* o) { o->cost.partition = 1; }, "partition must be between 0 and 0, but is 1"},
   };
-  for (const auto& [spoil, part] : faults) {
+  for (const auto& [corrupt, part] : faults) {
     CellQueryOptions options = kOptions;
-    spoil(&options);
+    corrupt(&options);
     EXPECT_THAT(client.Prepare(NormalRows(1, kDim, 7), options, *funded.ledger, bits),
                 FailsWith(kInvalid, part));
   }
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }
 
-// Ranked by hand: in double, over the float16 codes as they decode.
-TEST(CellClient, FindsTheNearestOfWhatCameBack) {
+// Oracle: a sort in double.
+TEST(CellClient, FinishReturnsNearestItems) {
   const CellClient client = MakeClient();
   CellQueryOptions options = kOptions;
   options.with_payloads = true;
@@ -144,7 +144,7 @@ TEST(CellClient, FindsTheNearestOfWhatCameBack) {
 using Answer = std::vector<v1::RetrieveCellsResponse>;
 
 struct Fault {
-  std::function<void(Answer*)> spoil;
+  std::function<void(Answer*)> corrupt;
   const char* part;
 };
 
@@ -165,28 +165,28 @@ const Fault kFaults[] = {
     {[](Answer* a) { a->resize(4); }, "a second message without any item came"},
 };
 
-TEST(CellClient, AHostileAnswerIsRefusedWhateverTheTargetIs) {
+TEST(CellClient, CorruptAnswerReturnsDataLossForEveryTarget) {
   const CellClient client = MakeClient();
   PreparedCellQuery query = Prepare(client);
   for (const Fault& fault : kFaults) {
     Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
-    fault.spoil(&answer);
+    fault.corrupt(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      query.state.target.place = NormalRows(1, kDim, seed).cast<double>();
+      query.state.target.point = NormalRows(1, kDim, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
     }
   }
 }
 
-TEST(CellAnswer, MayHaveAsManyItemsForEveryCell) {
+TEST(CellAnswer, MaxItemsIsEqualShareOfEveryCell) {
   v1::RetrieveCellsRequest request;
   for (const uint32_t cell : {1U, 4U, 6U}) request.add_cells(cell);
   for (const auto& [items, most] : {std::pair{3U, 3}, {4U, 6}, {6U, 6}, {7U, 9}}) {
     request.set_items(items);
-    EXPECT_EQ(MostItems(request), most);
+    EXPECT_EQ(MaxItems(request), most);
   }
   request.set_items(0xFFFFFFFF);
-  EXPECT_EQ(MostItems(request), int64_t{0xFFFFFFFF});
+  EXPECT_EQ(MaxItems(request), int64_t{0xFFFFFFFF});
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Items that come back as coordinates of the server's embedding, and what is made of them.
+// Collections with code none: items are coordinates of the server's embedding.
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/cell_client.h"
-#include "privatemail/received_items.h"
-#include "common/wire/codec.h"
 #include "common/cells/item_code.h"
+#include "common/wire/codec.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/cell_item_cache.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -83,16 +83,16 @@ PreparedCellQuery Prepare(const CellClient& client, std::optional<int32_t> label
   return *client.Prepare(Query(), kOptions, *funded.ledger, bits, label);
 }
 
-TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
+TEST(CellCoordinates, RankedByDistanceToTargetPoint) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   for (const int32_t label : {0, 40}) {
     const PreparedCellQuery query = Prepare(client, label);
     EXPECT_EQ(query.state.target.label, label);
-    ASSERT_EQ(query.state.target.place.size(), 2);
+    ASSERT_EQ(query.state.target.point.size(), 2);
     std::vector<std::pair<double, int>> expected;
     for (int i = 0; i < 6; ++i) {
       expected.emplace_back(
-          (CoordinatesOf(i).cast<double>() - query.state.target.place).squaredNorm(), i);
+          (CoordinatesOf(i).cast<double>() - query.state.target.point).squaredNorm(), i);
     }
     std::sort(expected.begin(), expected.end());
     ASSERT_OK_AND_ASSIGN(const CellQueryResult result, client.Finish(query, SixItems()));
@@ -103,23 +103,23 @@ TEST(CellCoordinates, AreRankedByTheTargetsPlaceAmongThem) {
       EXPECT_NEAR(result.matches[i].squared_distance, expected[i].first, 1e-6);
     }
   }
-  EXPECT_NE(Prepare(client, 0).state.target.place, Prepare(client, 40).state.target.place);
+  EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 40).state.target.point);
   ASSERT_TRUE(client.targets().relative_residual().has_value());
-  EXPECT_GT(*client.targets().relative_residual(), .5) << "these server's anchors mean nothing";
+  EXPECT_GT(*client.targets().relative_residual(), .5) << "random server anchors";
 }
 
-TEST(CellCoordinates, OfATargetWithoutALabelAreThoseOfTheClassItLeansTo) {
+TEST(CellCoordinates, LabelDefaultsToGuess) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   for (int c = 0; c < kClasses; ++c) {
     const Eigen::RowVectorXf leaning = Eigen::RowVectorXf::Unit(kDim, c);
-    ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Of(leaning, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget told, client.targets().Of(leaning, 3, 10 * c));
+    ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Make(leaning, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget given, client.targets().Make(leaning, 3, 10 * c));
     EXPECT_EQ(guessed.label, 10 * c);
-    EXPECT_EQ(guessed.place, told.place);
+    EXPECT_EQ(guessed.point, given.point);
   }
 }
 
-TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
+TEST(CellCoordinates, RequestDoesNotDependOnLabel) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   EXPECT_EQ(Prepare(client).request.embedding_version(), 3u);
   const std::string request = Prepare(client).request.SerializeAsString();
@@ -128,7 +128,7 @@ TEST(CellCoordinates, TheLabelStaysHereAndHasNoPartInTheChoice) {
   }
 }
 
-TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
+TEST(CellCoordinates, InvalidLabelIsNotCharged) {
   const FundedLedger funded;
   SeededBits bits(1);
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
@@ -141,26 +141,26 @@ TEST(CellCoordinates, ALabelThatIsOfNoUseOrNoneOfTheCollectionsCostsNothing) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }
 
-// Of other width, and turned: what the client's model makes of the same anchors.
-TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
+// The client's model: wider, reversed features of the same anchors.
+TEST(CellCoordinates, OwnModelGivesTheSameCellsAndPoint) {
   const Published published;
   const FloatMatrix features = LeaningAnchors(kClasses, kAnchors, kDim).features;
   FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
   own.leftCols(kDim) = 5 * features.rowwise().reverse();
   ASSERT_OK_AND_ASSIGN(const CellClient client,
                        CellClient::Create(published.collection, published.chunks, own));
-  ASSERT_OK_AND_ASSIGN(const CellClient usual, published.Client());
+  ASSERT_OK_AND_ASSIGN(const CellClient published_model, published.Client());
   for (const unsigned seed : {7U, 8U, 9U}) {
     Eigen::RowVectorXf query = Eigen::RowVectorXf::Zero(kDim + 3);
     query.head(kDim) = Query(seed).reverse();
     EXPECT_EQ(client.scheme().NearestCells(query, 0, 3),
-              usual.scheme().NearestCells(Query(seed), 0, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Of(query, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget expected, usual.targets().Of(Query(seed), 3));
+              published_model.scheme().NearestCells(Query(seed), 0, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget target, client.targets().Make(query, 3));
+    ASSERT_OK_AND_ASSIGN(const CellTarget expected, published_model.targets().Make(Query(seed), 3));
     EXPECT_EQ(target.label, expected.label);
-    EXPECT_LT((target.place - expected.place).norm(), 1e-4 * expected.place.norm());
+    EXPECT_LT((target.point - expected.point).norm(), 1e-4 * expected.point.norm());
   }
-  EXPECT_THAT(client.targets().Of(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
+  EXPECT_THAT(client.targets().Make(Query(), 3), FailsWith(kInvalid, "expected 11, got 8"));
   const FloatMatrix fewer = own.topRows(39);
   EXPECT_THAT(CellClient::Create(published.collection, published.chunks, fewer),
               FailsWith(kInvalid, "own_anchors must be 40 rows, one an anchor, but are 39"));
@@ -174,7 +174,7 @@ TEST(CellCoordinates, AreComparedWithTargetsOfTheClientsOwnModel) {
 }
 
 struct AnchorFault {
-  std::function<void(std::vector<v1::GetAnchorsResponse>*)> spoil;
+  std::function<void(std::vector<v1::GetAnchorsResponse>*)> corrupt;
   const char* part;
 };
 
@@ -196,10 +196,10 @@ const AnchorFault kAnchorFaults[] = {
      "anchors, chunk 0: embedding_version must be given with coordinates"},
 };
 
-TEST(CellCoordinates, OfAnchorsThatAreSpoiltAreRefusedByName) {
+TEST(CellCoordinates, CorruptAnchorsReturnDataLoss) {
   for (const AnchorFault& fault : kAnchorFaults) {
     Published published;
-    fault.spoil(&published.chunks);
+    fault.corrupt(&published.chunks);
     EXPECT_THAT(published.Client(), FailsWith(kDataLoss, fault.part));
   }
   Published other;
@@ -207,7 +207,7 @@ TEST(CellCoordinates, OfAnchorsThatAreSpoiltAreRefusedByName) {
   EXPECT_THAT(other.Client(), FailsWith(kDataLoss, "anchors have the digest"));
 }
 
-TEST(CellCoordinates, ThatAreNotMadeYetAreToBeFetchedLater) {
+TEST(CellCoordinates, MissingCoordinatesReturnUnavailable) {
   Published published;
   for (v1::GetAnchorsResponse& chunk : published.chunks) {
     chunk.clear_coordinates();
@@ -218,7 +218,7 @@ TEST(CellCoordinates, ThatAreNotMadeYetAreToBeFetchedLater) {
 }
 
 struct AnswerFault {
-  std::function<void(Answer*)> spoil;
+  std::function<void(Answer*)> corrupt;
   const char* part;
 };
 
@@ -238,20 +238,20 @@ const AnswerFault kAnswerFaults[] = {
      "answer: embedding_version must be the same in all messages, but is 3 and 4"},
 };
 
-TEST(CellCoordinates, OfAHostileAnswerAreRefusedWhateverTheTargetIs) {
+TEST(CellCoordinates, CorruptAnswerReturnsDataLossForEveryTarget) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   PreparedCellQuery query = Prepare(client);
   for (const AnswerFault& fault : kAnswerFaults) {
     Answer answer = SixItems();
-    fault.spoil(&answer);
+    fault.corrupt(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      query.state.target.place = NormalRows(1, 2, seed).cast<double>();
+      query.state.target.point = NormalRows(1, 2, seed).cast<double>();
       EXPECT_THAT(client.Finish(query, answer), FailsWith(kDataLoss, fault.part));
     }
   }
 }
 
-TEST(CellCoordinates, OfAnotherEmbeddingAreNotComparedAndTheSameCellsAnswerANewClient) {
+TEST(CellCoordinates, RebuildDuringQueryReturnsAborted) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
   const PreparedCellQuery query = Prepare(client, 10);
   const Answer rebuilt = {MessageOf(0, 6, 4)};
@@ -259,8 +259,8 @@ TEST(CellCoordinates, OfAnotherEmbeddingAreNotComparedAndTheSameCellsAnswerANewC
       client.Finish(query, rebuilt),
       FailsWith(kAborted, "embedding_version of the answer is 4, but that of the anchors 3"));
   ASSERT_OK_AND_ASSIGN(const CellClient later, Published(4).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Of(Query(), 3, 10));
-  EXPECT_NE(target.place, query.state.target.place);
+  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Make(Query(), 3, 10));
+  EXPECT_NE(target.point, query.state.target.point);
   ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
                        ReadCellAnswer(later.parameters(), query.request, target, rebuilt));
   EXPECT_EQ(result.matches.size(), 3u);
@@ -275,25 +275,25 @@ std::vector<std::string> IdsOf(const CellQueryResult& result) {
   return ids;
 }
 
-TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
+TEST(CellItemCache, CoordinatesAreOfOneEmbedding) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Of(Query(), 9));
+  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Make(Query(), 9));
   CellTarget of_4 = of_3;
   of_4.embedding_version = 4;
-  ReceivedItems items(client.parameters());
+  CellItemCache items(client.parameters());
   EXPECT_EQ(items.embedding_version(), 0u);
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.Nearest(of_3));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.FindNearest(of_3));
   EXPECT_THAT(none.matches, IsEmpty());
   ASSERT_THAT(items.Add(MessageOf(0, 2, 3)), IsOk());
   ASSERT_THAT(items.Add(MessageOf(2, 1, 3)), IsOk());
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.Nearest(of_3));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.FindNearest(of_3));
   EXPECT_THAT(IdsOf(three), ElementsAre("item 0", "item 1", "item 2"));
-  EXPECT_THAT(items.Nearest(of_4), FailsWith(kAborted, "embedding_version"));
+  EXPECT_THAT(items.FindNearest(of_4), FailsWith(kAborted, "embedding_version"));
 
   ASSERT_THAT(items.Add(MessageOf(2, 2, 4)), IsOk());
   EXPECT_EQ(items.embedding_version(), 4u);
-  EXPECT_THAT(items.Nearest(of_3), FailsWith(kAborted, "embedding_version"));
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.Nearest(of_4));
+  EXPECT_THAT(items.FindNearest(of_3), FailsWith(kAborted, "embedding_version"));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.FindNearest(of_4));
   EXPECT_THAT(IdsOf(two), ElementsAre("item 2", "item 3"));
   ASSERT_THAT(items.Add(MessageOf(0, 1, 3)), IsOk()) << "from before";
   EXPECT_EQ(items.items(), 2);
@@ -301,11 +301,11 @@ TEST(ReceivedCoordinates, AreAllOfOneEmbedding) {
   nameless.clear_embedding_version();
   EXPECT_THAT(items.Add(nameless), FailsWith(kDataLoss, "embedding_version must be given"));
 
-  ReceivedItems again(client.parameters());
+  CellItemCache again(client.parameters());
   for (const v1::RetrieveCellsResponse& message : items.ToMessages()) {
     ASSERT_THAT(again.Add(message), IsOk());
   }
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.Nearest(of_4));
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.FindNearest(of_4));
   EXPECT_THAT(IdsOf(read), ElementsAre("item 2", "item 3"));
 }
 

@@ -20,7 +20,7 @@ Anchors SomeAnchors() {
   return anchors;
 }
 
-CellPartition InTurn(int32_t cells) {
+CellPartition RoundRobin(int32_t cells) {
   CellPartition partition{.cells = cells, .cell_of_anchor = {}};
   for (int32_t i = 0; i < kAnchors; ++i) partition.cell_of_anchor.push_back(i % cells);
   return partition;
@@ -34,22 +34,22 @@ PublicParameters ParametersWith(std::vector<CellPartition> partitions) {
 }
 
 CellScheme SomeScheme() {
-  return *CellScheme::Create(ParametersWith({InTurn(8), InTurn(5)}), SomeAnchors());
+  return *CellScheme::Create(ParametersWith({RoundRobin(8), RoundRobin(5)}), SomeAnchors());
 }
 
 double SpentIn(const FundedLedger& funded) { return funded.ledger->Show(kUuid)->spent().epsilon; }
 
-TEST(CellScheme, NeedsCellsAndTheAnchorsOfTheCollection) {
+TEST(CellScheme, NoCellsOrForeignAnchorsReturnError) {
   EXPECT_THAT(CellScheme::Create(ParametersWith({}), SomeAnchors()),
               FailsWith(absl::StatusCode::kFailedPrecondition, "the collection has no cells"));
   Anchors others = SomeAnchors();
   others.features(3, 2) += 1;
-  EXPECT_THAT(CellScheme::Create(ParametersWith({InTurn(8)}), others),
+  EXPECT_THAT(CellScheme::Create(ParametersWith({RoundRobin(8)}), others),
               FailsWith(absl::StatusCode::kDataLoss, "anchors have the digest"));
 }
 
-// Distances written out, without the code that the scheme uses.
-TEST(CellScheme, CellsAreNearByTheDistanceOfTheirMeanAnchor) {
+// Oracle: distances to the mean anchors.
+TEST(CellScheme, NearestCellsOrdersByCentroidDistance) {
   const CellScheme scheme = SomeScheme();
   Matrix units = SomeAnchors().features.cast<double>();
   for (Eigen::Index i = 0; i < kAnchors; ++i) units.row(i) /= units.row(i).norm();
@@ -65,12 +65,12 @@ TEST(CellScheme, CellsAreNearByTheDistanceOfTheirMeanAnchor) {
     std::vector<int64_t> expected;
     for (const auto& [distance, cell] : by_distance) expected.push_back(cell);
     EXPECT_EQ(*scheme.NearestCells(query, 1, 5), expected);
-    // Length says nothing, in whatever unit it is.
+    // Independent of the query's length.
     EXPECT_EQ(*scheme.NearestCells(query * 1e-30F, 1, 5), expected);
   }
 }
 
-TEST(CellScheme, ReleasesAPureGuaranteeThatTheLedgerPaysFor) {
+TEST(CellScheme, ReleaseIsPureAndCharged) {
   const FundedLedger funded;
   SeededBits bits(1);
   ASSERT_OK_AND_ASSIGN(const CellRelease release,
@@ -85,7 +85,7 @@ TEST(CellScheme, ReleasesAPureGuaranteeThatTheLedgerPaysFor) {
   EXPECT_EQ(SpentIn(funded), 1.5);
 }
 
-TEST(CellScheme, ChargesBeforeItChoosesAndNeverGivesBack) {
+TEST(CellScheme, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
   FailingBits none(0);
   EXPECT_THAT(SomeScheme().Release(NormalRows(1, kDim, 7), {.epsilon = 2}, *funded.ledger, none),
@@ -94,7 +94,7 @@ TEST(CellScheme, ChargesBeforeItChoosesAndNeverGivesBack) {
   EXPECT_EQ(SpentIn(funded), 2);
 }
 
-// Fails the test when it is asked for anything.
+// Fails the test on any draw.
 class UntouchedBits final : public BitSource {
  public:
   absl::Status Fill(absl::Span<uint8_t> /*bytes*/) override {
@@ -103,7 +103,7 @@ class UntouchedBits final : public BitSource {
   }
 };
 
-TEST(CellScheme, WhatIsRefusedCostsNothingAndDrawsNothing) {
+TEST(CellScheme, RefusedReleaseIsNotChargedAndDrawsNothing) {
   const FundedLedger funded;
   const CellScheme scheme = SomeScheme();
   UntouchedBits bits;
@@ -130,35 +130,9 @@ TEST(CellScheme, WhatIsRefusedCostsNothingAndDrawsNothing) {
   EXPECT_THAT(scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1}, *funded.ledger, bits),
               FailsWith(kInvalid, "query"));
   EXPECT_EQ(SpentIn(funded), 0);
-  // More than is left.
   EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, *funded.ledger, bits),
               FailsWith(absl::StatusCode::kResourceExhausted, "budget"));
   EXPECT_EQ(SpentIn(funded), 0);
-}
-
-// False alarms below 1e-6: five deviations of each of eight binomials.
-TEST(CellScheme, AsksForCellsAsOftenAsTheClosedFormSays) {
-  constexpr int kReleases = 4000;
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
-  ASSERT_THAT(ledger->Grant(kUuid, {1e6, .1}), IsOk());
-  const CellScheme scheme = SomeScheme();
-  const CellCost cost{.partition = 0, .ask = 2, .focus = 1, .epsilon = 1.2};
-  const Eigen::RowVectorXf query = NormalRows(1, kDim, 7);
-  const int64_t own = scheme.NearestCells(query, 0, 1)->front();
-  std::map<int64_t, int> asked;
-  SeededBits bits(3);
-  for (int i = 0; i < kReleases; ++i) {
-    ASSERT_OK_AND_ASSIGN(const CellRelease release, scheme.Release(query, cost, *ledger, bits));
-    for (const int64_t cell : release.cells) ++asked[cell];
-  }
-  // PRIVACY.md section 5: w e^eps / (w e^eps + K - w) for the own one of K, and the rest for the
-  // others alike.
-  const double mine = 2 * std::exp(1.2) / (2 * std::exp(1.2) + 6);
-  for (int64_t cell = 0; cell < 8; ++cell) {
-    const double p = cell == own ? mine : (2 - mine) / 7;
-    EXPECT_NEAR(asked[cell], kReleases * p, 5 * std::sqrt(kReleases * p * (1 - p))) << cell;
-  }
 }
 
 }  // namespace

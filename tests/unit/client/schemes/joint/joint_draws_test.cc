@@ -1,12 +1,12 @@
-// What a release draws, and what every iteration begins with.
+// The random draws of a joint release and the starts of its iterations.
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
 #include "client/privacy/sampling/exact_sampling.h"
-#include "privatemail/joint_scheme.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
+#include "privatemail/joint_scheme.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -45,8 +45,8 @@ struct Noise {
   }
 };
 
-// What the mechanism will draw from these bits, which are left where they are. The grid has 2^30
-// steps to a deviation.
+// The draws that the mechanism will make from a copy of these bits. The grid has 2^30 steps per
+// stddev.
 Noise ReplayGaussian(const Mechanism& mechanism, int64_t count, SeededBits bits) {
   const double stddev = mechanism.noise_stddev();
   Noise noise;
@@ -63,7 +63,7 @@ uint8_t NextByte(BitSource& bits) {
   return byte;
 }
 
-// What stands in a slot.
+// The row of a slot.
 RowVector RowOf(const Border& slots, size_t slot, const JointSetting& setting) {
   const Eigen::Index original = slots.copy_of[slot];
   if (original != Border::kOwn) return setting.anchors->points().row(original);
@@ -71,15 +71,17 @@ RowVector RowOf(const Border& slots, size_t slot, const JointSetting& setting) {
       slots.copy_of.begin(), slots.copy_of.begin() + static_cast<int64_t>(slot), Border::kOwn));
 }
 
-TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnotherClass) {
+TEST(JointDraws, StartDummiesAndNoiseDoNotDependOnTarget) {
   const JointSetting setting = MakeSetting();
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
 
   // Two runs under the same bits, with targets of the classes in slots 0 and 2.
   SeededBits one_bits(9);
   SeededBits two_bits(9);
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart one, DrawTargetFreePart(setting, cost, one_bits));
-  ASSERT_OK_AND_ASSIGN(const TargetFreePart two, DrawTargetFreePart(setting, cost, two_bits));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart one,
+                       DrawTargetIndependentPart(setting, cost, one_bits));
+  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart two,
+                       DrawTargetIndependentPart(setting, cost, two_bits));
   EXPECT_EQ(one.start, two.start);
   EXPECT_EQ(one.dummies, two.dummies);
   EXPECT_EQ(one.noise.sensitivity, two.noise.sensitivity);
@@ -98,8 +100,8 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   EXPECT_EQ(RowOf(two_rows, 0, setting), setting.anchors->points().row(one.dummies[0]));
   EXPECT_EQ(RowOf(one_rows, 2, setting), setting.anchors->points().row(one.dummies[2]));
 
-  // The iterations differ, the noise does not: both are the value on the grid plus the draws that
-  // a sampler under the same bits makes, bit for bit.
+  // The iterates differ, the noise does not: both are the value on the grid plus the replayed
+  // draws.
   const Matrix one_iteration =
       PrivateIteration(setting, one.start, FeatureGraph(setting, one_rows));
   const Matrix two_iteration =
@@ -117,9 +119,8 @@ TEST(JointDraws, TheTargetFreePartAndTheNoiseAreTheSameForAnotherTargetOfAnother
   EXPECT_EQ(NextByte(one_bits), NextByte(two_bits)) << "another number of bits was drawn";
 }
 
-// Replays a release of three iterations under the same bits: the charge draws none, so each
-// iteration's noise comes out bit for bit.
-TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
+// Replays three iterations under the same bits (the charge draws none).
+TEST(JointDraws, IterationStartsFromPreviousRelease) {
   const JointSetting setting = MakeSetting();
   const FloatMatrix target = NormalRows(1, kDim, 77);
   for (const MechanismKind kind :
@@ -138,13 +139,14 @@ TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
                          scheme.Release({target, 10}, cost, *ledger, bits));
 
     SeededBits replayed(9);
-    ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, replayed));
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                         DrawTargetIndependentPart(setting, cost, replayed));
     const BorderedAffinity graph =
         FeatureGraph(setting, SlotRows(setting, part, 1, UnitRows("target", target)->row(0)));
     Matrix start = part.start;
     FloatMatrix released;
     for (int64_t i = 0; i < cost.private_iterations; ++i) {
-      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, NoiseFrom(setting, start, cost));
+      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
       ASSERT_OK_AND_ASSIGN(
           released, noise.mechanism->Release(PrivateIteration(setting, start, graph), replayed));
       start = released.cast<double>();
@@ -153,7 +155,7 @@ TEST(JointDraws, EveryIterationStartsFromWhatTheOneBeforeReleased) {
   }
 }
 
-// Chi-square of counts against equal expectations. A right law fails with a chance below 1e-8.
+// Chi-square test against equal expectations. False-alarm probability: 1e-8.
 void ExpectUniform(const std::vector<double>& counts) {
   double total = 0;
   for (const double count : counts) total += count;
@@ -165,11 +167,9 @@ void ExpectUniform(const std::vector<double>& counts) {
   EXPECT_LT(statistic, boost::math::quantile(boost::math::complement(law, 1e-8)));
 }
 
-// Over 7,200 seeds: each slot's dummy is uniform among the class's candidates, and so is each pair
-// of slots among the 36 pairs of candidates, as independent draws are. Seeded, so it always passes
-// or never; under fresh bits a right release would fail with a chance below 1e-7 (10 comparisons).
-// Catches a candidate whose chance is off by a fifth.
-TEST(JointDraws, DummiesAreUniformAndSlotsDrawIndependently) {
+// Over 7,200 fixed seeds. Under fresh bits the false-alarm probability would be below 1e-7 (10
+// comparisons). Detects a candidate whose probability is off by a fifth.
+TEST(JointDraws, DummiesAreUniformAndIndependent) {
   const JointSetting setting = MakeSetting();
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
   std::vector<std::vector<double>> of_slot(kClasses, std::vector<double>(kOfClass));
@@ -177,7 +177,8 @@ TEST(JointDraws, DummiesAreUniformAndSlotsDrawIndependently) {
                                            std::vector<double>(kOfClass * kOfClass));
   for (uint64_t seed = 0; seed < 7'200; ++seed) {
     SeededBits bits(1'000'000 + seed);
-    ASSERT_OK_AND_ASSIGN(const TargetFreePart part, DrawTargetFreePart(setting, cost, bits));
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                         DrawTargetIndependentPart(setting, cost, bits));
     ASSERT_EQ(part.dummies.size(), kClasses);
     std::vector<size_t> candidate;
     for (int64_t slot = 0; slot < kClasses; ++slot) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "client/schemes/joint/joint_steps.h"
+#include "common/base/validate.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -28,9 +29,8 @@ PublicParameters Parameters(const Anchors& anchors) {
 
 Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
 
-// The label graph of a release is that of the slots' labels in ascending order, then the anchors':
-// -1/2 J |y_i - y_j| J off the diagonal, whoever hides in which slot.
-TEST(JointRelease, LabelsGoBySlot) {
+// -1/2 J |y_i - y_j| J off the diagonal, independent of the target.
+TEST(JointSetting, LabelGraphCoversSlotsThenAnchors) {
   const Anchors anchors = MakeAnchors();
   ASSERT_OK_AND_ASSIGN(const JointSetting setting,
                        MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
@@ -48,8 +48,7 @@ TEST(JointRelease, LabelsGoBySlot) {
                   .isApprox(degrees - affinity, 1e-12));
 }
 
-// The same through the public function, and what is charged.
-TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
+TEST(JointRelease, RepeatedReleasesDifferAndAreCharged) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
@@ -67,12 +66,11 @@ TEST(JointRelease, TwoReleasesOfOneTargetDiffer) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 2);
 }
 
-TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
+TEST(JointRelease, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
-  // Find how many reads the whole release takes, then fail at the last one: in the middle of the
-  // noise.
+  // The last failure before success is in the middle of the noise.
   for (int calls = 0;; ++calls) {
     const int64_t before = funded.ledger->Show(kUuid)->releases;
     FailingBits bits(calls);
@@ -86,7 +84,7 @@ TEST(JointRelease, ChargesBeforeItSamplesAndNeverRefunds) {
   }
 }
 
-TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
+TEST(JointRelease, RefusedReleaseIsNotCharged) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
@@ -116,7 +114,7 @@ TEST(JointRelease, RefusedOrMalformedRequestsSpendNothing) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
 
-TEST(JointRelease, ThePublishedMechanismSaysThatItIsNotProven) {
+TEST(JointRelease, PublishedMechanismIsNotProven) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
@@ -159,7 +157,7 @@ TEST(JointRelease, TakesEveryMechanism) {
 
 // Four iterations of Gaussian noise are each twice as wide as one alone; four pure ones share
 // epsilon, or less than that with a delta to spare.
-TEST(JointRelease, PrivateIterationsShareTheCost) {
+TEST(JointRelease, PrivateIterationsShareCost) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   const auto relative_noise = [&](const PrivacyCost& cost) {
@@ -190,7 +188,7 @@ TEST(JointRelease, PrivateIterationsShareTheCost) {
               FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
 }
 
-TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {
+TEST(JointScheme, GuessLabelReturnsClassOfNearestMean) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   for (int c = 0; c < kClasses; ++c) {
@@ -200,7 +198,7 @@ TEST(JointScheme, GuessesTheClassWhoseAnchorsAreNearest) {
   }
 }
 
-TEST(JointScheme, RefusesAnchorsThatAreNotThePublishedOnes) {
+TEST(JointScheme, UnpublishedAnchorsReturnError) {
   const PublicParameters parameters = Parameters(MakeAnchors());
   Anchors other = MakeAnchors();
   other.features(3, 3) += 1;
@@ -210,8 +208,8 @@ TEST(JointScheme, RefusesAnchorsThatAreNotThePublishedOnes) {
               FailsWith(absl::StatusCode::kInvalidArgument, "24 rows"));
 }
 
-// A server may publish anchors with a label that is none of its slots, digest and all.
-TEST(JointScheme, RefusesAnchorsOfNoClassAlsoBesideAnOwnPool) {
+// A hostile server may publish such anchors with their digest.
+TEST(JointScheme, AnchorLabelOutsideSlotsReturnsInvalidArgument) {
   const Anchors pool = MakeAnchors();
   Anchors anchors = MakeAnchors();
   PublicParameters parameters = Parameters(anchors);
@@ -224,7 +222,7 @@ TEST(JointScheme, RefusesAnchorsOfNoClassAlsoBesideAnOwnPool) {
   }
 }
 
-TEST(JointScheme, AnOwnPoolNeedsADummyOfEveryClass) {
+TEST(JointScheme, PoolWithoutAClassReturnsInvalidArgument) {
   const PublicParameters parameters = Parameters(MakeAnchors());
   Anchors pool = MakeAnchors(8, 5);
   EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool), IsOk());
@@ -234,6 +232,57 @@ TEST(JointScheme, AnOwnPoolNeedsADummyOfEveryClass) {
   pool.labels[7] = 31;
   EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
               FailsWith(absl::StatusCode::kInvalidArgument, "dummies row 7"));
+}
+
+TEST(RadiusStats, CountsPairsByDistance) {
+  const Matrix anchors = *UnitRows("anchors", NormalRows(300, 5, 1));
+  std::vector<int64_t> classes;
+  for (int i = 0; i < 300; ++i) classes.push_back(i % 7 == 0 ? 1 : 0);
+  const RadiusStats stats = ComputeRadiusStats(anchors, classes, .8);
+  RadiusStats expected{.radius = .8};
+  for (int i = 0; i < 300; ++i) {
+    for (int j = i + 1; j < 300; ++j) {
+      const bool close = (anchors.row(i) - anchors.row(j)).norm() <= .8;
+      if (classes[i] == classes[j]) {
+        ++expected.same_class_pairs;
+        expected.same_class_pairs_within += close;
+      } else {
+        ++expected.cross_class_pairs;
+        expected.cross_class_pairs_within += close;
+      }
+    }
+  }
+  EXPECT_EQ(stats.same_class_pairs, expected.same_class_pairs);
+  EXPECT_EQ(stats.cross_class_pairs, expected.cross_class_pairs);
+  EXPECT_EQ(stats.same_class_pairs_within, expected.same_class_pairs_within);
+  EXPECT_EQ(stats.cross_class_pairs_within, expected.cross_class_pairs_within);
+  EXPECT_GT(stats.same_class_pairs_within, 0);
+}
+
+TEST(RadiusStats, ToStringGivesShares) {
+  const RadiusStats stats{.radius = .5,
+                          .same_class_pairs = 200,
+                          .cross_class_pairs = 1000,
+                          .same_class_pairs_within = 6,
+                          .cross_class_pairs_within = 2};
+  EXPECT_EQ(stats.ToString(),
+            "closer than 0.5: 3 % of pairs of one class, 0.2 % of pairs of two classes");
+  EXPECT_EQ(
+      (RadiusStats{.radius = 2, .cross_class_pairs = 1, .cross_class_pairs_within = 1}).ToString(),
+      "closer than 2: there are no pairs of one class, 100 % of pairs of two classes");
+}
+
+TEST(RadiusStats, SamplesManyAnchorsEvenly) {
+  Matrix anchors(9001, 2);
+  std::vector<int64_t> classes;
+  for (int i = 0; i < 9001; ++i) {
+    anchors.row(i) << (i < 4500 ? 1 : -1), 0;
+    classes.push_back(i < 4500 ? 0 : 1);
+  }
+  const RadiusStats stats = ComputeRadiusStats(anchors, classes, .1);
+  EXPECT_EQ(stats.same_class_pairs + stats.cross_class_pairs, 4000 * 3999 / 2);
+  EXPECT_EQ(stats.same_class_pairs_within, stats.same_class_pairs);
+  EXPECT_EQ(stats.cross_class_pairs_within, 0);
 }
 
 }  // namespace

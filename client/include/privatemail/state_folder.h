@@ -1,0 +1,29 @@
+// The client's state folder, which the command line and SDK programs share: privacy ledger, last
+// release, received items.
+#ifndef PRIVATEMAIL_STATE_FOLDER_H_
+#define PRIVATEMAIL_STATE_FOLDER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace privatemail::client {
+
+// $PRIVATEMAIL_STATE; if empty $XDG_STATE_HOME/privatemail; if that is empty
+// $HOME/.local/state/privatemail (without $HOME: in the working folder).
+std::string DefaultStateFolder();
+
+// Creates the folder with mode 0700, and its parents, unless it exists. PERMISSION_DENIED: it
+// cannot be created, is no folder, or others may access it.
+absl::Status CreateStateFolder(const std::string& folder);
+
+// The ledger's file in a state folder.
+std::string LedgerPath(const std::string& state_folder);
+
+// LedgerPath(DefaultStateFolder()): the command line's ledger. A second ledger would double the
+// budget of every collection.
+std::string DefaultLedgerPath();
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_STATE_FOLDER_H_

@@ -1,0 +1,219 @@
+#include "client/privacy/accounting/ledger_state.h"
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
+#include "privatemail/bit_source.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
+constexpr int kSchemaVersion = 4;
+constexpr int kSchemaVersionWithoutIds = 3;
+
+// A witness is stamped when it is written, so a larger distance between the two times means a copy
+// that was put back, not a process that was killed just then.
+constexpr int64_t kMaxWriteNanoseconds = 1'000'000'000;
+
+constexpr char kTables[] = R"sql(
+  CREATE TABLE state(
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    id TEXT NOT NULL, generation INTEGER NOT NULL, witness_stamp INTEGER NOT NULL,
+    former_stamp INTEGER NOT NULL, change TEXT NOT NULL, former_change TEXT NOT NULL) STRICT;
+  CREATE TABLE changes(
+    number INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL, collection TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL,
+    gaussian_mu REAL, accounting INTEGER NOT NULL,
+    neighbours TEXT NOT NULL, proven INTEGER NOT NULL, source TEXT NOT NULL, made_at TEXT NOT NULL,
+    name TEXT NOT NULL) STRICT;
+  CREATE INDEX changes_of_collection ON changes(collection, kind);
+)sql";
+constexpr char kMigration[] = R"sql(
+  ALTER TABLE state ADD COLUMN change TEXT NOT NULL DEFAULT '';
+  ALTER TABLE state ADD COLUMN former_change TEXT NOT NULL DEFAULT '';
+  ALTER TABLE changes ADD COLUMN name TEXT NOT NULL DEFAULT '';
+)sql";
+
+int64_t ToColumn(LedgerChange::Kind kind) { return kind == LedgerChange::Kind::kGrant ? 1 : 2; }
+
+absl::StatusOr<int64_t> QueryInt(sqlite::Database& database, absl::string_view sql) {
+  PM_ASSIGN_OR_RETURN(sqlite::Statement statement, database.Prepare(sql));
+  PM_RETURN_IF_ERROR(statement.Step().status());
+  return statement.Int(0);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> NewLedgerId() {
+  std::array<uint8_t, 16> bits;
+  SecureBits source;
+  PM_RETURN_IF_ERROR(source.Fill(absl::MakeSpan(bits)));
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
+}
+
+LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Record& record) {
+  if (record.ledger_id != state.id) return LedgerMatch::kMismatch;
+  const bool names_last = record.change == state.change && record.generation == state.generation;
+  const bool names_previous =
+      record.change == state.previous_change && record.generation == state.generation - 1;
+  const int64_t stamp = record.stamped_at_nanoseconds;
+  if (state.witness_stamp != 0) {
+    return names_last && stamp == state.witness_stamp ? LedgerMatch::kConfirmed
+                                                      : LedgerMatch::kMismatch;
+  }
+  if (names_previous && stamp == state.previous_stamp) return LedgerMatch::kNotWitnessed;
+  const bool just_written =
+      std::llabs(stamp - record.written_at_nanoseconds) < kMaxWriteNanoseconds;
+  // Only a power loss restores an old stamp: the record reached the disk, its stamp did not.
+  const bool stamp_was_lost = stamp == state.previous_stamp;
+  return names_last && !state.change.empty() && (just_written || stamp_was_lost)
+             ? LedgerMatch::kNotConfirmed
+             : LedgerMatch::kMismatch;
+}
+
+absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database) {
+  PM_ASSIGN_OR_RETURN(const int64_t application, QueryInt(database, "PRAGMA application_id"));
+  PM_ASSIGN_OR_RETURN(const int64_t version, QueryInt(database, "PRAGMA user_version"));
+  PM_ASSIGN_OR_RETURN(const int64_t tables,
+                      QueryInt(database, "SELECT count(*) FROM sqlite_master"));
+  if (application == 0 && version == 0 && tables == 0) return LedgerSchema::kEmptyFile;
+  if (application == kApplicationId && version == kSchemaVersion) return LedgerSchema::kCurrent;
+  if (application == kApplicationId && version == kSchemaVersionWithoutIds) {
+    return LedgerSchema::kVersion3;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(database.path(), " is no ledger of this version: expected application ",
+                   kApplicationId, " version ", kSchemaVersionWithoutIds, " or ", kSchemaVersion,
+                   ", got ", application, " version ", version));
+}
+
+absl::Status CreateLedgerTables(sqlite::Database& database) {
+  return database.Execute(absl::StrCat(kTables, "PRAGMA application_id = ", kApplicationId,
+                                       "; PRAGMA user_version = ", kSchemaVersion));
+}
+
+absl::Status MigrateLedgerTables(sqlite::Database& database) {
+  return database.Execute(absl::StrCat(kMigration, "PRAGMA user_version = ", kSchemaVersion));
+}
+
+absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("SELECT id, generation, witness_stamp, former_stamp, change, former_change "
+                       "FROM state"));
+  PM_ASSIGN_OR_RETURN(const bool found, row.Step());
+  if (!found) return absl::DataLossError(absl::StrCat(database.path(), " has lost its state row"));
+  return LedgerState{.id = std::string(row.Bytes(0)),
+                     .generation = row.Int(1),
+                     .change = std::string(row.Bytes(4)),
+                     .previous_change = std::string(row.Bytes(5)),
+                     .witness_stamp = row.Int(2),
+                     .previous_stamp = row.Int(3)};
+}
+
+absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?, ?)"));
+  return row.BindText(1, state.id)
+      .Bind(2, state.generation)
+      .Bind(3, state.witness_stamp)
+      .Bind(4, state.previous_stamp)
+      .BindText(5, state.change)
+      .BindText(6, state.previous_change)
+      .Run();
+}
+
+absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change,
+                               const std::string& id) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("INSERT INTO changes(kind, collection, epsilon, delta, accounting, "
+                       "neighbours, proven, source, made_at, gaussian_mu, name) "
+                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  row.Bind(1, ToColumn(change.kind))
+      .BindText(2, change.collection)
+      .Bind(3, change.epsilon)
+      .Bind(4, change.delta)
+      .Bind(5, static_cast<int64_t>(change.accounting))
+      .BindText(6, change.neighbours)
+      .Bind(7, int64_t{change.proven})
+      .BindText(8, change.source)
+      .BindText(9, change.made_at)
+      .BindText(11, id);
+  if (change.gaussian_mu.has_value()) row.Bind(10, *change.gaussian_mu);  // NULL otherwise
+  return row.Run();
+}
+
+absl::StatusOr<bool> HasLedgerChange(sqlite::Database& database, const std::string& id) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("SELECT 1 FROM changes WHERE name = ? ORDER BY number DESC LIMIT 1"));
+  row.BindText(1, id);
+  return row.Step();
+}
+
+absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
+                                            const std::string& collection) {
+  LedgerEntry entry;
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement grant,
+      database.Prepare("SELECT epsilon, delta, accounting FROM changes WHERE collection = ? "
+                       "AND kind = ? ORDER BY number DESC LIMIT 1"));
+  grant.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kGrant));
+  PM_ASSIGN_OR_RETURN(const bool granted, grant.Step());
+  if (granted) {
+    entry.granted = Budget{grant.Double(0), grant.Double(1)};
+    entry.accounting = static_cast<Accounting>(grant.Int(2));
+  }
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement sum,
+      database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
+                       "total(gaussian_mu * gaussian_mu), min(proven), "
+                       "count(DISTINCT neighbours) FROM changes "
+                       "WHERE collection = ? AND kind = ?"));
+  sum.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kCharge));
+  PM_RETURN_IF_ERROR(sum.Step().status());
+  entry.sums = {sum.Double(0), sum.Double(1)};
+  entry.releases = sum.Int(2);
+  entry.all_proven = entry.releases == 0 || sum.Int(5) != 0;
+  entry.same_neighbours = sum.Int(6) <= 1;
+  if (sum.Int(3) == entry.releases) entry.gaussian_mu = std::sqrt(sum.Double(4));
+  return entry;
+}
+
+absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
+                                                            const std::string& collection) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("SELECT kind, epsilon, delta, accounting, neighbours, proven, source, "
+                       "made_at, gaussian_mu, gaussian_mu IS NOT NULL FROM changes "
+                       "WHERE collection = ? ORDER BY number"));
+  row.BindText(1, collection);
+  std::vector<LedgerChange> changes;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return changes;
+    LedgerChange& change = changes.emplace_back();
+    change.kind = row.Int(0) == ToColumn(LedgerChange::Kind::kGrant) ? LedgerChange::Kind::kGrant
+                                                                     : LedgerChange::Kind::kCharge;
+    change.collection = collection;
+    change.epsilon = row.Double(1);
+    change.delta = row.Double(2);
+    change.accounting = static_cast<Accounting>(row.Int(3));
+    change.neighbours = std::string(row.Bytes(4));
+    change.proven = row.Int(5) != 0;
+    change.source = std::string(row.Bytes(6));
+    change.made_at = std::string(row.Bytes(7));
+    if (row.Int(9) != 0) change.gaussian_mu = row.Double(8);
+  }
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,89 @@
+// The stored state of a ledger: its tables, and the check of the state against the witness. Called
+// by Ledger inside a transaction; errors as sqlite::Database. Not installed.
+//
+// Protocol. Every change has an id of its own, 128 bits from the secure generator, and is made in
+// three steps, each durable before the next:
+//   1. committed: in one transaction the change, its id and the id of the change before it;
+//   2. witnessed: the witness, which named the change before, names this one (ledger_witness.h);
+//   3. confirmed: the ledger stores the kernel's stamp of step 2.
+// Nothing is released before step 3, after which the ledger must still hold the change.
+//
+// Claim: no copy of the ledger refunds a release. Proof. A ledger is accepted in three cases:
+//   confirmed      it stores a stamp, the witness bears this stamp and names its last change;
+//   not witnessed  it stores none, and the witness names the change before its last and bears the
+//                  stamp that was stored for that one;
+//   not confirmed  it stores none, and the witness names its last change itself.
+// So the witness names the last change of an accepted ledger or the one before that. Let c be the
+// last change that was released, so that the witness named c at some time, and let the witness
+// never be put back (its stamp tells: any write or copy of it is stamped anew). From then on it
+// names c or a change that was made on top of a ledger that held c: step 2 goes from the id of a
+// change's predecessor to that of the change and no other way, atomically under a lock on the
+// witness. An id is drawn once, so every ledger in which the witness's id is that of the last
+// change, or of the one before, holds c:
+// - A copy from before c: its last change, and the one before, are not what the witness names.
+// - A copy from between steps 1 and 2 of another change p, put back after c was made in its stead,
+//   both on top of the same change a: p's predecessor is a, the witness names c. A comparison of
+//   counts alone would confuse the two.
+// - A copy from before p put back while p is committed and not witnessed: it is confirmed, and p is
+//   lost; but nothing of p was released, and when the process that made p goes on it finds the
+//   witness or its own ledger changed, and fails.
+// - A copy from between steps 2 and 3 of c itself, put back before another change: it holds c.
+#ifndef PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
+#define PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/privacy/accounting/ledger_witness.h"
+#include "common/sqlite/sqlite.h"
+#include "privatemail/ledger.h"
+
+namespace privatemail::client {
+
+struct LedgerState {
+  std::string id;
+  int64_t generation = 0;       // grants and charges so far
+  std::string change;           // id of the last change; empty: made by schema 3
+  std::string previous_change;  // id of the one before
+  int64_t witness_stamp = 0;    // stamp of the witness to this generation; 0: not confirmed yet
+  int64_t previous_stamp = 0;   // stamp of the witness to the generation before
+};
+
+enum class LedgerMatch { kConfirmed, kNotWitnessed, kNotConfirmed, kMismatch };
+
+// The case above that holds; kMismatch: none. A ledger migrated from schema 3, whose last change
+// has no id, is accepted only as confirmed or not witnessed, by its stamps.
+LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Record& record);
+
+// Random id of a change or of a ledger: 32 hexadecimal digits. UNAVAILABLE: no random bits.
+absl::StatusOr<std::string> NewLedgerId();
+
+enum class LedgerSchema {
+  kEmptyFile,
+  kVersion3,  // changes have no ids
+  kCurrent,
+};
+// FAILED_PRECONDITION: none of these.
+absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database);
+absl::Status CreateLedgerTables(sqlite::Database& database);
+// From schema 3: rows stay, with empty ids.
+absl::Status MigrateLedgerTables(sqlite::Database& database);
+
+absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database);
+absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state);
+
+absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& change,
+                               const std::string& id);
+absl::StatusOr<bool> HasLedgerChange(sqlite::Database& database, const std::string& id);
+absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
+                                            const std::string& collection);
+// Oldest first.
+absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
+                                                            const std::string& collection);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_

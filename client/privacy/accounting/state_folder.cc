@@ -1,0 +1,49 @@
+#include "privatemail/state_folder.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace privatemail::client {
+
+std::string DefaultStateFolder() {
+  const char* folder = std::getenv("PRIVATEMAIL_STATE");
+  if (folder != nullptr && *folder != '\0') return folder;
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') return absl::StrCat(state, "/privatemail");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.local/state/privatemail");
+}
+
+absl::Status CreateStateFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (error || (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "--state ", folder, " cannot be made: ", error ? error.message() : std::strerror(errno)));
+  }
+  struct stat properties = {};
+  if (::stat(folder.c_str(), &properties) != 0 || !S_ISDIR(properties.st_mode)) {
+    return absl::PermissionDeniedError(absl::StrCat("--state ", folder, " is not a folder"));
+  }
+  if ((properties.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrFormat("--state %s must be mode 0700, but is %04o: chmod 700 %s", folder,
+                      properties.st_mode & 07777U, folder));
+}
+
+std::string LedgerPath(const std::string& state_folder) {
+  return absl::StrCat(state_folder, "/ledger.sqlite");
+}
+
+std::string DefaultLedgerPath() { return LedgerPath(DefaultStateFolder()); }
+
+}  // namespace privatemail::client

@@ -1,0 +1,186 @@
+#include "privatemail/out_of_sample_embedder.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/schemes/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/affinity.h"
+#include "common/embedding/alignment.h"
+#include "common/embedding/smlq.h"
+#include "common/embedding/label_graph.h"
+#include "common/embedding/plan_affinity.h"
+
+namespace privatemail::client {
+namespace {
+
+// The tolerance of the server's own embedding.
+constexpr double kAffinityTolerance = 1e-6;
+constexpr int64_t kMaxIterateValues = int64_t{1} << 27;
+
+// The effect of one iteration on a row that moves no other.
+struct Step {
+  Matrix class_sums;  // slots x k: for each class sum_j A_cj x_j of the label graph
+  double scale = 1;   // of all rows at its end
+};
+
+// The embedding of the anchors alone.
+struct EmbeddedAnchors {
+  Matrix starts;  // n x (T k): the start of each iteration
+  std::vector<Step> steps;
+  Matrix coordinates;  // n x k: the result
+};
+
+absl::Status CheckSize(const EmbeddingSettings& settings, int64_t anchors) {
+  const int64_t values = anchors * settings.embedding_dim * settings.steps;
+  if (values <= kMaxIterateValues) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("anchors x embedding_dim x steps must be at most ", kMaxIterateValues,
+                   " to place queries among them, but is ", values));
+}
+
+std::unique_ptr<AffinityOperator> FeatureGraph(const EmbeddingSettings& settings,
+                                               const Matrix& unit_anchors) {
+  const AffinityPlan plan = PlanAffinity({.rows = unit_anchors.rows(),
+                                          .cols = unit_anchors.cols(),
+                                          .kernel_denominator = settings.KernelDenominator(),
+                                          .columns = settings.embedding_dim,
+                                          .products = settings.steps,
+                                          .in_memory = true,
+                                          .max_squared_length = kUnitSquaredLength,
+                                          .tolerance = kAffinityTolerance});
+  return MakeAffinity(plan, unit_anchors, settings.KernelDenominator(), settings.steps);
+}
+
+// first_of_slot: a row of each class, where L_Y x = degree x - sum_j A_j x_j is solved for the sum.
+Matrix ClassSums(const LabelGraph& label_graph, const std::vector<int64_t>& first_of_slot,
+                 const Matrix& x) {
+  const Matrix product = label_graph.MultiplyLaplacian(x);
+  Matrix sums(std::ssize(first_of_slot), x.cols());
+  for (Eigen::Index slot = 0; slot < sums.rows(); ++slot) {
+    const int64_t row = first_of_slot[static_cast<size_t>(slot)];
+    sums.row(slot) = label_graph.DegreeOf(row) * x.row(row) - product.row(row);
+  }
+  return sums;
+}
+
+absl::StatusOr<double> ScaleAfter(int step, const EmbeddingSettings& settings, const Matrix& x) {
+  const double norm = x.norm();
+  if (!std::isfinite(norm) || (settings.normalise && !(norm > 0))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the anchors have norm ", norm, " after step ", step, " of ", settings.steps,
+                     ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
+  }
+  return settings.normalise ? std::sqrt(static_cast<double>(x.rows())) / norm : 1;
+}
+
+absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
+                                             const Matrix& unit_anchors,
+                                             const LabelGraph& label_graph,
+                                             const std::vector<int64_t>& first_of_slot) {
+  const EmbeddingSettings& settings = parameters.settings;
+  const Eigen::Index n = unit_anchors.rows();
+  const Eigen::Index k = settings.embedding_dim;
+  PM_RETURN_IF_ERROR(CheckSize(settings, n));
+  const auto feature_graph = FeatureGraph(settings, unit_anchors);
+  EmbeddedAnchors embedded{.starts = Matrix(n, k * settings.steps), .steps = {}, .coordinates = {}};
+  Matrix x = DeterministicStart(Fingerprint(parameters), n, k, settings.start_stddev);
+  for (int step = 1; step <= settings.steps; ++step) {
+    embedded.starts.middleCols((step - 1) * k, k) = x;
+    Step& one = embedded.steps.emplace_back();
+    one.class_sums = ClassSums(label_graph, first_of_slot, x);
+    PM_ASSIGN_OR_RETURN(x, SmlqUpdate(x, *feature_graph, label_graph, settings.alpha));
+    PM_ASSIGN_OR_RETURN(one.scale, ScaleAfter(step, settings, x));
+    x *= one.scale;
+  }
+  embedded.coordinates = std::move(x);
+  return embedded;
+}
+
+}  // namespace
+
+struct OutOfSampleEmbedder::Setting {
+  PublicParameters parameters;
+  Matrix anchors;          // unit rows
+  Vector squared_lengths;  // of them
+  Matrix class_means;      // slots x d
+  Vector label_degrees;    // of each class
+  EmbeddedAnchors embedded;
+  Similarity to_server;
+  double relative_residual = 0;
+};
+
+absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicParameters& parameters,
+                                                                const Matrix& unit_anchors,
+                                                                const std::vector<int32_t>& labels,
+                                                                const Matrix& server_anchors) {
+  if (std::ssize(labels) != unit_anchors.rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("anchors must have one label a row, but have ",
+                                                   unit_anchors.rows(), " rows and ", labels.size(),
+                                                   " labels"));
+  }
+  PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, labels));
+  PM_ASSIGN_OR_RETURN(const auto of_slot, RowsBySlot("anchors", parameters, labels));
+  std::vector<int64_t> first_of_slot;
+  first_of_slot.reserve(of_slot.size());
+  for (const std::vector<int64_t>& rows : of_slot) first_of_slot.push_back(rows.front());
+  const EmbeddingSettings& settings = parameters.settings;
+  const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
+  auto setting = std::make_shared<Setting>();
+  PM_ASSIGN_OR_RETURN(setting->embedded,
+                      EmbedAnchors(parameters, unit_anchors, label_graph, first_of_slot));
+  const Matrix& own = setting->embedded.coordinates;
+  PM_ASSIGN_OR_RETURN(setting->to_server, KabschUmeyama(own, server_anchors, /*with_scale=*/true));
+  setting->relative_residual = RelativeResidual(setting->to_server, own, server_anchors);
+  setting->label_degrees.resize(std::ssize(first_of_slot));
+  for (Eigen::Index slot = 0; slot < setting->label_degrees.size(); ++slot) {
+    setting->label_degrees[slot] = label_graph.DegreeOf(first_of_slot[static_cast<size_t>(slot)]);
+  }
+  setting->parameters = parameters;
+  setting->anchors = unit_anchors;
+  setting->squared_lengths = unit_anchors.rowwise().squaredNorm();
+  setting->class_means = ClassMeans(parameters, unit_anchors, labels);
+  return OutOfSampleEmbedder(std::move(setting));
+}
+
+int32_t OutOfSampleEmbedder::GuessLabel(const RowVector& unit_features) const {
+  const int64_t slot = NearestSlot(setting_->class_means, unit_features);
+  return setting_->parameters.slot_labels[static_cast<size_t>(slot)];
+}
+
+absl::StatusOr<RowVector> OutOfSampleEmbedder::Embed(const RowVector& unit_features,
+                                                     int32_t label) const {
+  const EmbeddingSettings& settings = setting_->parameters.settings;
+  const EmbeddedAnchors& embedded = setting_->embedded;
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting_->anchors.cols(), unit_features.size()));
+  const absl::StatusOr<int64_t> slot = setting_->parameters.SlotOf(label);
+  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
+  Matrix affinity(1, setting_->anchors.rows());
+  AffinityBetween(unit_features, Vector::Constant(1, unit_features.squaredNorm()),
+                  setting_->anchors, setting_->squared_lengths, settings.KernelDenominator(),
+                  &affinity);
+  const double degree = affinity.sum();
+  const RowVector pulls = affinity * embedded.starts;
+  // The update of SmlqIterate for this row alone.
+  RowVector x = RowVector::Zero(settings.embedding_dim);
+  for (size_t step = 0; step < embedded.steps.size(); ++step) {
+    const auto& [class_sums, scale] = embedded.steps[step];
+    if (degree > ZeroDegreeThreshold(setting_->anchors.rows())) {
+      const RowVector label_term = setting_->label_degrees[*slot] * x - class_sums.row(*slot);
+      const RowVector pull = pulls.segment(static_cast<Eigen::Index>(step) * x.size(), x.size());
+      x = 0.5 * ((settings.alpha * label_term + pull) / degree + x);
+    }
+    x *= scale;
+  }
+  const Matrix placed = setting_->to_server.Apply(Matrix(x));
+  if (placed.allFinite()) return RowVector(placed.row(0));
+  return RowVector::Constant(x.size(), std::numeric_limits<double>::infinity());
+}
+
+double OutOfSampleEmbedder::relative_residual() const { return setting_->relative_residual; }
+
+}  // namespace privatemail::client

@@ -1,0 +1,88 @@
+#include "common/embedding/embed_rows.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/embedding/alignment.h"
+#include "common/embedding/label_graph.h"
+
+namespace privatemail {
+namespace {
+
+absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const AffinityPlan& plan,
+                                     std::shared_ptr<const PointSource> rows,
+                                     const LabelGraph& label_graph, const StepObserver& observer,
+                                     const AffinityOperator* feature_graph = nullptr) {
+  const EmbeddingSettings& settings = parameters.settings;
+  const RowShare& share = *label_graph.share();
+  EmbeddedRows result;
+  result.plan = plan;
+  std::unique_ptr<const AffinityOperator> made;
+  if (feature_graph == nullptr) {
+    made = MakeAffinity(plan, std::move(rows), settings.KernelDenominator(), label_graph.share());
+    feature_graph = made.get();
+  }
+  Vector degrees;
+  PM_ASSIGN_OR_RETURN(
+      result.coordinates,
+      SmlqIterate(DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
+                                     settings.start_stddev, share.first_row()),
+                  *feature_graph, label_graph, settings.alpha, settings.steps, settings.normalise,
+                  observer, &degrees));
+  const ProductObserver watch = [&](double) { return observer(settings.steps, settings.steps); };
+  PM_ASSIGN_OR_RETURN(result.objective,
+                      SmlqObjective(result.coordinates, *feature_graph, degrees, label_graph,
+                                    settings.alpha, observer ? OncePerSecond(watch) : nullptr));
+  return result;
+}
+
+}  // namespace
+
+AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows) {
+  return PlanAffinity({.rows = rows,
+                       .cols = parameters.feature_dim,
+                       .kernel_denominator = parameters.settings.KernelDenominator(),
+                       .columns = parameters.settings.embedding_dim,
+                       .max_squared_length = kUnitSquaredLength,
+                       .tolerance = kEmbeddingTolerance});
+}
+
+absl::Status CheckShareable(const AffinityPlan& plan) {
+  if (plan.kind == AffinityPlan::Kind::kFactored) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("processes cannot share these rows, expected a plan with a polynomial, got ",
+                   plan.why, "; a daemon's build embeds them"));
+}
+
+absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
+                                       std::shared_ptr<const PointSource> rows,
+                                       const std::vector<int32_t>& labels,
+                                       const StepObserver& observer,
+                                       const AffinityOperator* feature_graph) {
+  const AffinityPlan plan = PlanEmbedding(parameters, rows->rows());
+  const LabelGraph label_graph(labels, parameters.settings.label_graph,
+                               parameters.settings.KernelDenominator());
+  return Iterate(parameters, plan, std::move(rows), label_graph, observer, feature_graph);
+}
+
+absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
+                                        const std::shared_ptr<const RowShare>& share,
+                                        std::shared_ptr<const PointSource> rows,
+                                        const std::vector<int32_t>& labels,
+                                        const std::map<int32_t, int64_t>& rows_of_label,
+                                        const StepObserver& observer) {
+  const AffinityPlan plan = PlanEmbedding(parameters, share->groups().rows());
+  PM_RETURN_IF_ERROR(CheckShareable(plan));
+  const LabelGraph label_graph(labels, rows_of_label, share, parameters.settings.label_graph,
+                               parameters.settings.KernelDenominator());
+  return Iterate(parameters, plan, std::move(rows), label_graph, observer);
+}
+
+// Checked by the server: clients would detect collinear anchors only after spending their budget.
+absl::Status CheckAnchorCoordinates(const Matrix& anchors) {
+  return KabschUmeyama(anchors, anchors, /*with_scale=*/true).status();
+}
+
+}  // namespace privatemail

@@ -1,0 +1,41 @@
+// Dense matrix decompositions, instantiated once: Eigen's templates for them take a minute to compile.
+#ifndef PRIVATEMAIL_COMMON_NUMERICS_DECOMPOSITIONS_H_
+#define PRIVATEMAIL_COMMON_NUMERICS_DECOMPOSITIONS_H_
+
+#include <Eigen/Core>
+
+namespace privatemail {
+
+// m = u diag(singular_values) v', singular values descending.
+struct SingularValueDecomposition {
+  Eigen::MatrixXd u;
+  Eigen::VectorXd singular_values;
+  Eigen::MatrixXd v;
+};
+
+// Two-sided Jacobi iteration, for small matrices. u and v are square.
+SingularValueDecomposition FullSvd(const Eigen::MatrixXd& m);
+// u: rows x min(rows, cols); v is left empty.
+SingularValueDecomposition ThinLeftSvd(const Eigen::MatrixXd& m);
+// Descending.
+Eigen::VectorXd SingularValues(const Eigen::MatrixXd& m);
+
+// Largest singular value by divide and conquer, for large matrices; infinity without convergence.
+double SpectralNorm(const Eigen::MatrixXd& m);
+
+// Eigenvalues ascending, with the eigenvectors as columns. Only the lower triangle of m is read.
+struct SymmetricEigendecomposition {
+  Eigen::VectorXd eigenvalues;
+  Eigen::MatrixXd eigenvectors;
+  bool converged = false;
+};
+SymmetricEigendecomposition DecomposeSymmetric(const Eigen::MatrixXd& m);
+
+// Upper triangle R (cols x cols) of m = Q R. rows >= cols.
+Eigen::MatrixXd TriangularFactor(const Eigen::MatrixXd& m);
+
+double Determinant(const Eigen::MatrixXd& m);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_NUMERICS_DECOMPOSITIONS_H_

@@ -1,0 +1,100 @@
+#include "common/sqlite/wal_frames.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace privatemail::sqlite {
+namespace {
+
+using Sum = std::array<uint32_t, 2>;
+using FrameHeader = std::array<unsigned char, kFrameHeaderBytes>;
+
+constexpr int kSaltsOffset = 8;  // in the header of a frame
+constexpr int kSumOffset = 16;
+
+uint32_t BigEndian(const unsigned char* at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
+}
+
+uint32_t LittleEndian(const unsigned char* at) {
+  return uint32_t{at[3]} << 24 | uint32_t{at[2]} << 16 | uint32_t{at[1]} << 8 | at[0];
+}
+
+// size: a multiple of 8.
+Sum Add(const unsigned char* bytes, int size, bool big_endian, Sum sum) {
+  const auto word = big_endian ? BigEndian : LittleEndian;
+  for (int i = 0; i < size; i += 8) {
+    sum[0] += word(bytes + i) + sum[1];
+    sum[1] += word(bytes + i + 4) + sum[0];
+  }
+  return sum;
+}
+
+Sum StoredSum(const unsigned char* at) { return {BigEndian(at), BigEndian(at + 4)}; }
+
+Sum SumOfFrame(const WalHeader& header, const FrameHeader& frame, const unsigned char* page,
+               Sum before) {
+  return Add(page, header.page_bytes, header.big_endian,
+             Add(frame.data(), kSaltsOffset, header.big_endian, before));
+}
+
+bool HasSalts(const FrameHeader& frame, const WalHeader& header) {
+  return std::equal(header.salts.begin(), header.salts.end(), frame.begin() + kSaltsOffset);
+}
+
+}  // namespace
+
+std::optional<WalHeader> ReadWalHeader(ReadWal read) {
+  std::array<unsigned char, kWalHeaderBytes> bytes;
+  if (!read(0, kWalHeaderBytes, bytes.data())) return std::nullopt;
+  constexpr uint32_t kMagic = 0x377f0682;
+  const uint32_t magic = BigEndian(bytes.data());
+  const uint32_t page_bytes = BigEndian(bytes.data() + 8);
+  if ((magic & ~1U) != kMagic || page_bytes < 512 || page_bytes > 65536) return std::nullopt;
+  WalHeader header;
+  header.page_bytes = static_cast<int>(page_bytes);
+  header.big_endian = (magic & 1) != 0;
+  std::copy_n(bytes.begin() + 16, header.salts.size(), header.salts.begin());
+  header.checksum = Add(bytes.data(), 24, header.big_endian, {0, 0});
+  if (header.checksum != StoredSum(bytes.data() + 24)) return std::nullopt;
+  return header;
+}
+
+int64_t FrameOffset(const WalHeader& header, int64_t frame) {
+  return kWalHeaderBytes + frame * (int64_t{kFrameHeaderBytes} + header.page_bytes);
+}
+
+int64_t PageOffset(const WalHeader& header, int64_t frame) {
+  return FrameOffset(header, frame) + kFrameHeaderBytes;
+}
+
+bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read) {
+  FrameHeader own;
+  FrameHeader previous;
+  Sum before = header.checksum;
+  if (frame > 0) {
+    if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, previous.data())) return false;
+    before = StoredSum(previous.data() + kSumOffset);
+  }
+  return read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) && HasSalts(own, header) &&
+         SumOfFrame(header, own, page, before) == StoredSum(own.data() + kSumOffset);
+}
+
+bool WalMatches(const WalHeader& header, int64_t frames, ReadWal read) {
+  std::vector<unsigned char> page(static_cast<size_t>(header.page_bytes));
+  FrameHeader own;
+  Sum sum = header.checksum;
+  for (int64_t frame = 0; frame < frames; ++frame) {
+    if (!read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) ||
+        !read(PageOffset(header, frame), header.page_bytes, page.data()) ||
+        !HasSalts(own, header)) {
+      return false;
+    }
+    sum = SumOfFrame(header, own, page.data(), sum);
+    if (sum != StoredSum(own.data() + kSumOffset)) return false;
+  }
+  return true;
+}
+
+}  // namespace privatemail::sqlite

@@ -1,0 +1,232 @@
+// Damage to a write-ahead log, in use and after its program was killed.
+#include "common/sqlite/wal_mark.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/operator_only_error.h"
+#include "common/sqlite/sqlite.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+#include "tests/unit/common/sqlite/table_contents.h"
+
+namespace privatemail::sqlite {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+// In place: other processes have the file open.
+void Overwrite(const std::string& path, size_t at, char byte) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
+// Opens the database like a daemon.
+absl::StatusOr<std::unique_ptr<Database>> Start(const std::string& path) {
+  if (absl::Status checked = WalMark(path).Check(); !checked.ok()) return checked;
+  auto database = Database::Open(path);
+  if (!database.ok()) return database;
+  (*database)->EnableWalMark();
+  if (auto mode = (*database)->Query("PRAGMA journal_mode = WAL"); !mode.ok()) return mode.status();
+  if (absl::Status settled = (*database)->CheckpointLog(); !settled.ok()) return settled;
+  return database;
+}
+
+class Wal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto database = Start(path_);
+    ASSERT_THAT(database, IsOk());
+    database_ = *std::move(database);
+    ASSERT_THAT(database_->Execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)"), IsOk());
+    for (int row = 0; row < 40; ++row) Put(row, row % 5 == 0 ? 9000 : 100 + row);
+    expected_ = *ReadAll(database_.get());
+    log_ = ReadFile(path_ + "-wal");
+    ASSERT_GT(log_.size(), 100'000u);
+  }
+
+  // Writes a row in one transaction.
+  void Put(int row, int bytes) {
+    const std::string blob(static_cast<size_t>(bytes), 'x');
+    auto insert = database_->Prepare("INSERT OR REPLACE INTO t VALUES (?1, ?2)");
+    ASSERT_THAT(insert->Bind(1, int64_t{row}).BindBlob(2, blob.data(), blob.size()).Run(), IsOk());
+  }
+
+  // Copies the files as a kill would leave them, applies `damage` and reads them. Returns whether
+  // the damage was detected; otherwise the contents must be unchanged.
+  bool DetectsAfterKill(const std::function<void(const std::string&)>& damage) {
+    const std::string copy = folder_ / "copy";
+    for (const char* suffix : {"", "-wal", "-mark"}) {
+      std::filesystem::copy_file(path_ + suffix, copy + suffix,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    std::filesystem::remove(copy + "-shm");
+    damage(copy);
+    const auto started = Start(copy);
+    const absl::StatusOr<std::string> read =
+        started.ok() ? ReadAll(started->get()) : absl::StatusOr<std::string>(started.status());
+    if (read.ok()) {
+      EXPECT_TRUE(*read == expected_) << "something else was read";
+      return false;
+    }
+    EXPECT_THAT(read.status(), FailsWith(kDataLoss, "database file " + copy + "-wal is damaged"));
+    EXPECT_TRUE(IsOperatorOnlyError(read.status()));
+    return true;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "file";
+  std::unique_ptr<Database> database_;
+  std::string expected_;
+  std::string log_;
+};
+
+TEST_F(Wal, FlippedBitInUseIsDetectedOrHarmless) {
+  std::mt19937 random(1);
+  int detected = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const size_t at = random() % log_.size();
+    Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
+    const auto reader = Database::OpenReadOnly(path_);
+    ASSERT_THAT(reader, IsOk());
+    const absl::StatusOr<std::string> read = ReadAll(reader->get());
+    if (read.ok()) {
+      ASSERT_TRUE(*read == expected_) << "something else was read, byte " << at;
+    } else {
+      EXPECT_THAT(read.status(), FailsWith(kDataLoss, path_));
+      ++detected;
+    }
+    Overwrite(path_ + "-wal", at, log_[at]);
+  }
+  EXPECT_GT(detected, 200);  // most are in replaced frames
+  EXPECT_EQ(*ReadAll(database_.get()), expected_);
+}
+
+TEST_F(Wal, CheckpointRejectsDamagedPages) {
+  for (size_t at = 5000; at < log_.size(); at += 4120) {
+    Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ 16));
+  }
+  EXPECT_THAT(database_->CheckpointLog(), FailsWith(kDataLoss, path_));
+  database_.reset();
+  EXPECT_THAT(Start(path_), FailsWith(kDataLoss, path_ + "-wal is damaged"));
+}
+
+TEST_F(Wal, DamageAfterKillIsDetected) {
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
+  std::mt19937 random(1);
+  int detected = 0;
+  for (int round = 0; round < 1000; ++round) {
+    detected += DetectsAfterKill([&](const std::string& copy) {
+      const size_t at = random() % log_.size();
+      Overwrite(copy + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
+    });
+  }
+  EXPECT_GT(detected, 980);  // all but unused bytes
+  for (int round = 0; round < 200; ++round) {
+    EXPECT_TRUE(DetectsAfterKill([&](const std::string& copy) {
+      std::filesystem::resize_file(copy + "-wal", random() % log_.size());
+    }));
+  }
+}
+
+TEST_F(Wal, MissingLogIsDetected) {
+  const std::string copy = folder_ / "copy";
+  for (const char* suffix : {"", "-mark"})
+    std::filesystem::copy_file(path_ + suffix, copy + suffix);
+  EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is not there, but "));
+  // After an orderly shutdown the log may be missing.
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
+  database_.reset();
+  std::filesystem::remove(path_ + "-wal");
+  auto again = Start(path_);
+  ASSERT_THAT(again, IsOk());
+  EXPECT_EQ(*ReadAll(again->get()), expected_);
+}
+
+TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {
+  ASSERT_THAT(database_->CheckNotMoved(), IsOk());
+  std::filesystem::rename(path_, path_ + ".moved");
+  {
+    auto transaction = Transaction::Begin(database_.get());
+    ASSERT_THAT(transaction, IsOk());
+    EXPECT_THAT(transaction->Commit(), FailsWith(absl::StatusCode::kUnavailable, "was moved"));
+  }
+  std::filesystem::rename(path_ + ".moved", path_);
+  auto transaction = Transaction::Begin(database_.get());
+  ASSERT_THAT(transaction, IsOk());
+  EXPECT_THAT(transaction->Commit(), IsOk());
+}
+
+TEST_F(Wal, DamagedMarkClaimsNothing) {
+  const std::string mark = ReadFile(path_ + "-mark");
+  ASSERT_EQ(mark.size(), 24u);
+  for (size_t bit = 0; bit < 8 * mark.size(); ++bit) {
+    EXPECT_FALSE(DetectsAfterKill([&](const std::string& copy) {
+      Overwrite(copy + "-mark", bit / 8, static_cast<char>(mark[bit / 8] ^ (1 << bit % 8)));
+    }));
+  }
+  EXPECT_FALSE(DetectsAfterKill(
+      [](const std::string& copy) { std::filesystem::resize_file(copy + "-mark", 7); }));
+  EXPECT_FALSE(
+      DetectsAfterKill([](const std::string& copy) { std::filesystem::remove(copy + "-mark"); }));
+}
+
+TEST_F(Wal, RestartedLogHasValidMark) {
+  for (int round = 0; round < 60; ++round) {
+    for (int row = 0; row < 40; ++row) Put(row, 3000 + round);
+    expected_ = *ReadAll(database_.get());
+    EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
+  }
+  EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), 12'000'000u);
+}
+
+// SQLite spills such pages to the log, rereads and rewrites them, and corrects their checksums at
+// the end of the transaction.
+TEST_F(Wal, TransactionLargerThanCacheSucceeds) {
+  ASSERT_THAT(database_->Execute("PRAGMA cache_size = 5; BEGIN IMMEDIATE"), IsOk());
+  for (int round = 0; round < 20; ++round) {
+    for (int row = 0; row < 60; ++row) Put(row, 2000 + 10 * round + row);
+    EXPECT_THAT(ReadAll(database_.get()), IsOk());
+  }
+  ASSERT_THAT(database_->Execute("COMMIT"), IsOk());
+  expected_ = *ReadAll(database_.get());
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
+  ASSERT_THAT(database_->Execute("BEGIN IMMEDIATE"), IsOk());
+  for (int row = 0; row < 60; ++row) Put(row, 5000);
+  ASSERT_THAT(database_->Execute("ROLLBACK"), IsOk());
+  EXPECT_EQ(*ReadAll(database_.get()), expected_);
+  Put(1, 77);
+  expected_ = *ReadAll(database_.get());
+  EXPECT_FALSE(DetectsAfterKill([](const std::string&) {}));
+}
+
+TEST_F(Wal, ConcurrentReadersSucceed) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        const auto reader = Database::OpenReadOnly(path_);
+        ASSERT_THAT(reader, IsOk());
+        EXPECT_THAT(ReadAll(reader->get()), IsOk());
+      }
+    });
+  }
+  for (int round = 0; round < 1500; ++round) Put(round % 40, 2000 + round);
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_THAT(database_->CheckpointLog(), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::sqlite

@@ -1,0 +1,188 @@
+// Calls whose caller cancels or passes its deadline: work stops early, queued calls do not start.
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/rpc/status.h"
+#include "common/wire/codec.h"
+#include "tests/unit/server/services/daemon_state.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kCancelled = absl::StatusCode::kCancelled;
+constexpr auto kTooLate = absl::StatusCode::kDeadlineExceeded;
+
+class CancelledCallsTest : public ServiceTest {
+ protected:
+  explicit CancelledCallsTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
+
+  using Call = std::function<absl::Status(grpc::ClientContext*)>;
+
+  std::vector<nlohmann::json> AllAudited() const { return CallsIn(directory_ / "audit.jsonl"); }
+
+  // The audited outcome of the call after `before` others, once the daemon has ended it.
+  nlohmann::json Outcome(size_t before) const {
+    EXPECT_TRUE(WaitUntil([&] { return AllAudited().size() > before; }));
+    return AllAudited().at(before);
+  }
+
+  // Compares the audited duration of a complete call with that of one whose caller leaves after a
+  // tenth of it.
+  void ExpectEndsEarly(const Call& call) const {
+    size_t before = AllAudited().size();
+    {
+      grpc::ClientContext context;
+      ASSERT_THAT(call(&context), IsOk());
+    }
+    const double whole = Outcome(before)["ms"];
+    ASSERT_GT(whole, 100) << "too short to measure";
+    const absl::Duration patience = absl::Milliseconds(whole / 10);
+    {
+      before = AllAudited().size();
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
+      EXPECT_THAT(call(&context), FailsWith(kTooLate, ""));
+      ExpectStopped(Outcome(before), whole);
+    }
+    before = AllAudited().size();
+    grpc::ClientContext context;
+    std::thread canceller([&] {
+      absl::SleepFor(patience);
+      context.TryCancel();
+    });
+    EXPECT_THAT(call(&context), FailsWith(kCancelled, ""));
+    canceller.join();
+    ExpectStopped(Outcome(before), whole);
+  }
+
+  static void ExpectStopped(const nlohmann::json& outcome, double whole) {
+    EXPECT_EQ(outcome["code"], "CANCELLED");
+    EXPECT_LT(outcome["ms"].get<double>(), .6 * whole);
+    std::printf("%s: %.0f ms as a whole, %.0f ms for a caller who is gone\n",
+                outcome["rpc"].get<std::string>().c_str(), whole, outcome["ms"].get<double>());
+  }
+};
+
+TEST_F(CancelledCallsTest, SearchStopsEarly) {
+  constexpr int kAnchors = 200;
+  v1::CreateCollectionRequest create = Birds();
+  create.mutable_settings()->set_steps(10'000);
+  create.mutable_settings()->set_normalise(true);
+  // After so many steps one dimension is left, in which only the classes differ.
+  create.mutable_settings()->set_embedding_dim(1);
+  create.mutable_settings()->set_alpha(50);
+  create.mutable_settings()->set_kernel_bandwidth(.05);  // so narrow that no step is cheap
+  ToProto(FloatMatrix::Random(kAnchors, kDim).eval(), create.mutable_anchors());
+  create.clear_anchor_labels();
+  for (const Item& item : MakeItems(kAnchors, 1)) create.add_anchor_labels(item.label);
+  {
+    grpc::ClientContext context;
+    v1::CreateCollectionResponse created;
+    ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, create, &created)), IsOk());
+  }
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", MakeItems(3, 1))}, &totals), IsOk());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  v1::RetrieveRequest request;
+  request.set_collection("birds");
+  request.set_fingerprint(progress.back().collection().fingerprint());
+  request.set_k(1);
+  request.set_post_processing_steps(10'000);
+  ToProto(FloatMatrix::Random(3 + kAnchors, 1).eval(), request.mutable_release());
+  ExpectEndsEarly([&](grpc::ClientContext* context) {
+    v1::RetrieveResponse response;
+    return FromGrpc(retrieval_->Retrieve(context, request, &response));
+  });
+}
+
+TEST_F(CancelledCallsTest, CountStopsEarly) {
+  constexpr int kItems = 60'000;  // six parts
+  constexpr int kItemsOfAMessage = 10'000;
+  MakeBirds(0, false);
+  std::vector<v1::UpsertItemsRequest> messages;
+  for (int first = 0; first < kItems; first += kItemsOfAMessage) {
+    std::vector<Item> items;
+    for (int i = first; i < first + kItemsOfAMessage; ++i) {
+      items.push_back(MakeItem(absl::StrFormat("%06d", i), 3, 1));
+      items.back().payload = R"({"name":"x"})";
+    }
+    messages.push_back(Message("birds", items));
+  }
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert(messages, &totals), IsOk());
+  // A filter that takes long to evaluate.
+  v1::CountItemsRequest request;
+  request.set_collection("birds");
+  auto* any = request.mutable_filter()->mutable_any_of();
+  for (int condition = 0; condition < 60; ++condition) {
+    auto* in = any->add_filters()->mutable_in();
+    in->set_path("name");
+    for (int value = 0; value < 30; ++value) {
+      in->add_values()->set_string_value(absl::StrCat("y", condition, "-", value));
+    }
+  }
+  ExpectEndsEarly([&](grpc::ClientContext* context) {
+    v1::CountItemsResponse response;
+    return FromGrpc(collections_->CountItems(context, request, &response));
+  });
+}
+
+class CancelledQueuedCallsTest : public CancelledCallsTest {
+ protected:
+  static DaemonOptions OneAtATime() {
+    DaemonOptions options;
+    options.limits.max_concurrent = 1;
+    options.limits.queue_seconds = 60;
+    return options;
+  }
+  CancelledQueuedCallsTest() : CancelledCallsTest(OneAtATime()) {}
+
+  absl::Status List(absl::Duration deadline) const {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    v1::ListCollectionsResponse response;
+    return FromGrpc(collections_->ListCollections(&context, {}, &response));
+  }
+};
+
+TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
+  MakeBirds(3, false);
+  grpc::ClientContext uploading;
+  v1::UpsertItemsResponse totals;
+  const auto upload = collections_->UpsertItems(&uploading, &totals);
+  ASSERT_TRUE(upload->Write(Message("birds", {MakeItem("item-000", 3, 1)})));
+  // Until the upload holds the only ticket.
+  while (List(absl::Milliseconds(200)).ok()) {
+  }
+  {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
+    v1::DeleteCollectionRequest request;
+    request.set_name("birds");
+    v1::DeleteCollectionResponse response;
+    EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)),
+                FailsWith(kTooLate, ""));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return !Audited("DeleteCollection").empty(); }));
+  upload->WritesDone();
+  EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
+  grpc::ClientContext context;
+  v1::GetCollectionRequest request;
+  request.set_collection("birds");
+  v1::GetCollectionResponse birds;
+  EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &birds)), IsOk());
+  EXPECT_EQ(birds.items(), 3u);
+  for (const nlohmann::json& call : Audited("DeleteCollection")) {
+    EXPECT_EQ(call["code"], "CANCELLED");
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,400 @@
+// RetrieveCells over the network.
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "common/cells/item_code.h"
+#include "common/rpc/status.h"
+#include "common/wire/codec.h"
+#include "tests/unit/server/services/daemon_state.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kItems = 60;
+
+class RetrieveCellsTest : public ServiceTest {
+ protected:
+  explicit RetrieveCellsTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
+
+  static v1::CreateCollectionRequest BirdsWithCells() {
+    v1::CreateCollectionRequest request = Birds();
+    request.add_cells(3);
+    request.add_cells(5);
+    request.set_cell_code(v1::CELL_CODE_SCALAR8);
+    return request;
+  }
+
+  v1::GetCollectionResponse Get() const {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("birds");
+    v1::GetCollectionResponse response;
+    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+    return response;
+  }
+
+  // Payloads hold `more` and the item's id.
+  void Fill(const std::string& more) {
+    std::vector<Item> items = MakeItems(kItems, 1);
+    for (Item& item : items) item.payload = "{\"file\":\"" + more + item.id + ".png\"}";
+    v1::UpsertItemsResponse totals;
+    ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+    std::vector<v1::BuildEmbeddingResponse> progress;
+    ASSERT_THAT(Build("birds", &progress), IsOk());
+  }
+
+  // Built, with cells ready.
+  v1::GetCollectionResponse MakeReady(const std::string& more = "") {
+    EXPECT_THAT(Create(BirdsWithCells()), IsOk());
+    Fill(more);
+    return WaitUntilReady();
+  }
+
+  v1::GetCollectionResponse WaitUntilReady() const {
+    EXPECT_TRUE(WaitUntil([&] { return Get().cells_status() == v1::CELLS_STATUS_READY; }))
+        << Get().cells();
+    return Get();
+  }
+
+  static v1::RetrieveCellsRequest RequestFor(const v1::GetCollectionResponse& collection) {
+    v1::RetrieveCellsRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(collection.fingerprint());
+    request.set_partition(1);
+    request.add_cells(1);
+    request.add_cells(4);
+    request.set_epsilon(2);
+    request.set_items(11);
+    return request;
+  }
+
+  struct Answer {
+    absl::Status status;
+    std::vector<v1::RetrieveCellsResponse> messages;
+
+    std::vector<std::string> ids() const {
+      std::vector<std::string> all;
+      for (const auto& m : messages) all.insert(all.end(), m.ids().begin(), m.ids().end());
+      return all;
+    }
+  };
+  Answer Ask(const v1::RetrieveCellsRequest& request) const {
+    grpc::ClientContext context;
+    const auto reader = retrieval_->RetrieveCells(&context, request);
+    Answer answer;
+    v1::RetrieveCellsResponse message;
+    while (reader->Read(&message)) answer.messages.push_back(message);
+    answer.status = FromGrpc(reader->Finish());
+    return answer;
+  }
+
+  std::vector<v1::GetAnchorsResponse> AnchorsOf(const v1::GetCollectionResponse& collection) const {
+    grpc::ClientContext context;
+    v1::GetAnchorsRequest request;
+    request.set_collection("birds");
+    request.set_fingerprint(collection.fingerprint());
+    const auto reader = retrieval_->GetAnchors(&context, request);
+    std::vector<v1::GetAnchorsResponse> chunks;
+    v1::GetAnchorsResponse chunk;
+    while (reader->Read(&chunk)) chunks.push_back(chunk);
+    EXPECT_THAT(FromGrpc(reader->Finish()), IsOk());
+    return chunks;
+  }
+
+  void Delete(const std::vector<std::string>& ids) const {
+    v1::DeleteItemsRequest deletion;
+    deletion.set_collection("birds");
+    for (const std::string& id : ids) deletion.add_ids(id);
+    v1::DeleteItemsResponse deleted;
+    grpc::ClientContext context;
+    ASSERT_TRUE(collections_->DeleteItems(&context, deletion, &deleted).ok());
+  }
+};
+
+TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady());
+  for (const bool payloads : {false, true}) {
+    request.set_with_payloads(payloads);
+    const Answer answer = Ask(request);
+    ASSERT_THAT(answer.status, IsOk());
+    const std::vector<std::string> ids = answer.ids();
+    EXPECT_THAT(std::set<std::string>(ids.begin(), ids.end()), SizeIs(ids.size()));
+    EXPECT_GE(ids.size(), 6u);  // one cell's
+    EXPECT_LE(ids.size(), 12u);
+    const std::vector<Item> items = MakeItems(kItems, 1);
+    for (const v1::RetrieveCellsResponse& message : answer.messages) {
+      EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
+      const FloatMatrix rows = DecodeScalarCodes(CellCode::kScalar8, kDim, message.codes());
+      ASSERT_EQ(rows.rows(), message.ids_size());
+      ASSERT_EQ(message.payloads_size(), payloads ? message.ids_size() : 0);
+      for (int i = 0; i < message.ids_size(); ++i) {
+        const Item& item = items[static_cast<size_t>(std::stoi(message.ids(i).substr(5)))];
+        EXPECT_EQ(message.labels(i), item.label);
+        const auto features =
+            Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim).normalized();
+        EXPECT_LT((rows.row(i) - features).cwiseAbs().maxCoeff(), 1. / 254 + 1e-6);
+        if (payloads) {
+          EXPECT_EQ(message.payloads(i), "{\"file\":\"" + item.id + ".png\"}");
+        }
+      }
+    }
+  }
+  request.set_items(0xFFFFFFFF);
+  EXPECT_THAT(Ask(request).ids(), SizeIs(kItems)) << "all items";
+}
+
+TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
+  const v1::RetrieveCellsRequest good = RequestFor(MakeReady());
+  ASSERT_THAT(Ask(good).status, IsOk());
+  const std::pair<std::function<void(v1::RetrieveCellsRequest*)>, const char*> faults[] = {
+      {[](auto* r) { r->set_partition(2); }, "partition must be between 0 and 1, but is 2"},
+      {[](auto* r) { r->clear_cells(); }, "number of cells must be between 1 and 4, but is 0"},
+      {[](auto* r) {
+         r->clear_cells();
+         for (const uint32_t cell : {0U, 1U, 2U, 3U, 4U}) r->add_cells(cell);
+       },
+       "number of cells must be between 1 and 4, but is 5"},
+      {[](auto* r) { r->set_cells(1, 5); }, "cells[1] must be between 0 and 4, but is 5"},
+      {[](auto* r) { r->set_cells(1, 1); },
+       "cells[1] must be more than the one before, 1, but is 1"},
+      {[](auto* r) { r->set_cells(0, 0xFFFFFFFF); }, "cells[0] must be between 0 and 4"},
+      {[](auto* r) { r->set_epsilon(0); }, "epsilon must be finite and positive, but is 0"},
+      {[](auto* r) { r->set_epsilon(-1); }, "epsilon must be finite and positive, but is -1"},
+      {[](auto* r) { r->set_epsilon(std::nan("")); }, "epsilon must be finite and positive"},
+      {[](auto* r) { r->set_epsilon(INFINITY); }, "epsilon must be finite and positive"},
+      {[](auto* r) { r->set_items(1); },
+       "items must be at least one for each of the 2 cells, but is 1"},
+  };
+  for (const auto& [spoil, part] : faults) {
+    v1::RetrieveCellsRequest request = good;
+    spoil(&request);
+    const Answer answer = Ask(request);
+    EXPECT_THAT(answer.status, FailsWith(kInvalid, part));
+    EXPECT_THAT(answer.messages, SizeIs(0));
+  }
+  v1::RetrieveCellsRequest request = good;
+  request.set_fingerprint(std::string(32, 'x'));
+  EXPECT_THAT(Ask(request).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
+  request = good;
+  request.set_collection("fish");
+  EXPECT_THAT(Ask(request).status, FailsWith(absl::StatusCode::kNotFound, "fish"));
+}
+
+TEST_F(RetrieveCellsTest, WithoutCellsReturnsFailedPrecondition) {
+  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  EXPECT_EQ(birds.cells_status(), v1::CELLS_STATUS_NONE);
+  EXPECT_THAT(Ask(RequestFor(birds)).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "has no cells"));
+}
+
+TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
+  ASSERT_THAT(Create(BirdsWithCells()), IsOk());
+  EXPECT_EQ(Get().cells_status(), v1::CELLS_STATUS_NOT_BUILT);
+  EXPECT_THAT(Ask(RequestFor(Get())).status,
+              FailsWith(absl::StatusCode::kFailedPrecondition, "is not built yet"));
+  v1::RetrieveCellsRequest wrong = RequestFor(Get());
+  wrong.set_epsilon(0);
+  EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "checked before the build";
+}
+
+TEST_F(RetrieveCellsTest, CreateNamesInvalidCells) {
+  v1::CreateCollectionRequest request = BirdsWithCells();
+  request.clear_cell_code();
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be given"));
+  request.set_cell_code(static_cast<v1::CellCode>(9));
+  EXPECT_THAT(
+      Create(request),
+      FailsWith(kInvalid,
+                "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"));
+  request = BirdsWithCells();
+  request.add_cells(13);
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
+}
+
+TEST_F(RetrieveCellsTest, RepeatedRequestReturnsSameBytes) {
+  const v1::GetCollectionResponse birds = MakeReady();
+  std::vector<std::pair<v1::RetrieveCellsRequest, Answer>> asked;
+  for (const bool payloads : {false, true}) {
+    for (const uint32_t partition : {0, 1}) {
+      for (const double epsilon : {.5, 8.}) {
+        for (const uint32_t cell : {0, 2}) {
+          for (const uint32_t items : {7, 30, 12}) {
+            v1::RetrieveCellsRequest request = RequestFor(birds);
+            request.clear_cells();
+            request.add_cells(cell);
+            request.set_partition(partition);
+            request.set_epsilon(epsilon);
+            request.set_items(items);
+            request.set_with_payloads(payloads);
+            asked.emplace_back(request, Ask(request));
+            EXPECT_THAT(asked.back().second.ids(), SizeIs(items));
+          }
+        }
+      }
+    }
+  }
+  std::set<std::string> different;
+  for (const auto& [request, answer] : asked) {
+    const Answer again = Ask(request);
+    ASSERT_EQ(again.messages.size(), answer.messages.size());
+    for (size_t i = 0; i < again.messages.size(); ++i) {
+      EXPECT_EQ(again.messages[i].SerializeAsString(), answer.messages[i].SerializeAsString());
+      EXPECT_EQ(again.messages[i].payloads_size(),
+                request.with_payloads() ? again.messages[i].ids_size() : 0);
+    }
+    different.insert(answer.messages[0].SerializeAsString());
+  }
+  EXPECT_GT(different.size(), asked.size() - 4) << "answers depend on the request";
+}
+
+TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {
+  const int64_t large = 100'000;  // bytes of payload: 20 such items at most in a message
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(large, 'x')));
+  request.set_with_payloads(true);
+  request.set_items(5 * kItems);
+  for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{3}, {3}, {1, 4}}) {
+    request.clear_cells();
+    for (const uint32_t cell : cells) request.add_cells(cell);
+    const Answer answer = Ask(request);
+    ASSERT_THAT(answer.status, IsOk());
+    EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["rows"], kItems);
+    EXPECT_GE(answer.messages.size(), 3u);
+    const std::vector<std::string> ids = answer.ids();
+    EXPECT_THAT(ids, SizeIs(kItems));
+    EXPECT_THAT(std::set<std::string>(ids.begin(), ids.end()), SizeIs(kItems)) << "each once";
+    for (const v1::RetrieveCellsResponse& message : answer.messages) {
+      EXPECT_EQ(message.labels_size(), message.ids_size());
+      EXPECT_EQ(message.payloads_size(), message.ids_size());
+      EXPECT_LT(message.ByteSizeLong(), (2u << 20) + 1000);
+    }
+  }
+}
+
+// Clients interpret a message without items as an empty answer.
+TEST_F(RetrieveCellsTest, SkipsMessagesWithoutItems) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady(std::string(100'000, 'x')));
+  request.set_with_payloads(true);
+  request.set_items(5 * kItems);
+  for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{1, 4}, {3}}) {
+    request.clear_cells();
+    for (const uint32_t cell : cells) request.add_cells(cell);
+    const Answer before = Ask(request);
+    ASSERT_THAT(before.messages, SizeIs(::testing::Ge(2u)));
+    const auto& gone = before.messages.front().ids();
+    Delete({gone.begin(), gone.end()});
+    const Answer after = Ask(request);
+    ASSERT_THAT(after.status, IsOk());
+    EXPECT_THAT(after.ids(), SizeIs(before.ids().size() - static_cast<size_t>(gone.size())));
+    for (const v1::RetrieveCellsResponse& message : after.messages)
+      EXPECT_GT(message.ids_size(), 0);
+  }
+  Delete(Ask(request).ids());
+  const Answer none = Ask(request);
+  ASSERT_THAT(none.status, IsOk());
+  ASSERT_THAT(none.messages, SizeIs(1));
+  EXPECT_EQ(none.messages.front().ids_size(), 0);
+}
+
+// CELL_CODE_NONE: no byte of a feature vector leaves, and all coordinates are of one embedding.
+TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
+  v1::CreateCollectionRequest create = BirdsWithCells();
+  create.set_cell_code(v1::CELL_CODE_NONE);
+  ASSERT_THAT(Create(create), IsOk());
+  for (const v1::GetAnchorsResponse& chunk : AnchorsOf(Get())) {
+    EXPECT_FALSE(chunk.has_coordinates()) << "not built yet";
+    EXPECT_EQ(chunk.embedding_version(), 0u);
+  }
+  Fill("");
+  const v1::GetCollectionResponse birds = WaitUntilReady();
+  const std::vector<v1::GetAnchorsResponse> anchors = AnchorsOf(birds);
+  ASSERT_THAT(anchors, SizeIs(1));
+  EXPECT_EQ(anchors[0].embedding_version(), birds.embedding_version());
+
+  v1::RetrieveRequest search;
+  search.set_collection("birds");
+  search.set_fingerprint(birds.fingerprint());
+  ToProto(Matrix(Matrix::Random(15, 2)), search.mutable_release());
+  search.set_k(1);
+  search.set_with_alignment(true);
+  v1::RetrieveResponse found;
+  grpc::ClientContext context;
+  ASSERT_THAT(FromGrpc(retrieval_->Retrieve(&context, search, &found)), IsOk());
+  EXPECT_EQ(anchors[0].coordinates().SerializeAsString(),
+            found.alignment().server_anchors().SerializeAsString());
+
+  v1::RetrieveCellsRequest request = RequestFor(birds);
+  request.set_items(2 * kItems);
+  const Answer answer = Ask(request);
+  ASSERT_THAT(answer.status, IsOk());
+  EXPECT_THAT(answer.ids(), SizeIs(kItems));
+  for (const v1::RetrieveCellsResponse& message : answer.messages) {
+    EXPECT_EQ(message.embedding_version(), birds.embedding_version());
+    EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
+    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()))
+        << "two floats an item";
+  }
+  request.set_embedding_version(birds.embedding_version());
+  EXPECT_THAT(Ask(request).status, IsOk());
+  request.set_embedding_version(birds.embedding_version() + 1);
+  EXPECT_THAT(
+      Ask(request).status,
+      FailsWith(absl::StatusCode::kUnavailable,
+                "embedding_version 2 of collection birds is not here yet: this daemon sends "
+                "coordinates of version 1; send it again"));
+}
+
+// With 700 anchors and as many items of 16 features.
+TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
+  constexpr int kRows = 700;
+  constexpr int kWide = 16;
+  v1::CreateCollectionRequest request = BirdsWithCells();
+  const FloatMatrix rows = FloatMatrix::Random(kRows, kWide);
+  ToProto(rows, request.mutable_anchors());
+  request.clear_anchor_labels();
+  std::vector<Item> items = MakeItems(kRows, 1);
+  for (int i = 0; i < kRows; ++i) {
+    request.add_anchor_labels(i % 3 == 0 ? 3 : i % 3 == 1 ? 5 : 9);
+    items[static_cast<size_t>(i)].features.assign(rows.row(i).data(), rows.row(i).data() + kWide);
+  }
+  request.set_cell_code(v1::CELL_CODE_PQ16);
+  EXPECT_THAT(Create(request),
+              FailsWith(kInvalid, "cell_code pq16 must have at least 32 dimensions with 700"));
+  request.set_cell_code(v1::CELL_CODE_PQ8);
+  ASSERT_THAT(Create(request), IsOk());
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  const v1::GetCollectionResponse collection = WaitUntilReady();
+  ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
+  EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());
+
+  // The items equal the anchors, for which the codebook states the error.
+  v1::RetrieveCellsRequest all = RequestFor(collection);
+  all.clear_cells();
+  for (uint32_t cell = 0; cell < 4; ++cell) all.add_cells(cell);
+  all.set_items(4 * kRows);
+  const Answer answer = Ask(all);
+  ASSERT_THAT(answer.status, IsOk());
+  EXPECT_THAT(answer.ids(), SizeIs(kRows));
+  double squared_error = 0;
+  for (const v1::RetrieveCellsResponse& message : answer.messages) {
+    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()));
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix decoded, DecodeItemCodes(parameters, message.codes()));
+    for (int i = 0; i < message.ids_size(); ++i) {
+      const int row = std::stoi(message.ids(i).substr(5));
+      squared_error += (decoded.row(i) - rows.row(row).normalized()).squaredNorm();
+    }
+  }
+  EXPECT_NEAR(squared_error / kRows, parameters.cell_codebook->relative_squared_error, 1e-4);
+  EXPECT_LT(squared_error / kRows, .1);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,231 @@
+// Unparsable requests, and hand-written encoders of responses.
+#include <grpcpp/generic/generic_stub.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/status.h"
+#include "common/wire/codec.h"
+#include "server/cells/partition_anchors.h"
+#include "server/services/cell_encoder.h"
+#include "server/services/slot_encoder.h"
+#include "tests/unit/server/services/all_rpcs.h"
+#include "tests/unit/server/services/daemon_state.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class WireFormatTest : public ServiceTest {
+ protected:
+  // Sends the bytes as messages of one call with a single response.
+  absl::Status Send(const std::string& method, const std::vector<std::string>& messages,
+                    std::string* answer = nullptr) {
+    grpc::GenericStub stub(Connect(daemon_->address(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const auto call = stub.PrepareCall(&context, method, &queue);
+    call->StartCall(nullptr);
+    Await(&queue);
+    for (const std::string& message : messages) {
+      const grpc::Slice slice(message);
+      call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+      if (!Await(&queue)) break;  // the status says why
+    }
+    call->WritesDone(nullptr);
+    Await(&queue);
+    grpc::ByteBuffer bytes;
+    call->Read(&bytes, nullptr);
+    if (Await(&queue) && answer != nullptr) {
+      std::vector<grpc::Slice> slices;
+      EXPECT_TRUE(bytes.Dump(&slices).ok());
+      for (const grpc::Slice& slice : slices) {
+        answer->append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+      }
+    }
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    Await(&queue);
+    return FromGrpc(status);
+  }
+
+  static bool Await(grpc::CompletionQueue* queue) {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue->Next(&tag, &ok) && ok;
+  }
+
+  static std::string Upload(const std::string& id) {
+    return Message("birds", {MakeItem(id, 3, 1)}).SerializeAsString();
+  }
+};
+
+constexpr char kUpsert[] = "/privatemail.v1.CollectionsService/UpsertItems";
+constexpr char kRestore[] = "/privatemail.v1.CollectionsService/RestoreCollection";
+constexpr char kRetrieve[] = "/privatemail.v1.RetrievalService/Retrieve";
+
+// gRPC itself would end a stream with an unparsable message as if it were complete.
+TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
+  MakeBirds(3, false);
+  std::string not_utf8 = Upload("x-y");
+  not_utf8[not_utf8.find("x-y") + 1] = '\xff';
+  for (const std::string& bad : {not_utf8, std::string("\xff\xff\xff"), Upload("cut").substr(1)}) {
+    EXPECT_THAT(Send(kUpsert, {Upload("good"), bad, Upload("after")}),
+                FailsWith(kInvalid,
+                          "message 1 of the stream: message must be a "
+                          "privatemail.v1.UpsertItemsRequest, but its "));
+    EXPECT_THAT(Send(kUpsert, {bad}), FailsWith(kInvalid, "message 0 of the stream"));
+  }
+  v1::RestoreCollectionRequest restore;
+  restore.set_collection("new");
+  restore.set_data(SnapshotBytes(3));
+  EXPECT_THAT(Send(kRestore, {restore.SerializeAsString(), "\xff\xff\xff"}),
+              FailsWith(kInvalid, "message 1 of the stream"));
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse list;
+  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+  EXPECT_EQ(list.collections_size(), 1);
+  EXPECT_EQ(list.collections(0).items(), 4u);  // "good" is stored, though not acknowledged
+}
+
+TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
+  MakeBirds(3, true);
+  for (const google::protobuf::MethodDescriptor* method : AllMethods()) {
+    const std::string path = absl::StrCat("/", method->service()->full_name(), "/", method->name());
+    EXPECT_THAT(
+        Send(path, {"\xff\xff\xff"}),
+        FailsWith(kInvalid, absl::StrCat("message must be a ", method->input_type()->full_name(),
+                                         ", but its 3 bytes cannot be parsed as one")));
+    const auto calls = CallsIn(directory_ / "audit.jsonl");
+    ASSERT_FALSE(calls.empty()) << path;
+    EXPECT_EQ(calls.back()["rpc"], method->name());
+    EXPECT_EQ(calls.back()["code"], "INVALID_ARGUMENT");
+  }
+  EXPECT_THAT(Send("/grpc.health.v1.Health/Check", {"\xff\xff\xff"}),
+              FailsWith(kInvalid, "message must be a grpc.health.v1.HealthCheckRequest"));
+}
+
+// Deeper than protobuf parses.
+TEST_F(WireFormatTest, TooDeepFilterReturnsInvalidArgument) {
+  MakeBirds(3, true);
+  v1::RetrieveRequest deep;
+  deep.set_collection("birds");
+  v1::PayloadFilter* filter = deep.mutable_filter();
+  for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
+  EXPECT_THAT(Send(kRetrieve, {deep.SerializeAsString()}),
+              FailsWith(kInvalid, "message must be a privatemail.v1.RetrieveRequest, but its "));
+}
+
+TEST_F(WireFormatTest, RetrieveResponseMatchesProtobuf) {
+  const v1::GetCollectionResponse birds = MakeBirds(300, true);
+  for (const int k : {1, 7, 300, 400}) {
+    for (const bool with : {false, true}) {
+      v1::RetrieveRequest request;
+      request.set_collection("birds");
+      request.set_fingerprint(birds.fingerprint());
+      ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
+      request.set_k(static_cast<uint32_t>(k));
+      request.set_with_payloads(with);
+      request.set_with_alignment(with);
+      std::string bytes;
+      ASSERT_THAT(Send(kRetrieve, {request.SerializeAsString()}, &bytes), IsOk());
+      v1::RetrieveResponse response;
+      ASSERT_TRUE(response.ParseFromString(bytes));
+      EXPECT_EQ(response.SerializeAsString(), bytes);
+      ASSERT_EQ(response.slots_size(), 3);
+      for (const v1::SlotMatches& slot : response.slots()) {
+        ASSERT_EQ(slot.matches_size(), std::min(k, 300));
+        for (const v1::Match& match : slot.matches()) {
+          EXPECT_EQ(match.payload(), with ? "{\"file\":\"" + match.id() + ".png\"}" : "");
+        }
+      }
+    }
+  }
+}
+
+// Covers labels of ten bytes and none, distance 0, and length prefixes of one to three bytes.
+TEST(SlotEncoder, MatchesProtobuf) {
+  const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
+  Embedding embedding;
+  for (size_t row = 0; row < labels.size(); ++row) {
+    embedding.ids.push_back(std::string(1 + row * 100, static_cast<char>('a' + row)));
+    embedding.payloads.push_back(row == 3 ? "" : "\"" + std::string(row * 8000, 'x') + "\"");
+  }
+  embedding.labels = labels;
+  embedding.coordinates = Matrix::Random(6, 2);
+  embedding.anchor_coordinates = Matrix::Random(12, 2);
+  const StoredCollection collection = SmallCollection("birds");
+  const Retriever retriever(collection.parameters, collection.anchors.labels, embedding);
+  RetrievalAnswer answer;
+  answer.slots = {{{0, 0.0}, {1, 1.5}, {2, 1e-300}}, {}, {{3, 2}, {4, 3}, {5, 1e300}, {0, -0.0}}};
+  for (const bool with_payloads : {false, true}) {
+    v1::RetrieveResponse expected;
+    for (const auto& slot : answer.slots) {
+      v1::SlotMatches* matches = expected.add_slots();
+      for (const Neighbor& neighbor : slot) {
+        v1::Match* match = matches->add_matches();
+        match->set_id(retriever.IdOf(neighbor.row));
+        match->set_label(retriever.LabelOf(neighbor.row));
+        match->set_squared_distance(neighbor.squared_distance);
+        if (with_payloads) match->set_payload(retriever.PayloadOf(neighbor.row));
+      }
+    }
+    const SlotEncoder slots(answer, retriever, with_payloads);
+    std::string bytes = "before";
+    slots.AppendTo(&bytes);
+    EXPECT_EQ(bytes, "before" + expected.SerializeAsString());
+    EXPECT_EQ(slots.size(), bytes.size() - 6);
+    EXPECT_EQ(slots.matches(), 7u);
+  }
+}
+
+// Covers the same labels and lengths, and an empty payload.
+TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
+  const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
+  Gallery gallery = GalleryOf(MakeItems(6, 1));
+  gallery.labels = labels;
+  for (size_t row = 0; row < labels.size(); ++row) {
+    gallery.ids[row] = std::string(1 + row * 100, static_cast<char>('a' + row));
+    gallery.payloads[row] = row == 3 ? "" : "\"" + std::string(row * 8000, 'x') + "\"";
+  }
+  const HiddenRows some = {{true, false, false, true, false, true}, 3};
+  const std::pair<std::vector<int32_t>, const HiddenRows*> cases[] = {
+      {{5, 0, 3}, nullptr}, {{}, nullptr},         {{1, 2, 3, 4, 5}, nullptr},
+      {{0}, nullptr},       {{1, 5, 2, 0}, &some}, {{0, 3}, &some}};
+  const Anchors anchors = SmallAnchors();
+  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
+  for (const uint64_t version : {0, 300}) {
+    gallery.version = version;
+    const CellCode code = version == 0 ? CellCode::kScalar8 : CellCode::kNone;
+    const CellCoordinates coordinates{.embedding_version = 2 * version,
+                                      .items = FloatMatrix::Random(6, 2),
+                                      .anchors = FloatMatrix::Random(12, 2)};
+    ASSERT_OK_AND_ASSIGN(
+        const PublicParameters parameters,
+        MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors", partitions, code));
+    const auto index = CellIndex::Make(parameters, anchors, gallery, {false}, coordinates);
+    for (const bool with_payloads : {false, true}) {
+      for (const auto& [rows, hidden] : cases) {
+        v1::RetrieveCellsResponse expected;
+        for (const int32_t row : rows) {
+          if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
+          expected.add_ids(gallery.ids[static_cast<size_t>(row)]);
+          expected.add_labels(labels[static_cast<size_t>(row)]);
+          absl::StrAppend(expected.mutable_codes(), index->CodeOf(row));
+          if (with_payloads) expected.add_payloads(gallery.payloads[static_cast<size_t>(row)]);
+        }
+        expected.set_items_version(version);
+        expected.set_embedding_version(2 * version);
+        const CellBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
+        EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
+        EXPECT_EQ(block.message, expected.SerializeAsString());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::testing
