@@ -45,7 +45,6 @@ TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
   constexpr char kMessage[] = "collection birds is not built yet: run `privatemail build birds`";
   EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kMessage));
   EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
-  EXPECT_EQ(DescribeCells(View()), "");
 }
 
 TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
@@ -53,12 +52,10 @@ TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
   EXPECT_THAT(RequireCells(Built()), FailsWith(kFailedPrecondition,
                                                "collection birds has no cells: `privatemail "
                                                "collection create --cells` makes one that has"));
-  EXPECT_EQ(DescribeCells(Built()), "");
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
   EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being made"));
-  EXPECT_EQ(DescribeCells(Built()), "being made");
 }
 
 TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
@@ -67,16 +64,6 @@ TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
   constexpr char kMessage[] = "could not be made: no memory; `privatemail build` tries it again";
   EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, kMessage));
   EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
-}
-
-TEST_F(CollectionState, ReadyCellsCountVisibleItems) {
-  CollectionView view = Built();
-  view.cells = CellIndex::Create(parameters_, anchors_, GalleryOf(MakeItems(6, 1)), {false});
-  EXPECT_THAT(RequireCells(view), IsOk());
-  EXPECT_EQ(DescribeCells(view), "ready: 6 items");
-  view.hidden_in_cells =
-      std::make_shared<const HiddenRows>(HiddenRows{{true, false, false, true, false, false}, 2});
-  EXPECT_EQ(DescribeCells(view), "ready: 4 items");
 }
 
 }  // namespace
