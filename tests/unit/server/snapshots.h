@@ -10,6 +10,8 @@
 
 namespace privatemail::testing {
 
+using namespace server;  // NOLINT: every test of the server
+
 // The content of a snapshot. The counts of the collection are those of the snapshot.
 struct SnapshotContents {
   StoredCollection collection;

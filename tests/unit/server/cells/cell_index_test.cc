@@ -249,7 +249,7 @@ TEST(CellIndex, CachesBlocksPerHiddenRows) {
         });
     EXPECT_THAT(block, IsOk());
     EXPECT_EQ((*block)->items, 1u);
-    return (*block)->message;
+    return (*block)->bytes;
   };
   const CellIndex::BlockKey key = {0, 1, 2, false, 0, 10};
   EXPECT_EQ(ask(key, nullptr), "all");

@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/wire/parameters_proto.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/unit/server/fixtures.h"
