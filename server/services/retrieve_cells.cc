@@ -13,6 +13,7 @@
 #include "common/cells/cell_lists.h"
 #include "server/services/cell_encoder.h"
 #include "server/services/retrieval_service.h"
+#include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
 
 namespace privatemail::server {
@@ -100,9 +101,9 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
                                          MessageWriter<v1::RetrieveCellsResponse>& writer) const {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(view.CheckHasCells());
+  PM_RETURN_IF_ERROR(CheckHasCells(view));
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
   if (view.published->parameters.SendsCoordinates()) {
     PM_RETURN_IF_ERROR(CheckEmbeddingVersion(*index, request));
   }

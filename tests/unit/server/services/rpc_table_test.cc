@@ -64,7 +64,8 @@ TEST(CollectionToProto, ReportsCellsStatus) {
                                                SomeEmbedding(6));
   expect(v1::CELLS_STATUS_PREPARING, false, 0, "being made");
   view.cells_problem = absl::ResourceExhaustedError("too large");
-  expect(v1::CELLS_STATUS_FAILED, false, 0, "RESOURCE_EXHAUSTED: too large");
+  expect(v1::CELLS_STATUS_FAILED, false, 0,
+         "RESOURCE_EXHAUSTED: too large; `privatemail build` tries it again");
   view.cells_problem = absl::OkStatus();
   view.cells = CellIndex::Make(published->parameters, published->anchors,
                                GalleryOf(MakeItems(6, 1)), {false});
