@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "client/privacy/mechanisms/additive_mechanism.h"
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"

@@ -9,7 +9,7 @@
 #include "client/planning/found.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/schemes/published_collection.h"
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "common/embedding/public_parameters.h"
-#include "server/cells/partition_anchors.h"
-#include "server/cells/train_codebook.h"
+#include "server/cells/anchor_training.h"
 #include "tests/testing/retrieval_oracle.h"
 #include "tests/testing/matchers.h"
 
