@@ -27,15 +27,14 @@ struct AuditOptions {
 };
 
 constexpr char kCells[] = "cells";
-constexpr double kDelta = 1e-5;  // where none is given and a mechanism takes one
+constexpr double kDefaultDelta = 1e-5;  // the default of mechanisms that take one
 
 std::string BaselineNames() {
   return absl::StrJoin(audit::BaselineSteps(), ", ",
                        [](std::string* out, const auto& step) { out->append(step.name); });
 }
 
-// A delta would say nothing of a pure law.
-absl::Status CheckDeltaIsOfUse(const AuditOptions& options, bool takes_delta) {
+absl::Status CheckDefaultDeltaIsTaken(const AuditOptions& options, bool takes_delta) {
   if (options.delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("delta is of no use to ", options.mechanism, ": expected none"));
@@ -43,25 +42,25 @@ absl::Status CheckDeltaIsOfUse(const AuditOptions& options, bool takes_delta) {
 
 absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
   if (const auto* step = audit::BaselineStepFromName(options.mechanism)) {
-    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, step->takes_delta));
+    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, step->takes_delta));
     return step->attack({.epsilon = options.epsilon, .delta = delta});
   }
   if (options.mechanism == kCells) {
-    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, /*takes_delta=*/false));
+    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, /*takes_delta=*/false));
     return audit::AttackCells(options.epsilon);
   }
   PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, TraitsOf(kind).TakesDelta()));
+  PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, TraitsOf(kind).TakesDelta()));
   return audit::AttackProductionMechanism(kind, options.epsilon, delta);
 }
 
-// Made one by one: some take releases of their own to prepare.
-using MakeSubject = std::function<absl::StatusOr<audit::Subject>()>;
+// Created one by one: some need releases of their own to prepare.
+using CreateSubject = std::function<absl::StatusOr<audit::Subject>()>;
 
-absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
-  double delta = kDelta;
-  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &delta));
-  std::vector<MakeSubject> subjects;
+absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options) {
+  double delta = kDefaultDelta;
+  PM_RETURN_IF_ERROR(CopyNumber("delta", options.delta, &delta));
+  std::vector<CreateSubject> subjects;
   if (!options.all) {
     subjects.push_back([=] { return OneMechanism(options, delta); });
     return subjects;
@@ -89,40 +88,37 @@ nlohmann::json ToJson(const audit::Result& result) {
   return {{"mechanism", result.mechanism},       {"claimed_epsilon", result.claim.epsilon},
           {"claimed_delta", result.claim.delta}, {"epsilon_lower", result.epsilon_lower},
           {"confidence", result.confidence},     {"exceeded", result.Exceeded()},
-          {"releases", result.releases},         {"attacked", result.best_attack},
+          {"releases", result.releases},         {"attacked", result.attacked},
           {"proven", result.claim.proven}};
 }
 
-void PrintHead() {
-  std::cout << absl::StreamFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
-                                  "delta", "at least", "", "releases", "attacked by")
-            << std::flush;
+std::string HeadText() {
+  return absl::StrFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon", "delta",
+                         "at least", "", "releases", "attacked by");
 }
 
-void Print(const audit::Result& r) {
-  std::cout << absl::StreamFormat(
-                   "%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon,
-                   r.claim.delta, r.epsilon_lower,
-                   r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-                   r.releases, r.best_attack)
-            << std::flush;
+std::string ToText(const audit::Result& r) {
+  return absl::StrFormat("%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism,
+                         r.claim.epsilon, r.claim.delta, r.epsilon_lower,
+                         r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
+                         r.releases, r.attacked);
 }
 
+// Rows are printed as they come in text, and at the end as JSON.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::vector<MakeSubject> subjects, Subjects(options));
+  PM_ASSIGN_OR_RETURN(const std::vector<CreateSubject> subjects, Subjects(options));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
-  for (const MakeSubject& make : subjects) {
-    PM_ASSIGN_OR_RETURN(const audit::Subject subject, make());
-    if (!context.json && results.empty()) PrintHead();
+  for (const CreateSubject& create : subjects) {
+    PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
+    if (!context.json && results.empty()) std::cout << HeadText() << std::flush;
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
     rows.push_back(ToJson(results.back()));
-    if (!context.json) Print(results.back());  // at once: each takes its time
+    if (!context.json) std::cout << ToText(results.back()) << std::flush;
   }
-  Answer(context, options.all ? rows : rows.front(), [&] {
-    std::cout << "each with confidence " << absl::StrFormat("%.7g", results.front().confidence)
-              << "\n";
-  });
+  Print({.json = options.all ? rows : rows.front(),
+         .text = absl::StrFormat("each with confidence %.7g\n", results.front().confidence)},
+        context.json);
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
   return absl::InternalError("an attack got further than the claim allows");
 }
@@ -151,16 +147,14 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   command->add_option("--delta", options->delta,
                       absl::StrFormat("The same, for the Gaussian mechanisms and over several "
                                       "iterations (%g)",
-                                      kDelta));
+                                      kDefaultDelta));
   command->add_option("--releases", options->run.releases, "Of either neighbour, for each attack")
       ->capture_default_str();
   command
       ->add_option("--confidence", options->run.confidence,
                    "That a reported figure is no larger than the truth")
       ->capture_default_str();
-  command->callback([&context, options] {
-    context.run = [&context, options] { return Audit(context, *options); };
-  });
+  SetRun(command, context, options, &Audit);
 }
 
 }  // namespace privatemail::client::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
-#include "client/cli/inputs.h"
+#include "client/cli/images.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -15,9 +15,9 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Few enough for a message that is far below the limit, however long the rows are.
-constexpr size_t kItemsPerMessage = 512;
-constexpr size_t kValuesPerMessage = 1 << 20;
+// Keeps messages far below their limit for rows of any length.
+constexpr size_t kMaxItemsPerMessage = 512;
+constexpr size_t kMaxValuesPerMessage = 1 << 20;
 
 struct IngestOptions {
   std::string name;
@@ -29,7 +29,7 @@ struct IngestOptions {
   ExtractorOptions extractor;
 };
 
-// What is about to be sent, as columns of equal length.
+// The rows to send, as columns of equal length.
 struct Rows {
   FloatMatrix features;
   std::vector<int32_t> labels;
@@ -52,7 +52,7 @@ absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
 }
 
-// A message with other bytes is one that no server can read.
+// Protobuf refuses strings that are not UTF-8.
 absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts) {
   for (size_t row = 0; row < texts.size(); ++row) {
     if (IsUtf8(texts[row])) continue;
@@ -83,17 +83,17 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
   return rows;
 }
 
-// Labels of a folder's classes are those of the classes of the same names in the collection.
-absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
-                                  const v1::PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+// The sub-folder of a class has the name of a class of the collection.
+absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
+                                 const v1::PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
   if (extractor->identity() != parameters.extractor()) {
     return absl::FailedPreconditionError(
         absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
                      ", but these images would come from ", extractor->identity()));
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
-  PM_ASSIGN_OR_RETURN(FolderFeatures features, DescribeFolder(folder, options.extractor));
+  PM_ASSIGN_OR_RETURN(FolderFeatures features, ExtractFolderFeatures(folder, options.extractor));
   std::vector<int32_t> label_of_class;
   for (const std::string& name : folder.class_names) {
     const auto& names = parameters.class_names();
@@ -118,7 +118,7 @@ absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
                                                  const std::string& name, const Rows& rows) {
   ProgressBar bar("ingest");
   const auto columns = static_cast<size_t>(rows.features.cols());
-  const size_t most = std::clamp(kValuesPerMessage / columns, size_t{1}, kItemsPerMessage);
+  const size_t most = std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxItemsPerMessage);
   size_t sent = 0;
   return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (sent == rows.ids.size()) return false;
@@ -136,8 +136,7 @@ absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
   });
 }
 
-// A stream that breaks is sent again from its first row: what is stored already counts as
-// unchanged.
+// A broken stream is sent again from its first row; rows that are stored count as unchanged.
 absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
                                              const Rows& rows) {
   constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
@@ -170,14 +169,14 @@ absl::Status CheckOptions(const IngestOptions& options) {
       absl::StrCat("give either --vectors with --labels, or --images", missing));
 }
 
-absl::Status Ingest(Context& context, const IngestOptions& options) {
+absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
   const v1::PublicParameters& parameters = collection.parameters();
   absl::StatusOr<Rows> rows =
-      options.images.empty() ? ReadRows(options, parameters) : DescribeRows(options, parameters);
+      options.images.empty() ? ReadRows(options, parameters) : ExtractRows(options, parameters);
   PM_RETURN_IF_ERROR(rows.status());
   PM_RETURN_IF_ERROR(CheckTexts("id", rows->ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows->payloads));
@@ -197,21 +196,18 @@ absl::Status Ingest(Context& context, const IngestOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
-  Answer(context,
-         {{"acknowledged", acknowledged},
-          {"rejected", rejected},
-          {"inserted", response.inserted()},
-          {"updated", response.updated()},
-          {"unchanged", response.unchanged()},
-          {"reasons", reasons}},
-         [&] {
-           std::cout << Counted(acknowledged, "item") << " acknowledged (" << response.inserted()
-                     << " new, " << response.updated() << " changed, " << response.unchanged()
-                     << " as before), " << rejected << " rejected\nrun `privatemail build "
-                     << options.name << "` to make them searchable\n";
-         });
-  if (rejected > 0) context.exit_code = kExitSomeRejected;
-  return absl::OkStatus();
+  return Result{
+      .json = {{"acknowledged", acknowledged},
+               {"rejected", rejected},
+               {"inserted", response.inserted()},
+               {"updated", response.updated()},
+               {"unchanged", response.unchanged()},
+               {"reasons", reasons}},
+      .text = absl::StrCat(Counted(acknowledged, "item"), " acknowledged (", response.inserted(),
+                           " new, ", response.updated(), " changed, ", response.unchanged(),
+                           " as before), ", rejected, " rejected\nrun `privatemail build ",
+                           options.name, "` to make them searchable\n"),
+      .exit_code = rejected > 0 ? kExitSomeRejected : 0};
 }
 
 }  // namespace
@@ -232,9 +228,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   AddExtractorOptions(ingest, &options->extractor);
   ingest->footer(absl::StrCat("Exit code 3: some rows were rejected, the others acknowledged.\n",
                               ingest->get_footer()));
-  ingest->callback([&context, options] {
-    context.run = [&context, options] { return Ingest(context, *options); };
-  });
+  SetRun(ingest, context, options, &Ingest);
 }
 
 }  // namespace privatemail::client::cli

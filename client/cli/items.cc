@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +12,8 @@
 namespace privatemail::client::cli {
 namespace {
 
-constexpr int kIdsInOneCall = 1000;
-constexpr int64_t kItemsInOneCall = 1000;
+constexpr int kMaxIdsPerCall = 1000;
+constexpr int64_t kMaxItemsPerCall = 1000;
 
 struct ItemsOptions {
   std::string name;
@@ -28,7 +27,7 @@ struct ItemsOptions {
 
 nlohmann::json ToJson(const v1::Item& item, bool features) {
   nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
-  // The server checked it when it was stored, but this is another program.
+  // A hostile server may send what is no JSON.
   json["payload"] = nlohmann::json::parse(item.payload(), nullptr, /*allow_exceptions=*/false);
   if (json["payload"].is_discarded()) json["payload"] = nullptr;
   if (features)
@@ -36,12 +35,22 @@ nlohmann::json ToJson(const v1::Item& item, bool features) {
   return json;
 }
 
-void Print(const v1::Item& item, bool features) {
-  std::cout << Printable(item.id()) << "  label " << item.label() << ", version " << item.version()
-            << (item.payload().empty() ? "" : "  " + Printable(item.payload())) << "\n";
-  if (!features) return;
-  for (const float value : item.features()) std::cout << " " << value;
-  std::cout << "\n";
+std::string ToText(const v1::Item& item, bool features) {
+  std::string text =
+      absl::StrCat(Printable(item.id()), "  label ", item.label(), ", version ", item.version(),
+                   item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
+  if (!features) return text;
+  for (const float value : item.features()) absl::StrAppend(&text, " ", value);
+  return text + "\n";
+}
+
+Result ToResult(const std::vector<v1::Item>& items, bool features) {
+  Result result{.json = {{"items", nlohmann::json::array()}}, .text = ""};
+  for (const v1::Item& item : items) {
+    result.json["items"].push_back(ToJson(item, features));
+    result.text += ToText(item, features);
+  }
+  return result;
 }
 
 absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
@@ -58,22 +67,22 @@ absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
   return absl::InvalidArgumentError("no ids: name them after the collection, or give --ids-file");
 }
 
-// Calls `send` with at most kIdsInOneCall of the ids at a time.
-absl::Status InParts(const std::vector<std::string>& ids,
-                     const std::function<absl::Status(const std::vector<std::string>&)>& send) {
-  for (size_t first = 0; first < ids.size(); first += kIdsInOneCall) {
-    const size_t last = std::min(ids.size(), first + kIdsInOneCall);
+// Calls `send` with at most kMaxIdsPerCall of the ids at a time.
+absl::Status ForEachPart(const std::vector<std::string>& ids,
+                         const std::function<absl::Status(const std::vector<std::string>&)>& send) {
+  for (size_t first = 0; first < ids.size(); first += kMaxIdsPerCall) {
+    const size_t last = std::min(ids.size(), first + kMaxIdsPerCall);
     PM_RETURN_IF_ERROR(send({ids.begin() + static_cast<std::ptrdiff_t>(first),
                              ids.begin() + static_cast<std::ptrdiff_t>(last)}));
   }
   return absl::OkStatus();
 }
 
-absl::Status Get(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   std::vector<v1::Item> items;
-  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::GetItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
@@ -81,17 +90,14 @@ absl::Status Get(const Context& context, const ItemsOptions& options) {
     items.insert(items.end(), response.items().begin(), response.items().end());
     return absl::OkStatus();
   }));
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
   const uint64_t missing = ids.size() - std::min(ids.size(), items.size());
-  Answer(context, {{"items", all}, {"missing", missing}}, [&] {
-    for (const v1::Item& item : items) Print(item, options.features);
-    if (missing > 0) std::cout << Counted(missing, "id") << " not there\n";
-  });
-  return absl::OkStatus();
+  Result result = ToResult(items, options.features);
+  result.json["missing"] = missing;
+  if (missing > 0) absl::StrAppend(&result.text, Counted(missing, "id"), " not there\n");
+  return result;
 }
 
-absl::Status List(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> List(const Context& context, const ItemsOptions& options) {
   v1::ScrollItemsRequest request;
   request.set_collection(options.name);
   request.set_cursor(options.cursor);
@@ -105,7 +111,7 @@ absl::Status List(const Context& context, const ItemsOptions& options) {
   std::vector<v1::Item> items;
   do {
     const int64_t left = options.limit - static_cast<int64_t>(items.size());
-    request.set_limit(static_cast<uint32_t>(std::min(left, kItemsInOneCall)));
+    request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
     items.insert(items.end(), page.items().begin(), page.items().end());
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
@@ -113,35 +119,30 @@ absl::Status List(const Context& context, const ItemsOptions& options) {
     }
     request.set_cursor(page.next_cursor());
   } while (!request.cursor().empty() && static_cast<int64_t>(items.size()) < options.limit);
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
-  Answer(context, {{"items", all}, {"next_cursor", request.cursor()}}, [&] {
-    for (const v1::Item& item : items) Print(item, options.features);
-    if (items.empty()) std::cout << "no items\n";
-    if (!request.cursor().empty()) {
-      std::cout << "more with --cursor '" << Printable(request.cursor()) << "'\n";
-    }
-  });
-  return absl::OkStatus();
+  Result result = ToResult(items, options.features);
+  result.json["next_cursor"] = request.cursor();
+  if (items.empty()) result.text = "no items\n";
+  if (!request.cursor().empty()) {
+    absl::StrAppend(&result.text, "more with --cursor '", Printable(request.cursor()), "'\n");
+  }
+  return result;
 }
 
-absl::Status Count(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options) {
   v1::CountItemsRequest request;
   request.set_collection(options.name);
   PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
   if (filter) *request.mutable_filter() = *filter;
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, transport.CountItems(request));
-  Answer(context, {{"items", response.items()}},
-         [&] { std::cout << Counted(response.items(), "item") << "\n"; });
-  return absl::OkStatus();
+  return Result{{{"items", response.items()}}, Counted(response.items(), "item") + "\n"};
 }
 
-absl::Status Delete(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Delete(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   uint64_t deleted = 0;
-  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::DeleteItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
@@ -149,20 +150,16 @@ absl::Status Delete(const Context& context, const ItemsOptions& options) {
     deleted += response.deleted();
     return absl::OkStatus();
   }));
-  Answer(context, {{"deleted", deleted}},
-         [&] { std::cout << "deleted " << Counted(deleted, "item") << "\n"; });
-  return absl::OkStatus();
+  return Result{{{"deleted", deleted}}, absl::StrCat("deleted ", Counted(deleted, "item"), "\n")};
 }
 
-using Run = absl::Status (*)(const Context&, const ItemsOptions&);
+using Run = absl::StatusOr<Result> (*)(const Context&, const ItemsOptions&);
 
 CLI::App* AddVerb(CLI::App& parent, Context& context, const std::shared_ptr<ItemsOptions>& options,
                   const std::string& verb, const std::string& description, Run run) {
   CLI::App* command = AddCommand(parent, verb, description);
   command->add_option("NAME", options->name, "The collection")->required();
-  command->callback([&context, options, run] {
-    context.run = [&context, options, run] { return run(context, *options); };
-  });
+  SetRun(command, context, options, run);
   return command;
 }
 

@@ -58,7 +58,7 @@ const CLI::App& ChosenCommand(const CLI::App& app) {
   return chosen.empty() ? app : ChosenCommand(*chosen.front());
 }
 
-absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command) {
+absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   const absl::string_view message = status.message();
   const absl::string_view parameter = message.substr(0, message.find(' '));
   const absl::string_view rest = message.substr(parameter.size());
@@ -82,7 +82,7 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const std::string wrong = WrongSubcommand(app, ChosenCommand(app));
-    TellError(context, absl::InvalidArgumentError(wrong.empty() ? error.what() : wrong));
+    PrintError(absl::InvalidArgumentError(wrong.empty() ? error.what() : wrong), context.json);
     std::cerr << "Run with --help for more information.\n";
     return kExitUsage;
   }

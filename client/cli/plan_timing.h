@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/planning/query_plan.h"
-#include "privatemail/cell_scheme.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/cell_scheme.h"
 
 namespace privatemail::client::cli {
 

@@ -6,11 +6,11 @@
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
-#include "client/flags/names.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
 #include "client/cli/scheme.h"
+#include "client/flags/names.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {
@@ -20,22 +20,22 @@ constexpr char kFilterHelp[] =
     "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
     "epsilon; use only what does not depend on what you hold: ";
 
-// What the joint scheme has and the anchored one has not: iterations.
+// Options of the joint scheme that the anchored one does not have.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
 
-// What the cells scheme has not: slots, noise, coordinates. Of labels the collection decides.
+// Options that the cells scheme does not have. Whether it takes labels depends on the collection.
 constexpr const char* kSlotFlags[] = {
     "--delta",  "--mechanism", "--radius",       "--private-iterations", "--post-process",
     "--filter", "--dummies",   "--dummy-labels", "--compare-images",     "--report"};
 
-// What a plan says.
+// Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
 struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
-  std::string foreign;  // an option that was given and is another scheme's; empty: none
+  std::string foreign;  // a given option of another scheme; empty: none
   bool gives_k = false;
-  SlotsQuery slots;  // what all schemes have, too
+  SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
   std::string plan_file;  // empty: none
 };
@@ -82,17 +82,16 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                               .with_payloads = slots.query.with_payloads});
 }
 
-// The first of the flags that was given.
-std::string GivenOf(const CLI::App& command, absl::Span<const char* const> flags) {
+std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags) {
   for (const char* flag : flags) {
     if (command.get_option(flag)->count() > 0) return flag;
   }
   return "";
 }
 
-// The first that is of no use.
-std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options) {
-  const auto given = [&](absl::Span<const char* const> flags) { return GivenOf(query, flags); };
+// The first given option that the scheme or the plan does not take; empty: none.
+std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& options) {
+  const auto given = [&](absl::Span<const char* const> flags) { return FirstGiven(query, flags); };
   if (!options.plan_file.empty()) {
     for (const auto flags : {absl::MakeConstSpan(kPlannedFlags), absl::MakeConstSpan(kCellsFlags),
                              absl::MakeConstSpan(kSlotFlags)}) {
@@ -105,7 +104,7 @@ std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options)
   return foreign.empty() && options.scheme == Scheme::kAnchored ? given(kIterationFlags) : foreign;
 }
 
-// What hides the target, and at which cost.
+// Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
                     "Spent by each query; required without --plan");
@@ -170,7 +169,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
     if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
       throw CLI::RequiredError("--epsilon");
     }
-    options->foreign = ForeignOf(*query, *options);
+    options->foreign = FindForeignOption(*query, *options);
     options->gives_k = !query->get_option("-k")->empty();
     context.run = [&context, options] { return Query(context, *options); };
   });

@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
 
 absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
                                                     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
   PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
   std::vector<NamedTarget> targets;
   for (const std::string& path : options.images) {
@@ -189,7 +189,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client) {
+                                                     const SlotClient& client) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
   for (NamedTarget& target : targets) {
     if (!target.guessed) continue;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/inputs.h"
+#include "client/cli/images.h"
 #include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {
@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 // The same with what the client guesses. INVALID_ARGUMENT naming the option, FAILED_PRECONDITION
 // for another extractor than the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client);
+                                                     const SlotClient& client);
 
 }  // namespace privatemail::client::cli
 

@@ -1,4 +1,4 @@
-#include "client/cli/expiry.h"
+#include "client/cli/values.h"
 
 #include "tests/testing/matchers.h"
 

@@ -1,6 +1,6 @@
 // When something is to end, as a user says it.
-#ifndef PRIVATEMAIL_CLIENT_CLI_EXPIRY_H_
-#define PRIVATEMAIL_CLIENT_CLI_EXPIRY_H_
+#ifndef PRIVATEMAIL_CLIENT_CLI_VALUES_H_
+#define PRIVATEMAIL_CLIENT_CLI_VALUES_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,4 +16,4 @@ absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view
 
 }  // namespace privatemail::client::cli
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_EXPIRY_H_
+#endif  // PRIVATEMAIL_CLIENT_CLI_VALUES_H_
