@@ -1,5 +1,8 @@
 #include "client/cli/collection.h"
 
+#include <unistd.h>
+
+#include <iostream>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -57,12 +60,34 @@ absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   return result;
 }
 
-absl::StatusOr<Result> Delete(const Context& context, const std::string& name) {
+struct DeleteOptions {
+  std::string name;
+  bool yes = false;
+};
+
+// On a terminal the user types the name; elsewhere --yes is required.
+absl::Status ConfirmDeletion(const Transport& transport, const std::string& name) {
+  if (::isatty(STDIN_FILENO) == 0) {
+    return absl::InvalidArgumentError(
+        "--yes must be given to delete a collection if standard input is no terminal");
+  }
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c, transport.GetCollection(name));
+  std::cerr << "Delete collection " << Printable(name) << " with " << Counted(c.items(), "item")
+            << "? Type its name: ";
+  std::string typed;
+  std::getline(std::cin, typed);
+  if (typed == name) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrCat("another name was typed; collection ", name, " is not deleted"));
+}
+
+absl::StatusOr<Result> Delete(const Context& context, const DeleteOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  if (!options.yes) PM_RETURN_IF_ERROR(ConfirmDeletion(transport, options.name));
   PM_ASSIGN_OR_RETURN(const v1::DeleteCollectionResponse response,
-                      transport.DeleteCollection(name));
+                      transport.DeleteCollection(options.name));
   return Result{.json = {{"deleted_items", response.deleted_items()}},
-                .text = absl::StrCat("deleted ", name, " with ",
+                .text = absl::StrCat("deleted ", options.name, " with ",
                                      Counted(response.deleted_items(), "item"), "\n")};
 }
 
@@ -186,10 +211,15 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
     CLI::App* command = AddCommand(parent, verb, description);
     command->add_option("NAME", *name, "The collection")->required();
     SetRun(command, context, name, run);
-    return command;
   };
   add(*collection, "info", "Public parameters and counts", &Info);
-  add(*collection, "delete", "Delete a collection and its items", &Delete);
+  auto deletion = std::make_shared<DeleteOptions>();
+  CLI::App* remove = AddCommand(*collection, "delete",
+                                "Delete a collection and its items, after you type its name");
+  remove->add_option("NAME", deletion->name, "The collection")->required();
+  remove->add_flag("--yes", deletion->yes,
+                   "Delete without asking; required if standard input is no terminal");
+  SetRun(remove, context, deletion, &Delete);
   add(app, "build", "Embed gallery and anchors, so that searches are answered", &Build);
 
   CLI::App* health =

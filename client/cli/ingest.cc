@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -18,6 +19,7 @@ namespace {
 // Keeps messages far below their limit for rows of any length.
 constexpr size_t kMaxItemsPerMessage = 512;
 constexpr size_t kMaxValuesPerMessage = 1 << 20;
+constexpr size_t kMaxChecked = 1000;  // ids of one GetItems call
 
 struct IngestOptions {
   std::string name;
@@ -25,6 +27,8 @@ struct IngestOptions {
   std::string labels_file;
   std::string payloads_file;
   std::string ids_file;
+  std::string id_prefix;
+  bool replace = false;
   std::string images;
   ExtractorOptions extractor;
 };
@@ -75,12 +79,60 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
     PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
   }
   if (options.ids_file.empty()) {
-    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) rows.ids.push_back(absl::StrCat(i));
+    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) {
+      rows.ids.push_back(absl::StrCat(options.id_prefix, i));
+    }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines(options.ids_file));
     PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.features.rows()));
   }
   return rows;
+}
+
+absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
+  std::unordered_map<absl::string_view, size_t> row_of_id;
+  for (size_t row = 0; row < ids.size(); ++row) {
+    const auto [former, added] = row_of_id.try_emplace(ids[row], row);
+    if (added) continue;
+    return absl::InvalidArgumentError(absl::StrCat("row ", row, ": id ", ids[row],
+                                                   " is the id of row ", former->second,
+                                                   ", too; nothing was sent"));
+  }
+  return absl::OkStatus();
+}
+
+bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
+  const auto features = rows.features.row(static_cast<Eigen::Index>(row));
+  return item.label() == rows.labels[row] &&
+         std::equal(item.features().begin(), item.features().end(), features.data(),
+                    features.data() + features.size());
+}
+
+// Row numbers of a second file are the ids of other items, which an upload would replace. Compares
+// rows spread over the file with stored items; equal ones are a repeated upload.
+absl::Status CheckNothingIsReplaced(const Transport& transport, const std::string& name,
+                                    const Rows& rows) {
+  const size_t columns = static_cast<size_t>(rows.features.cols());
+  const size_t count =
+      std::min(rows.ids.size(), std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxChecked));
+  v1::GetItemsRequest request;
+  request.set_collection(name);
+  std::unordered_map<std::string, size_t> row_of_id;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t row = i * rows.ids.size() / count;
+    request.add_ids(rows.ids[row]);
+    row_of_id[rows.ids[row]] = row;
+  }
+  PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse stored, transport.GetItems(request));
+  for (const v1::Item& item : stored.items()) {
+    const auto row = row_of_id.find(item.id());
+    if (row == row_of_id.end() || IsRow(item, rows, row->second)) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "collection ", name, " has another item with id ", item.id(),
+        ", which is the row number here: give ids with --ids or --id-prefix, or --replace to "
+        "overwrite; nothing was sent"));
+  }
+  return absl::OkStatus();
 }
 
 // The sub-folder of a class has the name of a class of the collection.
@@ -156,6 +208,10 @@ std::string FirstReason(const nlohmann::json& reasons) {
 }
 
 absl::Status CheckOptions(const IngestOptions& options) {
+  if (!options.id_prefix.empty() && (!options.images.empty() || !options.ids_file.empty())) {
+    return absl::InvalidArgumentError(
+        "--id-prefix is of no use with --ids or --images, which name the items");
+  }
   if (!options.images.empty() && options.vectors_file.empty() && options.labels_file.empty()) {
     return absl::OkStatus();
   }
@@ -180,6 +236,11 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   PM_RETURN_IF_ERROR(rows.status());
   PM_RETURN_IF_ERROR(CheckTexts("id", rows->ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows->payloads));
+  PM_RETURN_IF_ERROR(CheckDuplicates(rows->ids));
+  const bool row_numbers = options.images.empty() && options.ids_file.empty();
+  if (row_numbers && !options.replace && collection.items() > 0) {
+    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(transport, options.name, *rows));
+  }
   PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
   const uint64_t rejected = response.rejected() + rows->rejected.size();
@@ -222,12 +283,22 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
   ingest->add_option("--ids", options->ids_file,
                      "Their ids, one a line; the row numbers if absent");
+  ingest->add_option("--id-prefix", options->id_prefix,
+                     "Without --ids: ids are this text and the row number");
+  ingest->add_flag(
+      "--replace", options->replace,
+      "Without --ids: overwrite stored items of the same row numbers, which is refused "
+      "if their vectors or labels differ");
   ingest->add_option("--payloads", options->payloads_file,
                      "A JSON text a line, handed out with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
   AddExtractorOptions(ingest, &options->extractor);
-  ingest->footer(absl::StrCat("Exit code 3: some rows were rejected, the others acknowledged.\n",
-                              ingest->get_footer()));
+  ingest->footer(
+      absl::StrCat("Ids that are row numbers name other items in a second file: up to 1,000 rows, "
+                   "spread over the "
+                   "file, are compared with stored items before anything is sent.\n"
+                   "Exit code 3: some rows were rejected, the others acknowledged.\n",
+                   ingest->get_footer()));
   SetRun(ingest, context, options, &Ingest);
 }
 

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "common/base/printable.h"
@@ -42,6 +44,15 @@ std::string ToText(const v1::Item& item, bool features) {
   if (!features) return text;
   for (const float value : item.features()) absl::StrAppend(&text, " ", value);
   return text + "\n";
+}
+
+// "a, b and 3 more"
+std::string SomeIds(const std::vector<std::string>& ids) {
+  constexpr size_t kMaxListed = 5;
+  const size_t listed = std::min(ids.size(), kMaxListed);
+  std::string text = absl::StrJoin(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(listed), ", ");
+  if (listed < ids.size()) absl::StrAppend(&text, " and ", ids.size() - listed, " more");
+  return text;
 }
 
 Result ToResult(const std::vector<v1::Item>& items, bool features) {
@@ -90,10 +101,20 @@ absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) 
     items.insert(items.end(), response.items().begin(), response.items().end());
     return absl::OkStatus();
   }));
-  const uint64_t missing = ids.size() - std::min(ids.size(), items.size());
   Result result = ToResult(items, options.features);
-  result.json["missing"] = missing;
-  if (missing > 0) absl::StrAppend(&result.text, Counted(missing, "id"), " not there\n");
+  std::set<std::string> found;
+  for (const v1::Item& item : items) found.insert(item.id());
+  std::vector<std::string> missing;
+  for (const std::string& id : ids) {
+    if (!found.contains(id)) missing.push_back(id);
+  }
+  result.json["missing"] = missing.size();
+  result.json["missing_ids"] = missing;
+  if (missing.empty()) return result;
+  result.exit_code = kExitFailure;
+  PrintError(absl::NotFoundError(
+                 absl::StrCat("collection ", options.name, " has no item ", SomeIds(missing))),
+             /*as_json=*/false);
   return result;
 }
 
@@ -169,7 +190,8 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* items = AddCommand(app, "items", "Get, list, count and delete single items");
   items->require_subcommand(1);
   auto options = std::make_shared<ItemsOptions>();
-  CLI::App* get = AddVerb(*items, context, options, "get", "Items by id", &Get);
+  CLI::App* get =
+      AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
   CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &List);
   CLI::App* count = AddVerb(*items, context, options, "count", "How many items there are", &Count);
   CLI::App* remove = AddVerb(

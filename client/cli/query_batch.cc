@@ -85,7 +85,8 @@ nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
     // The payload was checked: it is JSON or empty.
     json.push_back({{"id", match.id},
                     {"label", match.label},
-                    {"distance", match.squared_distance},
+                    {"distance", match.squared_distance},  // older name, for existing scripts
+                    {"squared_distance", match.squared_distance},
                     {"payload", match.payload.empty() ? nlohmann::json()
                                                       : nlohmann::json::parse(match.payload)}});
   }

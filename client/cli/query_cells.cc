@@ -123,6 +123,7 @@ nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client
   const v1::RetrieveCellsRequest& request = outcome.prepared.request;
   nlohmann::json json = {
       {"query", outcome.target.name},
+      {"collection", request.collection()},
       {"scheme", "cells"},
       {"matches", ToJson(outcome.result.matches)},
       {"candidates", outcome.result.candidates},
@@ -137,6 +138,7 @@ nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client
         {"release_ms", outcome.release_ms},
         {"round_trip_ms", outcome.round_trip_ms}}},
       {"items_version", outcome.result.items_version}};
+  if (outcome.target.row) json["row"] = *outcome.target.row;
   AddPlaceJson(outcome.prepared.state.target, outcome.target.guessed, &json);
   if (const auto residual = client.targets().relative_residual()) {
     json["alignment"] = {{"relative_residual", *residual}};

@@ -237,39 +237,43 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotClient& client,
   return report;
 }
 
-nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const std::vector<std::string>& warnings,
-                           const ReportQuery& report) {
+nlohmann::json OutcomeJson(const SlotsOutcome& outcome, Scheme scheme,
+                           const std::vector<std::string>& warnings, const ReportQuery& report) {
   const QueryState& state = outcome.prepared.state;
   nlohmann::json compared = nlohmann::json::array();
   for (const ReportImage& image : report.non_private_matches) {
     compared.push_back({{"picture", image.caption}, {"same_class", image.same_class}});
   }
-  return {{"query", outcome.target.name},
-          {"label", outcome.target.target.label},
-          {"label_guessed", outcome.target.guessed},
-          {"class", outcome.class_name},
-          {"matches", ToJson(outcome.result.matches)},
-          {"non_private_matches", compared},
-          {"truncated", outcome.result.truncated},
-          {"warnings", warnings},
-          {"guarantee", ToJson(state.guarantee)},
-          {"radius_meaning", ToJson(outcome.radius_meaning)},
-          {"sensitivity", state.sensitivity},
-          {"noise_stddev", state.noise_stddev},
-          {"ledger", LedgerJson(outcome.ledger)},
-          {"bytes",
-           {{"up", outcome.prepared.request.ByteSizeLong()},
-            {"down", outcome.response.ByteSizeLong()}}},
-          {"timings",
-           {{"features_ms", outcome.target.features_ms},
-            {"release_ms", outcome.release_ms},
-            {"network_ms", outcome.network_ms()},
-            {"server_ms", outcome.server_ms()}}},
-          {"alignment",
-           {{"relative_residual", outcome.result.relative_residual},
-            {"scale", outcome.result.alignment.scale}}},
-          {"embedding_version", outcome.result.embedding_version},
-          {"changes_since_embedding", outcome.result.changes_since_embedding}};
+  nlohmann::json json = {{"query", outcome.target.name},
+                         {"collection", outcome.prepared.request.collection()},
+                         {"scheme", NameOf(scheme)},
+                         {"label", outcome.target.target.label},
+                         {"label_guessed", outcome.target.guessed},
+                         {"class", outcome.class_name},
+                         {"matches", ToJson(outcome.result.matches)},
+                         {"non_private_matches", compared},
+                         {"truncated", outcome.result.truncated},
+                         {"warnings", warnings},
+                         {"guarantee", ToJson(state.guarantee)},
+                         {"radius_meaning", ToJson(outcome.radius_meaning)},
+                         {"sensitivity", state.sensitivity},
+                         {"noise_stddev", state.noise_stddev},
+                         {"ledger", LedgerJson(outcome.ledger)},
+                         {"bytes",
+                          {{"up", outcome.prepared.request.ByteSizeLong()},
+                           {"down", outcome.response.ByteSizeLong()}}},
+                         {"timings",
+                          {{"features_ms", outcome.target.features_ms},
+                           {"release_ms", outcome.release_ms},
+                           {"network_ms", outcome.network_ms()},
+                           {"server_ms", outcome.server_ms()}}},
+                         {"alignment",
+                          {{"relative_residual", outcome.result.relative_residual},
+                           {"scale", outcome.result.alignment.scale}}},
+                         {"embedding_version", outcome.result.embedding_version},
+                         {"changes_since_embedding", outcome.result.changes_since_embedding}};
+  if (outcome.target.row) json["row"] = *outcome.target.row;
+  return json;
 }
 
 std::string Cell(const std::vector<ReportImage>& images, size_t i) {
@@ -309,7 +313,7 @@ std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
   return text.str();
 }
 
-absl::Status PrintOutcomes(const Context& context, const SlotClient& client,
+absl::Status PrintOutcomes(const Context& context, const SlotClient& client, Scheme scheme,
                            const std::optional<LocalGallery>& gallery,
                            const std::vector<std::string>& warnings,
                            const std::vector<SlotsOutcome>& outcomes,
@@ -318,7 +322,7 @@ absl::Status PrintOutcomes(const Context& context, const SlotClient& client,
   for (const SlotsOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
     const ReportQuery& report = reports.emplace_back(ToReport(outcome, client, gallery));
-    Print({.json = OutcomeJson(outcome, warnings, report), .text = ToText(outcome, report)},
+    Print({.json = OutcomeJson(outcome, scheme, warnings, report), .text = ToText(outcome, report)},
           context.json);
   }
   if (!report_file.has_value() || reports.empty()) return absl::OkStatus();
@@ -365,7 +369,8 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
     ReadResult(*client, &outcome);
     outcome.radius_meaning = meaning;
   }
-  PM_RETURN_IF_ERROR(PrintOutcomes(context, *client, gallery, warnings, outcomes, report_file));
+  PM_RETURN_IF_ERROR(
+      PrintOutcomes(context, *client, options.scheme, gallery, warnings, outcomes, report_file));
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
 }
 
