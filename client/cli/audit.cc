@@ -1,5 +1,7 @@
 #include "client/audit/audit.h"
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -7,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "client/audit/anchored_attack.h"
 #include "client/audit/baseline_attacks.h"
 #include "client/audit/cell_attack.h"
@@ -104,9 +107,46 @@ std::string ToText(const audit::Result& r) {
                          r.releases, r.attacked);
 }
 
+constexpr int64_t kProbeReleases = 64;  // of each attack, to estimate the time of all
+
+// Seconds for `options.releases` of one subject, from a few of its releases.
+absl::StatusOr<double> EstimateSeconds(const audit::Subject& subject,
+                                       const audit::Options& options) {
+  double seconds = 0;
+  for (const audit::Attack& attack : subject.attacks) {
+    const auto releases = static_cast<double>(std::min(options.releases, attack.most_releases));
+    const auto start = std::chrono::steady_clock::now();
+    PM_RETURN_IF_ERROR(audit::RunAudit({subject.mechanism, subject.claim, {attack}},
+                                       {kProbeReleases, options.confidence})
+                           .status());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    seconds += taken.count() * releases / static_cast<double>(kProbeReleases);
+  }
+  return seconds;
+}
+
+// On standard error; nothing for a run of few releases.
+absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
+                           const audit::Options& options) {
+  if (options.releases < 100 * kProbeReleases) return absl::OkStatus();  // it ends soon
+  double seconds = 0;
+  for (const CreateSubject& create : subjects) {
+    const auto start = std::chrono::steady_clock::now();
+    PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
+    const std::chrono::duration<double> creation = std::chrono::steady_clock::now() - start;
+    PM_ASSIGN_OR_RETURN(const double attacks, EstimateSeconds(subject, options));
+    seconds += creation.count() + attacks;
+  }
+  std::cerr << "auditing " << subjects.size() << " mechanisms with " << options.releases
+            << " releases each takes about " << absl::Ceil(absl::Seconds(seconds), absl::Seconds(1))
+            << "\n";
+  return absl::OkStatus();
+}
+
 // Rows are printed as they come in text, and at the end as JSON.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<CreateSubject> subjects, Subjects(options));
+  if (options.all) PM_RETURN_IF_ERROR(PrintEstimate(subjects, options.run));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
   for (const CreateSubject& create : subjects) {

@@ -126,6 +126,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddAuditCommand(app, context);
   AddEvaluateCommands(app, context);
   AddSampleImagesCommand(app, context);
+  AddCompletionCommand(app, context);
 }
 
 absl::Status Run(Context& context, double deadline_seconds) {
@@ -159,6 +160,7 @@ int main(int argc, char** argv) {
   double deadline_seconds = 30;
 
   CLI::App app("PrivateMail: find the most similar items without telling the server what you hold");
+  app.name("privatemail");
   app.require_subcommand(1);
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);

@@ -1,16 +1,17 @@
-// Parsing of the command line, and messages about mistakes in it.
+// Parsing of the command line, suggestions for mistakes in it, and shell completion.
 #ifndef PRIVATEMAIL_CLIENT_CLI_PARSE_H_
 #define PRIVATEMAIL_CLIENT_CLI_PARSE_H_
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string>
 
 #include "client/cli/command.h"
 
 namespace privatemail::client::cli {
 
 // Nothing if there is a command to run; otherwise the exit code: 0 after --help and --version,
-// kExitUsage for a mistake, which is printed with the command that was probably meant.
+// kExitUsage for a mistake, which is printed with the command or option that was probably meant.
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
 
 // The innermost recognised command.
@@ -19,6 +20,12 @@ const CLI::App& ChosenCommand(const CLI::App& app);
 // Errors of the SDK and the server begin with a parameter, "delta must be given". If the command
 // has it as a flag, the message begins with the flag, "--delta must be given".
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
+
+// A completion script for bash with the commands and options of the app.
+std::string BashCompletion(const CLI::App& app);
+
+// The hidden command `completion bash`.
+void AddCompletionCommand(CLI::App& app, Context& context);
 
 }  // namespace privatemail::client::cli
 

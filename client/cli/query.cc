@@ -165,6 +165,10 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   AddReportOptions(query, &slots);
+  query->footer(absl::StrCat(
+      "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is an "
+      "older name of the same value.\n",
+      query->get_footer()));
   query->callback([&context, options, query] {
     if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
       throw CLI::RequiredError("--epsilon");
