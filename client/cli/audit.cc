@@ -91,7 +91,7 @@ nlohmann::json ToJson(const audit::Result& result) {
   return {{"mechanism", result.mechanism},       {"claimed_epsilon", result.claim.epsilon},
           {"claimed_delta", result.claim.delta}, {"epsilon_lower", result.epsilon_lower},
           {"confidence", result.confidence},     {"exceeded", result.Exceeded()},
-          {"releases", result.releases},         {"attacked", result.attacked},
+          {"releases", result.releases},         {"attacked", result.best_attack},
           {"proven", result.claim.proven}};
 }
 
@@ -104,7 +104,7 @@ std::string ToText(const audit::Result& r) {
   return absl::StrFormat("%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism,
                          r.claim.epsilon, r.claim.delta, r.epsilon_lower,
                          r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-                         r.releases, r.attacked);
+                         r.releases, r.best_attack);
 }
 
 constexpr int64_t kProbeReleases = 64;  // of each attack, to estimate the time of all

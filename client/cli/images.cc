@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
   if (options.onnx.path.empty()) return MakeBuiltInExtractor();
   OnnxOptions onnx = options.onnx;
   onnx.swap_rb = !options.bgr;
-  PM_ASSIGN_OR_RETURN(const auto size, WidthAndHeight("--input-size", options.input_size));
+  PM_ASSIGN_OR_RETURN(const auto size, ParseWidthAndHeight("--input-size", options.input_size));
   std::tie(onnx.input_width, onnx.input_height) = size;
   if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
     return absl::InvalidArgumentError(

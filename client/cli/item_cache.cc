@@ -35,7 +35,7 @@ absl::StatusOr<CachedItems> Parse(const std::string& path, absl::string_view byt
   if (!ParseDelimitedFromZeroCopyStream(&proto, &stream, nullptr)) return DamagedFile(path);
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(proto));
   PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
-  CachedItems cached{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+  CachedItems cached{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   for (int64_t rows = 0; parameters.SendsCoordinates() && rows < parameters.anchor_count;) {
     v1::GetAnchorsResponse& chunk = cached.anchors.emplace_back();
     if (!ParseDelimitedFromZeroCopyStream(&chunk, &stream, nullptr)) return DamagedFile(path);
@@ -102,12 +102,12 @@ absl::Status CacheItems(const std::string& state_folder,
   }
   if (!cached.ok() || other) {
     cached =
-        CachedItems{.parameters = parameters, .anchors = {}, .items = ReceivedItems(parameters)};
+        CachedItems{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   }
   // Compared by coordinates: a restored collection repeats embedding versions.
   if (parameters.SendsCoordinates() && !AreEqual(cached->anchors, anchors)) {
     cached->anchors = anchors;
-    cached->items = ReceivedItems(parameters);
+    cached->items = CellItemCache(parameters);
   }
   absl::Status status;
   for (const v1::RetrieveCellsResponse& answer : answers) status.Update(cached->items.Add(answer));

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/received_items.h"
+#include "privatemail/cell_item_cache.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client::cli {
@@ -16,7 +16,7 @@ namespace privatemail::client::cli {
 struct CachedItems {
   PublicParameters parameters;
   std::vector<v1::GetAnchorsResponse> anchors;  // with cell code none only: items are coordinates
-  ReceivedItems items;
+  CellItemCache items;
 };
 
 // Adds answers to the cache of the collection: one file a name, mode 0600.
@@ -25,7 +25,7 @@ struct CachedItems {
 // - A damaged file is renamed to *.damaged, with a warning.
 // - Concurrent writers may lose each other's additions.
 // anchors: the GetAnchors response, stored with cell code none.
-// Errors: those of ReceivedItems::Add for messages that are left out; UNAVAILABLE: the file cannot
+// Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
 // be written.
 absl::Status CacheItems(const std::string& state_folder,
                         const v1::GetCollectionResponse& collection,

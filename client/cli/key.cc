@@ -86,7 +86,7 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
     const auto scope = kScopeNames.find(name);
     if (scope == kScopeNames.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--scope must be ", Listed(kScopeNames), ", but is \"", name, "\""));
+          absl::StrCat("--scope must be ", JoinNames(kScopeNames), ", but is \"", name, "\""));
     }
     request.add_scopes(scope->second);
   }

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood or a value "
       "or file that it gives is not valid, 3 some rows of an upload were rejected.");
   AddCommands(app, context);
-  RefuseWhatIsNoNumber(app);
+  RequireNumericOptions(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
   const absl::Status status = Run(context, deadline_seconds);

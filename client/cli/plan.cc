@@ -24,7 +24,7 @@
 #include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
-#include "privatemail/radius_meaning.h"
+#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -43,7 +43,7 @@ struct PlanAnswer {
   int64_t anchors = 0;
   std::string code;
   std::string collection;
-  std::optional<RadiusMeaning> radius;
+  std::optional<RadiusStats> radius;
   std::vector<std::string> warnings;
 };
 
@@ -62,9 +62,9 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
 }
 
 // The meaning of a radius of the anchored scheme on this collection.
-absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<double>& radius,
-                                                       const PublicParameters& parameters,
-                                                       const Anchors& anchors) {
+absl::StatusOr<std::optional<RadiusStats>> DescribeRadius(const std::optional<double>& radius,
+                                                          const PublicParameters& parameters,
+                                                          const Anchors& anchors) {
   constexpr double kDiameter = 2;  // of the unit ball
   if (!radius.has_value()) return std::nullopt;
   PM_RETURN_IF_ERROR(CheckFinitePositive("radius", *radius));
@@ -74,7 +74,7 @@ absl::StatusOr<std::optional<RadiusMeaning>> MeaningOf(const std::optional<doubl
   for (const int32_t label : anchors.labels) {
     PM_ASSIGN_OR_RETURN(slots.emplace_back(), parameters.SlotOf(label));
   }
-  return MeaningOfRadius(unit_anchors, slots, *radius);
+  return ComputeRadiusStats(unit_anchors, slots, *radius);
 }
 
 nlohmann::json ToJson(const Estimate& estimate) {
@@ -174,7 +174,7 @@ std::string ToText(const PlanAnswer& answer, const PlanOptions& options) {
                     answer.radius->radius,
                     " hides the features within the radius and not the class, and finds the class; "
                     "of the anchors ",
-                    answer.radius->InWords(), ". What it would find is not foreseen\n");
+                    answer.radius->ToString(), ". What it would find is not foreseen\n");
   }
   if (options.out.empty()) return text;
   if (plan.fulfils) {
@@ -230,7 +230,7 @@ absl::StatusOr<PlanAnswer> ComputePlan(const CellClient& client, const Anchors& 
                     .collection = collection.name(),
                     .radius = {},
                     .warnings = WarningsAbout(parameters)};
-  PM_ASSIGN_OR_RETURN(answer.radius, MeaningOf(options.radius, parameters, anchors));
+  PM_ASSIGN_OR_RETURN(answer.radius, DescribeRadius(options.radius, parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Forecaster forecaster,
                       Forecaster::Create(parameters, anchors, answer.gallery));
   PM_ASSIGN_OR_RETURN(answer.plan, MakePlan(parameters, forecaster, options.wish));

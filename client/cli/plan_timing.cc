@@ -75,7 +75,7 @@ absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anc
   };
   const int64_t ranked = std::min(plan.items, kMaxRanked);
   const Answer answer = MakeAnswer(parameters, anchors, ranked, id_bytes);
-  const CellTarget target{.place = anchors.features.row(0).cast<double>().normalized(),
+  const CellTarget target{.point = anchors.features.row(0).cast<double>().normalized(),
                           .k = plan.k};
   const auto rank = [&] {
     return ReadCellAnswer(parameters, answer.request, target, answer.messages).status();

@@ -93,13 +93,13 @@ nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
   return json;
 }
 
-nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning) {
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
   if (!meaning.has_value()) return nullptr;
   return {{"radius", meaning->radius},
-          {"pairs_of_one_class", meaning->pairs_of_one_class},
-          {"closer_of_one_class", meaning->close_of_one_class},
-          {"pairs_of_two_classes", meaning->pairs_of_two_classes},
-          {"closer_of_two_classes", meaning->close_of_two_classes}};
+          {"pairs_of_one_class", meaning->same_class_pairs},
+          {"closer_of_one_class", meaning->same_class_pairs_within},
+          {"pairs_of_two_classes", meaning->cross_class_pairs},
+          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
 }
 
 nlohmann::json LedgerJson(const LedgerEntry& entry) {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "client/cli/query_targets.h"
 #include "privatemail/joint_client.h"
+#include "privatemail/joint_scheme.h"
 #include "privatemail/ledger.h"
-#include "privatemail/radius_meaning.h"
 
 namespace privatemail::client::cli {
 
@@ -72,7 +72,7 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
 // Null without a radius.
-nlohmann::json ToJson(const std::optional<RadiusMeaning>& meaning);
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
 // {"spent": ..., "left": ...}
 nlohmann::json LedgerJson(const LedgerEntry& entry);
 

@@ -95,11 +95,11 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
 
 // Coordinates of another embedding than the anchors' cannot be ranked: ends the batch before the
 // next charge. Depends on public numbers only.
-absl::Status CheckEmbeddingVersion(const CellsOutcome& outcome) {
+absl::Status CheckCoordinates(const CellsOutcome& outcome) {
   const CellTarget& target = outcome.prepared.state.target;
   if (!target.label.has_value()) return absl::OkStatus();  // codes need no embedding
   for (const v1::RetrieveCellsResponse& message : outcome.response) {
-    PM_RETURN_IF_ERROR(CheckComparable(message.embedding_version(), target));
+    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(message.embedding_version(), target));
   }
   return absl::OkStatus();
 }
@@ -115,7 +115,7 @@ absl::Status Send(const Context& context, const Transport& transport,
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
   outcome->round_trip_ms = MillisecondsSince(start);
-  return CheckEmbeddingVersion(*outcome);
+  return CheckCoordinates(*outcome);
 }
 
 nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,

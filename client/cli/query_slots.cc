@@ -34,22 +34,22 @@ struct SlotsOutcome : Attempt {
   std::string class_name;
   PreparedQuery prepared;
   v1::RetrieveResponse response;
-  QueryResult result;                           // once finished
-  std::optional<RadiusMeaning> radius_meaning;  // with --radius: its meaning on the collection
+  QueryResult result;                         // once finished
+  std::optional<RadiusStats> radius_meaning;  // with --radius: its meaning on the collection
 
   double server_ms() const { return response.server_seconds() * 1e3; }
   double network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
 };
 
 template <typename Client>
-absl::StatusOr<std::unique_ptr<const SlotClient>> CreateSlotClient(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateSlotClient(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
     const std::optional<Anchors>& dummies) {
   PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
   return std::make_unique<const Client>(std::move(client));
 }
 
-absl::StatusOr<std::unique_ptr<const SlotClient>> CreateClient(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateClient(
     const Transport& transport, const SlotsQuery& options, v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<const SlotClient>> CreateClient(
   }
   return options.scheme == Scheme::kAnchored
              ? CreateSlotClient<AnchoredClient>(*collection, anchors, dummies)
-             : CreateSlotClient<RetrievalClient>(*collection, anchors, dummies);
+             : CreateSlotClient<JointClient>(*collection, anchors, dummies);
 }
 
 absl::Status CheckOptions(const SlotsQuery& options) {
@@ -105,7 +105,7 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   if (TraitsOf(cost.mechanism).TakesDelta()) return given;
   if (cost.private_iterations == 1) return 0;
   PM_ASSIGN_OR_RETURN(const EpsilonShare share,
-                      EpsilonOfEachRelease(cost.epsilon, given, cost.private_iterations));
+                      EpsilonPerRelease(cost.epsilon, given, cost.private_iterations));
   return share.delta;
 }
 
@@ -141,7 +141,7 @@ absl::Status ParseTexts(SlotsQuery* options) {
   return absl::OkStatus();
 }
 
-absl::Status Release(const SlotClient& client, Ledger& ledger, const QueryOptions& options,
+absl::Status Release(const SlotSchemeClient& client, Ledger& ledger, const QueryOptions& options,
                      SlotsOutcome* outcome) {
   const PublicParameters& parameters = client.parameters();
   const Target& target = outcome->target.target;
@@ -170,7 +170,7 @@ absl::Status Send(const Context& context, const Transport& transport, Scheme sch
   return absl::OkStatus();
 }
 
-void ReadResult(const SlotClient& client, SlotsOutcome* outcome) {
+void ReadResult(const SlotSchemeClient& client, SlotsOutcome* outcome) {
   if (!outcome->status.ok()) return;
   absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
   outcome->status = result.status();
@@ -197,12 +197,12 @@ std::vector<std::string> Facts(const SlotsOutcome& outcome) {
                       outcome.result.relative_residual)};
   if (outcome.radius_meaning.has_value()) {
     facts.insert(facts.begin() + 2,
-                 absl::StrCat("of the anchors ", outcome.radius_meaning->InWords()));
+                 absl::StrCat("of the anchors ", outcome.radius_meaning->ToString()));
   }
   return facts;
 }
 
-void AddClouds(const SlotsOutcome& outcome, const SlotClient& client, ReportQuery* report) {
+void AddClouds(const SlotsOutcome& outcome, const SlotSchemeClient& client, ReportQuery* report) {
   const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
   if (!coordinates.ok() || !server.ok()) return;
@@ -217,7 +217,7 @@ void AddClouds(const SlotsOutcome& outcome, const SlotClient& client, ReportQuer
 }
 
 // The report's and the terminal's view of a query. Plots need the server's anchors in the answer.
-ReportQuery ToReport(const SlotsOutcome& outcome, const SlotClient& client,
+ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client,
                      const std::optional<LocalGallery>& gallery) {
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
@@ -225,7 +225,7 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotClient& client,
   report.facts = Facts(outcome);
   if (gallery.has_value()) {
     report.non_private_matches = gallery->Nearest(
-        outcome.target.target.features, outcome.prepared.state.asked.k, outcome.class_name);
+        outcome.target.target.features, outcome.prepared.state.expected.k, outcome.class_name);
   }
   for (const QueryMatch& match : outcome.result.matches) {
     ReportImage image = gallery.has_value() ? gallery->Picture(match.id, outcome.class_name)
@@ -233,7 +233,7 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotClient& client,
     image.same_class = match.label == outcome.target.target.label;
     report.private_matches.push_back(std::move(image));
   }
-  if (outcome.prepared.state.asked.with_alignment) AddClouds(outcome, client, &report);
+  if (outcome.prepared.state.expected.with_alignment) AddClouds(outcome, client, &report);
   return report;
 }
 
@@ -313,7 +313,7 @@ std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
   return text.str();
 }
 
-absl::Status PrintOutcomes(const Context& context, const SlotClient& client, Scheme scheme,
+absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& client, Scheme scheme,
                            const std::optional<LocalGallery>& gallery,
                            const std::vector<std::string>& warnings,
                            const std::vector<SlotsOutcome>& outcomes,
@@ -342,7 +342,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotClient> client,
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
                       CreateClient(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadTargets(options.targets, *client));
@@ -363,8 +363,8 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
       [&](SlotsOutcome* outcome) {
         return Send(context, transport, options.scheme, collection, outcome);
       });
-  std::optional<RadiusMeaning> meaning;
-  if (!std::isnan(cost.radius)) meaning = client->MeaningOf(cost.radius);
+  std::optional<RadiusStats> meaning;
+  if (!std::isnan(cost.radius)) meaning = client->DescribeRadius(cost.radius);
   for (SlotsOutcome& outcome : outcomes) {
     ReadResult(*client, &outcome);
     outcome.radius_meaning = meaning;

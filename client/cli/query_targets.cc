@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotClient& client) {
+                                                     const SlotSchemeClient& client) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
   for (NamedTarget& target : targets) {
     if (!target.guessed) continue;

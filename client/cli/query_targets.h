@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 // INVALID_ARGUMENT naming the option: options, files, rows or labels are wrong.
 // FAILED_PRECONDITION: the extractor is not the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotClient& client);
+                                                     const SlotSchemeClient& client);
 
 }  // namespace privatemail::client::cli
 

@@ -21,7 +21,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/cell_targets.h"
+#include "privatemail/cell_client.h"
 #include "privatemail/joint_client.h"
 
 // explain, resend and rank: commands on what earlier queries saved on this machine. None spends.
@@ -158,8 +158,8 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
   }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
-  const Asked asked{request.k(), request.with_payloads(), request.with_alignment()};
-  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, asked, response));
+  const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
+  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, expected, response));
   std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
                                   Printable(parameters.ClassName(slot)), "\n");
   for (size_t i = 0; i < result.matches.size(); ++i) {
@@ -189,9 +189,9 @@ absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& a
     PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
-  PM_ASSIGN_OR_RETURN(const CellTargets targets,
-                      CellTargets::Create(parameters, anchors, own_anchors));
-  return targets.Of(features, options.k.value_or(kDefaultMatches), label);
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory targets,
+                      CellTargetFactory::Create(parameters, anchors, own_anchors));
+  return targets.Make(features, options.k.value_or(kDefaultMatches), label);
 }
 
 // The target is given again: nothing that is saved names it.
@@ -260,12 +260,12 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, cached.parameters));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
-  PM_ASSIGN_OR_RETURN(const CellTargets places,
-                      CellTargets::Create(cached.parameters, cached.anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory places,
+                      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors));
   for (const NamedTarget& target : targets) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
-                        places.Of(target.target.features, options.k, LabelOf(target)));
-    PM_ASSIGN_OR_RETURN(const CellQueryResult result, cached.items.Nearest(place));
+                        places.Make(target.target.features, options.k, LabelOf(target)));
+    PM_ASSIGN_OR_RETURN(const CellQueryResult result, cached.items.FindNearest(place));
     nlohmann::json answer = {{"query", target.name},
                              {"matches", ToJson(result.matches)},
                              {"candidates", result.candidates},

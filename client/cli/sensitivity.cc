@@ -10,7 +10,7 @@
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
-#include "client/privacy/sensitivity/published_release_sensitivity.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "common/base/exactly.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -90,13 +90,15 @@ Values Lipschitz(const BoundQuestion& question) {
 
 Values PublishedGaussian(const BoundQuestion& question) {
   const Iteration it(question);
-  PM_ASSIGN_OR_RETURN(const double bound, SecondPapersSensitivity(question.settings, it.inputs));
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      PublishedGaussianReleaseSensitivity(question.settings, it.inputs));
   return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
 }
 
 Values PublishedLaplace(const BoundQuestion& question) {
   const Iteration it(question);
-  PM_ASSIGN_OR_RETURN(const double bound, FirstPapersSensitivity(question.settings, it.inputs));
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      PublishedLaplaceReleaseSensitivity(question.settings, it.inputs));
   return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
 }
 
