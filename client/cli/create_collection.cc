@@ -125,14 +125,14 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
 
 void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = AddCommand(collection, "create", "Make a collection out of public anchors");
+  CLI::App* create = AddCommand(collection, "create", "Create a collection from public anchors");
   create->add_option("NAME", options->name, "Name of the new collection")->required();
   create->add_option("--anchors", options->anchors_file, "Public vectors (.npy .fvecs .csv)");
   create->add_option("--anchor-labels", options->labels_file,
                      "Their labels (.npy .ivecs .csv .txt)");
   create
       ->add_option("--extractor", options->extractor_name,
-                   "How your own vectors were made; searchers compare it")
+                   "Name of the model that made the vectors; searchers compare it")
       ->capture_default_str();
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
@@ -156,7 +156,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "Do not scale the iterates to Frobenius norm sqrt(n)");
   AddNumbers(
       create, "--cells", &options->cells,
-      "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
+      "Number of cells to cut the anchors into, for queries with --scheme cells; several numbers "
       "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
       "exact as --cell-code says: the items of any cells it asks for. With none it takes their "
       "ids, labels and coordinates in the embedding");

@@ -193,7 +193,7 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* get =
       AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
   CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &List);
-  CLI::App* count = AddVerb(*items, context, options, "count", "How many items there are", &Count);
+  CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
   CLI::App* remove = AddVerb(
       *items, context, options, "delete",
       "Delete items by id; they are in no answer any more, also before the next build", &Delete);
@@ -203,10 +203,10 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   }
   for (CLI::App* command : {list, count}) {
     command->add_option("--filter", options->filter,
-                        absl::StrCat("Only items whose payload fits: ", kFilterForm));
+                        absl::StrCat("Only items whose payload matches: ", kFilterForm));
   }
-  list->add_option("--limit", options->limit, "Items wanted")->capture_default_str();
-  list->add_option("--cursor", options->cursor, "Where the list before this one ended");
+  list->add_option("--limit", options->limit, "Maximum number of items")->capture_default_str();
+  list->add_option("--cursor", options->cursor, "Cursor printed by the previous list");
   for (CLI::App* command : {get, list}) {
     command->add_flag("--features", options->features, "Print feature vectors, too");
   }

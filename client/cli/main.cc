@@ -43,9 +43,10 @@ void ApplyEnvironment(ConnectionOptions& connection) {
 // Options that stand before or after any subcommand.
 void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds) {
   ConnectionOptions& connection = context.connection;
-  app.add_option("--server", connection.server,
-                 "HOST:PORT of the daemon, or of daemons that share one store: calls go in turn to "
-                 "all addresses that the name has")
+  app.add_option(
+         "--server", connection.server,
+         "HOST:PORT of the daemon, or of daemons that share one store: calls go round-robin to "
+         "all addresses of the name")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
   app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
@@ -59,8 +60,8 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
                  "PEM private key of --cert, readable by you alone");
   app.add_flag("--insecure", connection.insecure, "No TLS");
   app.add_option("--key-file", connection.key_file,
-                 "File with the key that lets you in, readable by you alone; $PRIVATEMAIL_KEY_FILE "
-                 "without --insecure");
+                 "File with your access key, readable by you alone; $PRIVATEMAIL_KEY_FILE without "
+                 "--insecure");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
@@ -159,7 +160,8 @@ int main(int argc, char** argv) {
   context.state_folder = DefaultStateFolder();
   double deadline_seconds = 30;
 
-  CLI::App app("PrivateMail: find the most similar items without telling the server what you hold");
+  CLI::App app(
+      "PrivateMail: find the most similar items without revealing the query to the server");
   app.name("privatemail");
   app.require_subcommand(1);
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);

@@ -275,9 +275,9 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "Plan a query for cells: its recall and cost, predicted from the collection's public "
       "anchors, at no cost and without a target");
   plan->add_option("NAME", options->name, "The collection, with cells")->required();
-  plan->add_option("--epsilon", wish.epsilon, "What each query may spend")->required();
+  plan->add_option("--epsilon", wish.epsilon, "Epsilon of each query")->required();
   AddBytes(plan, "--max-bytes", &wish.max_bytes,
-           "What an answer may take: bytes, or with K, M or G, of 1,000 each")
+           "Maximum size of an answer: bytes, or with K, M or G, of 1,000 each")
       ->required();
   plan->add_option(
       "--fidelity", wish.fidelity,
@@ -286,7 +286,7 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->add_option("--recall", wish.recall,
                    "At least with this probability one of the -k matches shall be of the query's "
                    "class");
-  plan->add_option("-k", wish.k, "Matches wanted")->capture_default_str();
+  plan->add_option("-k", wish.k, "Number of matches")->capture_default_str();
   plan->add_option("--radius", options->radius,
                    "Say, too, what this radius of the anchored scheme means on the collection");
   plan->add_option("--id-bytes", wish.id_bytes,

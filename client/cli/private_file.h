@@ -16,7 +16,7 @@ namespace privatemail::client::cli {
 // and a former file stays.
 class PrivateFile {
  public:
-  // What Commit does if a file of the name exists.
+  // Action of Commit if a file of the name exists.
   enum class Existing { kReplace, kKeep };
 
   // INVALID_ARGUMENT naming `flag`: nothing can be written there.

@@ -17,8 +17,8 @@ namespace privatemail::client::cli {
 namespace {
 
 constexpr char kFilterHelp[] =
-    "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
-    "epsilon; use only what does not depend on what you hold: ";
+    "Only items whose payload matches. SENT IN CLEAR: the server learns it, and epsilon does not "
+    "cover it; use nothing that depends on the target: ";
 
 // Options of the joint scheme that the anchored one does not have.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
@@ -118,8 +118,8 @@ void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
       ->capture_default_str();
   query->add_option("--radius", slots->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class. The answer says how many "
-                    "pairs of anchors are as near to each other");
+                    "among all within this distance, not the class. The answer counts the pairs "
+                    "of anchors within it");
   query
       ->add_option("--private-iterations", slots->query.cost.private_iterations,
                    "Joint: iterations that see the target, with noise after each")
@@ -146,21 +146,20 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<QueryCommandOptions>();
   SlotsQuery& slots = options->slots;
   CLI::App* query = AddCommand(
-      app, "query", "The nearest items to what you hold, without telling the server what it is");
+      app, "query", "Find the items nearest to a private target, which the server does not learn");
   query->add_option("NAME", slots.collection, "The collection")->required();
   AddChoice(
       query, "--scheme", &options->scheme, kSchemeNames,
-      "How it is hidden. joint: noise on an embedding, finds the class. anchored: noise on one row "
-      "for each class only, beside the anchors' public coordinates; finds the class. cells: a "
-      "noisy choice of cells, whose items are ranked here; needs a collection with cells");
+      "How the target is hidden. joint: noise on an embedding, finds the class. anchored: noise on "
+      "one row a class, beside the anchors' public coordinates; finds the class. cells: a noisy "
+      "choice of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
-  query->add_option("-k", slots.query.k, "Matches wanted")->capture_default_str();
+  query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   AddReleaseOptions(query, &slots);
   query->add_option("--plan", options->plan_file,
-                    "A file that `privatemail plan --out` has written: scheme cells, and how it "
-                    "asks, with its epsilon, and with its -k if none is given");
-  query->add_flag("--payloads", slots.query.with_payloads,
-                  "Fetch payloads, for every slot or item");
+                    "A file of `privatemail plan --out`: scheme cells with the plan's settings and "
+                    "epsilon, and its -k if none is given");
+  query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));

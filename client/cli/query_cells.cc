@@ -74,7 +74,7 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
                                     collection.name(), "`, by who may write, shows them all"));
   }
   if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
-    warnings.push_back(absl::StrCat(options.items, " items are asked for, but the gallery has ",
+    warnings.push_back(absl::StrCat(options.items, " items are requested, but the gallery has ",
                                     collection.embedded_items(), ": no more come back"));
   }
   return warnings;
@@ -189,20 +189,21 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
       ->add_option("--partition", options->partition,
-                   "Cells: which of the collection's partitions of the anchors, from 0")
+                   "Cells: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,
-                   "Cells: how many are asked for in each query. The server is told them")
+                   "Cells: number of cells in each request, which the server sees")
       ->capture_default_str();
   command
       ->add_option("--focus", options->focus,
-                   "Cells: to how many of those nearest to the query the choice is drawn")
+                   "Cells: number of cells nearest to the query that the choice prefers")
       ->capture_default_str();
-  command->add_option("--items", options->items,
-                      "Cells: items that come back at most, as many for each cell asked for; those "
-                      "that answer for several come once. At least one a cell; choose it without "
-                      "regard to the query");
+  command->add_option(
+      "--items", options->items,
+      "Cells: maximum number of items in the answer, shared evenly by the cells; an item "
+      "in several cells is sent once. At least one a cell; choose it independently "
+      "of the query");
 }
 
 std::optional<int32_t> LabelOf(const NamedTarget& target) {

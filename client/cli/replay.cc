@@ -304,12 +304,11 @@ void AddResend(CLI::App& app, Context& context) {
 void AddRank(CLI::App& app, Context& context) {
   auto options = std::make_shared<RankOptions>();
   CLI::App* rank = AddCommand(
-      app, "rank",
-      "The nearest of all items that came back for cells so far, without a network and at no cost");
-  rank->add_option("NAME", options->name, "The collection, as it was called then")->required();
+      app, "rank", "Rank all items received for cells so far, without a network and at no cost");
+  rank->add_option("NAME", options->name, "The collection, by its name at that time")->required();
   AddTargetOptions(rank, &options->targets);
   AddOwnAnchorsOption(rank, &options->targets);
-  rank->add_option("-k", options->k, "Matches wanted")->capture_default_str();
+  rank->add_option("-k", options->k, "Number of matches")->capture_default_str();
   rank->footer(
       "Whether you ask the server after a look at this is seen by the server: to hide what you "
       "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "

@@ -17,7 +17,7 @@ constexpr int kAnchors = 20;
 constexpr int kDim = 8;
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// Collections of other seeds have other anchors, and so another digest.
+// Another seed gives other anchors and another digest.
 v1::GetCollectionResponse Collection(int seed = 1) {
   Anchors anchors{NormalRows(kAnchors, kDim, seed), {}};
   CellPartition partition{.cells = 4, .cell_of_anchor = {}};
@@ -45,16 +45,16 @@ std::vector<v1::RetrieveCellsResponse> AnswerOf(int item) {
 }
 
 int64_t ItemsIn(const TemporaryFolder& folder) {
-  const absl::StatusOr<CachedItems> kept = LoadCachedItems(folder.path(), "things");
-  EXPECT_THAT(kept, IsOk());
-  return kept.ok() ? kept->items.items() : -1;
+  const absl::StatusOr<CachedItems> cached = LoadCachedItems(folder.path(), "things");
+  EXPECT_THAT(cached, IsOk());
+  return cached.ok() ? cached->items.items() : -1;
 }
 
 std::string OnlyFileIn(const TemporaryFolder& folder) {
   return std::filesystem::directory_iterator(folder.path())->path();
 }
 
-TEST(CachedItems, AddUpAndAreOfTheCollectionWithThisDigestAlone) {
+TEST(ItemCache, AnswersAccumulateUntilTheDigestChanges) {
   const TemporaryFolder folder;
   EXPECT_THAT(LoadCachedItems(folder.path(), "things"),
               FailsWith(kNotFound, "nothing was received for cells of collection things yet"));
@@ -63,10 +63,10 @@ TEST(CachedItems, AddUpAndAreOfTheCollectionWithThisDigestAlone) {
   }
   EXPECT_EQ(ItemsIn(folder), 2);
   ASSERT_THAT(CacheItems(folder.path(), Collection(2), {}, AnswerOf(3)), IsOk());
-  EXPECT_EQ(ItemsIn(folder), 1) << "what is there of another collection of this name goes";
+  EXPECT_EQ(ItemsIn(folder), 1) << "items of another collection of this name are removed";
 }
 
-TEST(CachedItems, WhatIsDamagedIsPutAside) {
+TEST(ItemCache, DamagedFileIsRenamed) {
   const TemporaryFolder folder;
   ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(1)), IsOk());
   const std::string path = OnlyFileIn(folder);
@@ -76,7 +76,7 @@ TEST(CachedItems, WhatIsDamagedIsPutAside) {
   EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), std::filesystem::file_size(path) + 4);
 }
 
-TEST(AnswerCache, WritesWhileAnswersComeAndTheRestAtTheEnd) {
+TEST(AnswerCache, WritesPeriodicallyAndOnFinish) {
   const TemporaryFolder folder;
   AnswerCache at_once(folder.path(), Collection(), {}, std::chrono::seconds(0));
   for (const int item : {1, 2}) {
@@ -89,10 +89,10 @@ TEST(AnswerCache, WritesWhileAnswersComeAndTheRestAtTheEnd) {
   ASSERT_THAT(later.Finish(), IsOk());
   EXPECT_EQ(ItemsIn(folder), 3);
   ASSERT_THAT(at_once.Finish(), IsOk());
-  EXPECT_EQ(ItemsIn(folder), 3) << "there was no rest";
+  EXPECT_EQ(ItemsIn(folder), 3) << "nothing was left to write";
 }
 
-TEST(AnswerCache, TellsTheFirstErrorAndKeepsWhatElseCame) {
+TEST(AnswerCache, FinishReturnsFirstErrorAndOtherAnswersAreCached) {
   const TemporaryFolder folder;
   AnswerCache cache(folder.path(), Collection(), {}, std::chrono::seconds(0));
   std::vector<v1::RetrieveCellsResponse> bad = AnswerOf(1);
