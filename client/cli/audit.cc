@@ -114,7 +114,7 @@ absl::StatusOr<double> EstimateSeconds(const audit::Subject& subject,
                                        const audit::Options& options) {
   double seconds = 0;
   for (const audit::Attack& attack : subject.attacks) {
-    const auto releases = static_cast<double>(std::min(options.releases, attack.most_releases));
+    const auto releases = static_cast<double>(std::min(options.releases, attack.max_releases));
     const auto start = std::chrono::steady_clock::now();
     PM_RETURN_IF_ERROR(audit::RunAudit({subject.mechanism, subject.claim, {attack}},
                                        {kProbeReleases, options.confidence})

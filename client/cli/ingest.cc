@@ -90,7 +90,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
 }
 
 absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
-  std::unordered_map<absl::string_view, size_t> row_of_id;
+  std::unordered_map<std::string, size_t> row_of_id;
   for (size_t row = 0; row < ids.size(); ++row) {
     const auto [former, added] = row_of_id.try_emplace(ids[row], row);
     if (added) continue;

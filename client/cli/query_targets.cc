@@ -126,7 +126,7 @@ void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file,
                       "File of query vectors (.npy .fvecs .csv)");
   constexpr int kMaxWords = 1 << 20;
-  constexpr char kFlags[] = "--row,--rows";
+  static constexpr char kFlags[] = "--row,--rows";
   command
       ->add_option_function<std::vector<std::string>>(
           kFlags,
