@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,10 @@ size_t EditDistance(absl::string_view from, absl::string_view to) {
 }
 
 std::vector<const CLI::App*> Subcommands(const CLI::App& command) {
-  return command.get_subcommands([](const CLI::App* child) { return !child->get_group().empty(); });
+  // Without hidden commands and option groups, which have no name.
+  return command.get_subcommands([](const CLI::App* child) {
+    return !child->get_group().empty() && !child->get_name().empty();
+  });
 }
 
 // A command or option and the word to compare a mistyped one with.
@@ -49,15 +53,23 @@ void AppendCommands(const CLI::App& parent, const std::string& path,
   }
 }
 
-std::vector<Candidate> Options(const CLI::App& command) {
-  std::vector<Candidate> candidates;
-  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        candidates.push_back({"--" + name, "--" + name});
-      }
-    }
+void AppendOptions(const CLI::App& command, std::set<std::string>* names) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names->insert("--" + name);
   }
+  for (const CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (child->get_name().empty()) AppendOptions(*child, names);  // an option group
+  }
+}
+
+// Of the command and of all that it is part of.
+std::vector<Candidate> Options(const CLI::App& command) {
+  std::set<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    AppendOptions(*app, &names);
+  }
+  std::vector<Candidate> candidates;
+  for (const std::string& name : names) candidates.push_back({name, name});
   return candidates;
 }
 
