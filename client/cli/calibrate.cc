@@ -66,15 +66,15 @@ absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
   PM_ASSIGN_OR_RETURN(const Calibration noise, client::Calibrate(parameters, values));
   PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
   const Guarantee& guarantee = noise.guarantee;
-  return Result{
-      .json = {{"stddev", noise.stddev},
-               {"variance", variance},
-               {"guarantee", ToJson(guarantee)},
-               {"proven", guarantee.proven}},
-      .text = absl::StrCat("standard deviation ", Exactly(noise.stddev), "\nvariance ",
-                           Exactly(variance), "\nepsilon ", Exactly(guarantee.epsilon), ", delta ",
-                           Exactly(guarantee.delta), ": ", guarantee.neighbours, "\n",
-                           guarantee.proven ? "proven: " : "NOT PROVEN: ", guarantee.source, "\n")};
+  return Result{.json = {{"stddev", noise.stddev},
+                         {"variance", variance},
+                         {"guarantee", ToJson(guarantee)},
+                         {"proven", guarantee.proven}},
+                .text = absl::StrCat(
+                    "standard deviation ", FormatExact(noise.stddev), "\nvariance ",
+                    FormatExact(variance), "\nepsilon ", FormatExact(guarantee.epsilon), ", delta ",
+                    FormatExact(guarantee.delta), ": ", guarantee.neighbours, "\n",
+                    guarantee.proven ? "proven: " : "NOT PROVEN: ", guarantee.source, "\n")};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
-#include "common/embedding/usual_alpha.h"
+#include "common/embedding/default_alpha.h"
 #include "common/features/vector_file.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"

@@ -11,7 +11,7 @@
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
-#include "common/base/exactly.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
@@ -240,8 +240,8 @@ absl::StatusOr<Result> Sensitivity(const SensitivityOptions& options) {
   for (const BoundValue& value : values) json[value.key] = value.value;
   std::string text;
   for (const BoundValue& value : values) {
-    absl::StrAppend(&text, value.text, " ", Exactly(value.value), " over ", question.labels.size(),
-                    " rows\n");
+    absl::StrAppend(&text, value.text, " ", FormatExact(value.value), " over ",
+                    question.labels.size(), " rows\n");
   }
   absl::StrAppend(&text, bound.proven ? "proven: " : "NOT PROVEN: ", bound.source, "\n");
   return Result{.json = json, .text = text};

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/cells/scalar_code.h"
+#include "common/cells/item_code.h"
 #include "common/wire/codec.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"
