@@ -1,4 +1,4 @@
-#include "client/cli/kept_items.h"
+#include "client/cli/item_cache.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/checked_file.h"
-#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "client/cli/private_file.h"
 #include "common/base/printable.h"
-#include "common/base/status_macros.h"
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
@@ -22,23 +22,22 @@ namespace {
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
 using google::protobuf::util::SerializeDelimitedToOstream;
 
-// Whatever a server calls a collection, it names no other file.
+// A digest of the name: names come from the server and must not choose the path.
 std::string PathOf(const std::string& state_folder, const std::string& collection) {
   return absl::StrCat(state_folder, "/received-", ToHex(Sha256::Of(collection)).substr(0, 32),
                       ".pb");
 }
 
-// The collection, the anchors where it sends coordinates, then the messages, each behind its
-// length.
-absl::StatusOr<KeptItems> Parse(const std::string& path, absl::string_view bytes) {
+// Length-delimited messages: parameters, anchors if items are coordinates, answers.
+absl::StatusOr<CachedItems> Parse(const std::string& path, absl::string_view bytes) {
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   v1::PublicParameters proto;
   if (!ParseDelimitedFromZeroCopyStream(&proto, &stream, nullptr)) return DamagedFile(path);
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(proto));
   PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
-  KeptItems kept{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
+  CachedItems cached{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   for (int64_t rows = 0; parameters.SendsCoordinates() && rows < parameters.anchor_count;) {
-    v1::GetAnchorsResponse& chunk = kept.anchors.emplace_back();
+    v1::GetAnchorsResponse& chunk = cached.anchors.emplace_back();
     if (!ParseDelimitedFromZeroCopyStream(&chunk, &stream, nullptr)) return DamagedFile(path);
     if (chunk.labels().empty()) return DamagedFile(path);
     rows += chunk.labels_size();
@@ -46,29 +45,29 @@ absl::StatusOr<KeptItems> Parse(const std::string& path, absl::string_view bytes
   bool at_end = false;
   for (v1::RetrieveCellsResponse message;
        ParseDelimitedFromZeroCopyStream(&message, &stream, &at_end); message.Clear()) {
-    PM_RETURN_IF_ERROR(kept.items.Add(message));
+    PM_RETURN_IF_ERROR(cached.items.Add(message));
   }
   if (!at_end) return DamagedFile(path);
-  return kept;
+  return cached;
 }
 
-absl::Status Save(const std::string& path, const KeptItems& kept) {
+absl::Status Save(const std::string& path, const CachedItems& cached) {
   v1::PublicParameters proto;
-  ToProto(kept.parameters, &proto);
+  ToProto(cached.parameters, &proto);
   std::ostringstream messages;
   bool written = SerializeDelimitedToOstream(proto, &messages);
-  for (const v1::GetAnchorsResponse& chunk : kept.anchors) {
+  for (const v1::GetAnchorsResponse& chunk : cached.anchors) {
     written = written && SerializeDelimitedToOstream(chunk, &messages);
   }
-  for (const v1::RetrieveCellsResponse& message : kept.items.ToMessages()) {
+  for (const v1::RetrieveCellsResponse& message : cached.items.ToMessages()) {
     written = written && SerializeDelimitedToOstream(message, &messages);
   }
   if (!written) return absl::UnavailableError("received items: are too many to be kept");
   return SaveChecked("received items", path, messages.str());
 }
 
-bool AreSame(const std::vector<v1::GetAnchorsResponse>& some,
-             const std::vector<v1::GetAnchorsResponse>& others) {
+bool AreEqual(const std::vector<v1::GetAnchorsResponse>& some,
+              const std::vector<v1::GetAnchorsResponse>& others) {
   return std::equal(some.begin(), some.end(), others.begin(), others.end(),
                     [](const auto& one, const auto& other) {
                       return one.embedding_version() == other.embedding_version() &&
@@ -77,8 +76,7 @@ bool AreSame(const std::vector<v1::GetAnchorsResponse>& some,
                     });
 }
 
-// Whose it was may still want it.
-void PutAside(const std::string& path, const absl::Status& why) {
+void RenameDamaged(const std::string& path, const absl::Status& why) {
   const std::string aside = path + ".damaged";
   std::error_code failed;
   std::filesystem::rename(path, aside, failed);
@@ -88,62 +86,65 @@ void PutAside(const std::string& path, const absl::Status& why) {
 
 }  // namespace
 
-absl::Status KeepItems(const std::string& state_folder, const v1::GetCollectionResponse& collection,
-                       const std::vector<v1::GetAnchorsResponse>& anchors,
-                       const std::vector<v1::RetrieveCellsResponse>& answers) {
+absl::Status CacheItems(const std::string& state_folder,
+                        const v1::GetCollectionResponse& collection,
+                        const std::vector<v1::GetAnchorsResponse>& anchors,
+                        const std::vector<v1::RetrieveCellsResponse>& answers) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   if (answers.empty()) return absl::OkStatus();
   const std::string path = PathOf(state_folder, collection.name());
-  absl::StatusOr<KeptItems> kept = LoadKeptItems(state_folder, collection.name());
-  if (absl::IsDataLoss(kept.status())) PutAside(path, kept.status());
-  const bool other = kept.ok() && Fingerprint(kept->parameters) != collection.fingerprint();
+  absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());
+  if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status());
+  const bool other = cached.ok() && Fingerprint(cached->parameters) != collection.fingerprint();
   if (other) {
     Warn(absl::StrCat("what was received of another collection ", Printable(collection.name()),
                       " is no longer kept for `privatemail rank`"));
   }
-  if (!kept.ok() || other) {
-    kept = KeptItems{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
+  if (!cached.ok() || other) {
+    cached =
+        CachedItems{.parameters = parameters, .anchors = {}, .items = CellItemCache(parameters)};
   }
-  // The version alone does not tell one embedding from another: a restored collection has it again.
-  if (parameters.SendsCoordinates() && !AreSame(kept->anchors, anchors)) {
-    kept->anchors = anchors;
-    kept->items = CellItemCache(parameters);
+  // Compared by coordinates: a restored collection repeats embedding versions.
+  if (parameters.SendsCoordinates() && !AreEqual(cached->anchors, anchors)) {
+    cached->anchors = anchors;
+    cached->items = CellItemCache(parameters);
   }
   absl::Status status;
-  for (const v1::RetrieveCellsResponse& answer : answers) status.Update(kept->items.Add(answer));
-  status.Update(Save(path, *kept));
+  for (const v1::RetrieveCellsResponse& answer : answers) status.Update(cached->items.Add(answer));
+  status.Update(Save(path, *cached));
   return status;
 }
 
-AnswerKeeper::AnswerKeeper(std::string state_folder, v1::GetCollectionResponse collection,
-                           std::vector<v1::GetAnchorsResponse> anchors, Clock::duration every)
+AnswerCache::AnswerCache(std::string state_folder, v1::GetCollectionResponse collection,
+                         std::vector<v1::GetAnchorsResponse> anchors, Clock::duration every)
     : state_folder_(std::move(state_folder)),
       collection_(std::move(collection)),
       anchors_(std::move(anchors)),
       every_(every) {}
 
-void AnswerKeeper::Keep(const std::vector<v1::RetrieveCellsResponse>& answer) {
+void AnswerCache::Add(const std::vector<v1::RetrieveCellsResponse>& answer) {
   unwritten_.insert(unwritten_.end(), answer.begin(), answer.end());
   if (Clock::now() - written_ >= every_) Write();
 }
 
-absl::Status AnswerKeeper::Finish() {
+absl::Status AnswerCache::Finish() {
   Write();
   return status_;
 }
 
-void AnswerKeeper::Write() {
-  status_.Update(KeepItems(state_folder_, collection_, anchors_, unwritten_));
+void AnswerCache::Write() {
+  status_.Update(CacheItems(state_folder_, collection_, anchors_, unwritten_));
   unwritten_.clear();
   written_ = Clock::now();
 }
 
-void WarnUnlessKept(const absl::Status& kept) {
-  if (!kept.ok()) Warn(absl::StrCat("`privatemail rank` will not find these: ", kept.message()));
+void WarnIfNotCached(const absl::Status& cached) {
+  if (!cached.ok())
+    Warn(absl::StrCat("`privatemail rank` will not find these: ", cached.message()));
 }
 
-absl::StatusOr<KeptItems> LoadKeptItems(const std::string& state_folder,
-                                        const std::string& collection) {
+absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
+                                            const std::string& collection) {
   const std::string path = PathOf(state_folder, collection);
   const absl::StatusOr<std::string> bytes = LoadChecked(path);
   if (absl::IsNotFound(bytes.status())) {

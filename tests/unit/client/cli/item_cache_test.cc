@@ -1,11 +1,11 @@
-#include "client/cli/kept_items.h"
+#include "client/cli/item_cache.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
 #include "common/cells/item_code.h"
+#include "common/wire/codec.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/temporary_folder.h"
@@ -17,7 +17,7 @@ constexpr int kAnchors = 20;
 constexpr int kDim = 8;
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// Collections of other seeds have other anchors, and so another digest.
+// Another seed gives other anchors and another digest.
 v1::GetCollectionResponse Collection(int seed = 1) {
   Anchors anchors{NormalRows(kAnchors, kDim, seed), {}};
   CellPartition partition{.cells = 4, .cell_of_anchor = {}};
@@ -45,61 +45,61 @@ std::vector<v1::RetrieveCellsResponse> AnswerOf(int item) {
 }
 
 int64_t ItemsIn(const TemporaryFolder& folder) {
-  const absl::StatusOr<KeptItems> kept = LoadKeptItems(folder.path(), "things");
-  EXPECT_THAT(kept, IsOk());
-  return kept.ok() ? kept->items.items() : -1;
+  const absl::StatusOr<CachedItems> cached = LoadCachedItems(folder.path(), "things");
+  EXPECT_THAT(cached, IsOk());
+  return cached.ok() ? cached->items.items() : -1;
 }
 
 std::string OnlyFileIn(const TemporaryFolder& folder) {
   return std::filesystem::directory_iterator(folder.path())->path();
 }
 
-TEST(KeptItems, AddUpAndAreOfTheCollectionWithThisDigestAlone) {
+TEST(ItemCache, AnswersAccumulateUntilTheDigestChanges) {
   const TemporaryFolder folder;
-  EXPECT_THAT(LoadKeptItems(folder.path(), "things"),
+  EXPECT_THAT(LoadCachedItems(folder.path(), "things"),
               FailsWith(kNotFound, "nothing was received for cells of collection things yet"));
   for (const int item : {1, 2, 1}) {
-    ASSERT_THAT(KeepItems(folder.path(), Collection(), {}, AnswerOf(item)), IsOk());
+    ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(item)), IsOk());
   }
   EXPECT_EQ(ItemsIn(folder), 2);
-  ASSERT_THAT(KeepItems(folder.path(), Collection(2), {}, AnswerOf(3)), IsOk());
-  EXPECT_EQ(ItemsIn(folder), 1) << "what is there of another collection of this name goes";
+  ASSERT_THAT(CacheItems(folder.path(), Collection(2), {}, AnswerOf(3)), IsOk());
+  EXPECT_EQ(ItemsIn(folder), 1) << "items of another collection of this name are removed";
 }
 
-TEST(KeptItems, WhatIsDamagedIsPutAside) {
+TEST(ItemCache, DamagedFileIsRenamed) {
   const TemporaryFolder folder;
-  ASSERT_THAT(KeepItems(folder.path(), Collection(), {}, AnswerOf(1)), IsOk());
+  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(1)), IsOk());
   const std::string path = OnlyFileIn(folder);
   std::ofstream(path, std::ios::app) << "more";
-  ASSERT_THAT(KeepItems(folder.path(), Collection(), {}, AnswerOf(2)), IsOk());
+  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(2)), IsOk());
   EXPECT_EQ(ItemsIn(folder), 1);
   EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), std::filesystem::file_size(path) + 4);
 }
 
-TEST(AnswerKeeper, WritesWhileAnswersComeAndTheRestAtTheEnd) {
+TEST(AnswerCache, WritesPeriodicallyAndOnFinish) {
   const TemporaryFolder folder;
-  AnswerKeeper at_once(folder.path(), Collection(), {}, std::chrono::seconds(0));
+  AnswerCache at_once(folder.path(), Collection(), {}, std::chrono::seconds(0));
   for (const int item : {1, 2}) {
-    at_once.Keep(AnswerOf(item));
+    at_once.Add(AnswerOf(item));
     EXPECT_EQ(ItemsIn(folder), item);
   }
-  AnswerKeeper later(folder.path(), Collection(), {}, std::chrono::hours(1));
-  later.Keep(AnswerOf(3));
+  AnswerCache later(folder.path(), Collection(), {}, std::chrono::hours(1));
+  later.Add(AnswerOf(3));
   EXPECT_EQ(ItemsIn(folder), 2);
   ASSERT_THAT(later.Finish(), IsOk());
   EXPECT_EQ(ItemsIn(folder), 3);
   ASSERT_THAT(at_once.Finish(), IsOk());
-  EXPECT_EQ(ItemsIn(folder), 3) << "there was no rest";
+  EXPECT_EQ(ItemsIn(folder), 3) << "nothing was left to write";
 }
 
-TEST(AnswerKeeper, TellsTheFirstErrorAndKeepsWhatElseCame) {
+TEST(AnswerCache, FinishReturnsFirstErrorAndOtherAnswersAreCached) {
   const TemporaryFolder folder;
-  AnswerKeeper keeper(folder.path(), Collection(), {}, std::chrono::seconds(0));
+  AnswerCache cache(folder.path(), Collection(), {}, std::chrono::seconds(0));
   std::vector<v1::RetrieveCellsResponse> bad = AnswerOf(1);
   bad[0].mutable_codes()->pop_back();
-  keeper.Keep(bad);
-  keeper.Keep(AnswerOf(2));
-  EXPECT_THAT(keeper.Finish(), FailsWith(absl::StatusCode::kDataLoss, "codes"));
+  cache.Add(bad);
+  cache.Add(AnswerOf(2));
+  EXPECT_THAT(cache.Finish(), FailsWith(absl::StatusCode::kDataLoss, "codes"));
   EXPECT_EQ(ItemsIn(folder), 1);
 }
 

@@ -1,9 +1,9 @@
-#include "client/cli/attempt.h"
+#include "client/cli/query_batch.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/command.h"
+#include "client/cli/output.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -12,7 +12,7 @@ bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
 
 bool FailedAndCharged(const Attempt* attempt) { return Failed(attempt) && attempt->charged; }
 
-// Names no class: messages of errors are passed on more easily than answers are.
+// Names no class: users paste error messages into reports.
 std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
                  const std::string& resend) {
   const auto charged = std::count_if(attempts.begin(), attempts.end(), FailedAndCharged);
@@ -21,7 +21,7 @@ std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
   const std::string cost = absl::StrCat("; epsilon ", (*first)->epsilon, " was spent for ",
                                         charged == 1 ? "it" : absl::StrCat("each of ", charged));
   const Attempt* last = attempts.back();
-  if (!Failed(last) || !last->kept) return cost;
+  if (!Failed(last) || !last->saved) return cost;
   return absl::StrCat(cost, "; `", resend, "` sends the ",
                       queries == 1 ? "same release" : "last of these releases",
                       " again at no cost");
@@ -50,8 +50,8 @@ absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& e
   }
   const auto count = static_cast<double>(queries);
   const Budget need{count * each.epsilon, count * each.delta};
-  // The ledger has the last word, and the words for a single query. What a batch costs in mu is not
-  // known before its noise is.
+  // The ledger itself refuses a single query. The cost of a batch in mu is unknown before its
+  // noise.
   if (queries == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
     return absl::OkStatus();
   }
@@ -77,6 +77,33 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
                    unsent == 0 ? ""
                                : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were",
                                               " not sent and cost nothing")));
+}
+
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const QueryMatch& match : matches) {
+    // The payload was checked: it is JSON or empty.
+    json.push_back({{"id", match.id},
+                    {"label", match.label},
+                    {"distance", match.squared_distance},  // older name, for existing scripts
+                    {"squared_distance", match.squared_distance},
+                    {"payload", match.payload.empty() ? nlohmann::json()
+                                                      : nlohmann::json::parse(match.payload)}});
+  }
+  return json;
+}
+
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
+  if (!meaning.has_value()) return nullptr;
+  return {{"radius", meaning->radius},
+          {"pairs_of_one_class", meaning->same_class_pairs},
+          {"closer_of_one_class", meaning->same_class_pairs_within},
+          {"pairs_of_two_classes", meaning->cross_class_pairs},
+          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
+}
+
+nlohmann::json LedgerJson(const LedgerEntry& entry) {
+  return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
 }
 
 }  // namespace privatemail::client::cli
