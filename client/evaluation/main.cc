@@ -28,7 +28,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::client::client {
+namespace privatemail::client {
 namespace {
 
 // A line a second on a terminal, written over the last one; elsewhere one every half minute.
@@ -107,7 +107,7 @@ absl::Status Run(const EvaluationOptions& options) {
 }
 
 }  // namespace
-}  // namespace privatemail::client::client
+}  // namespace privatemail::client
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -118,15 +118,15 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed or a figure could not be drawn, 2 the command line was not "
       "understood or a value or file that "
       "it gives is not valid.");
-  privatemail::client::client::EvaluationOptions options;
-  privatemail::client::client::AddEvaluationOptions(app, &options);
+  privatemail::client::EvaluationOptions options;
+  privatemail::client::AddEvaluationOptions(app, &options);
   privatemail::client::cli::RequireNumericOptions(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const absl::Status status = privatemail::client::client::Run(options);
+  const absl::Status status = privatemail::client::Run(options);
   if (status.ok()) return 0;
   std::cerr << "error: " << privatemail::Printable(status.message()) << " ("
             << absl::StatusCodeToString(status.code()) << ")\n";
