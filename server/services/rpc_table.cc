@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
 #include "server/services/collection_state.h"
 
 namespace privatemail::server {

@@ -187,7 +187,7 @@ TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
   EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
-              FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
+              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
 }
 
 int64_t AllocatedBytes() {
