@@ -298,9 +298,8 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "The plan of fewest bytes that is foreseen to fulfil the wish. Fidelity and recall are of "
       "the matches, which items' codes rank. On data like what it was fitted to, intervals had "
       "the mean in nine of ten cases, on other data in seven to nine: see docs/results.md. Queries "
-      "and "
-      "items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one that "
-      "finds most is shown.");
+      "and items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one "
+      "that finds most is shown.");
   SetRun(plan, context, options, &Plan);
 }
 
