@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/cells/item_code.h"
 #include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/temporary_folder.h"

@@ -16,6 +16,8 @@
 
 namespace privatemail::client {
 
+using namespace server;  // NOLINT(google-build-using-namespace): forecasts are compared with a server's lists
+
 struct PlannedCollection {
   Anchors anchors;
   PublicParameters parameters;
