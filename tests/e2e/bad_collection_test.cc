@@ -111,11 +111,7 @@ TEST_F(BadCollection, AnchorsThatEndOnALine) {
 
 TEST_F(BadCollection, DeletionNeedsYesWithoutATerminal) {
   CreateCollection();
-<<<<<<< HEAD
-  ExpectRefused({"collection", "delete", "things", "--yes"}, "INVALID_ARGUMENT", {"--yes must be given"});
-=======
   ExpectRefused({"collection", "delete", kName}, "INVALID_ARGUMENT", {"--yes must be given"});
->>>>>>> f42f9c8cc8e4257bef190549c59b2ad8af040fcd
 }
 
 // The program on a terminal of its own, on which `typed` is typed.
@@ -136,11 +132,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))";
 
 TEST_F(BadCollection, DeletionOnATerminalNeedsTheTypedName) {
   CreateCollection();
-<<<<<<< HEAD
-  const std::vector<std::string> command = user_.CommandLine({"collection", "delete", "things", "--yes"});
-=======
   const std::vector<std::string> command = user_.CommandLine({"collection", "delete", kName});
->>>>>>> f42f9c8cc8e4257bef190549c59b2ad8af040fcd
   const Outcome refused = RunOnTerminal(command, "thing");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.out, HasSubstr("Delete collection things with 0 items? Type its name:"));
