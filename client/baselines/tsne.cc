@@ -8,8 +8,8 @@
 #include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "common/base/parallel.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
 

@@ -1,5 +1,7 @@
 #include "client/audit/audit.h"
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -7,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "client/audit/anchored_attack.h"
 #include "client/audit/baseline_attacks.h"
 #include "client/audit/cell_attack.h"
@@ -27,15 +30,14 @@ struct AuditOptions {
 };
 
 constexpr char kCells[] = "cells";
-constexpr double kDelta = 1e-5;  // where none is given and a mechanism takes one
+constexpr double kDefaultDelta = 1e-5;  // the default of mechanisms that take one
 
 std::string BaselineNames() {
   return absl::StrJoin(audit::BaselineSteps(), ", ",
                        [](std::string* out, const auto& step) { out->append(step.name); });
 }
 
-// A delta would say nothing of a pure law.
-absl::Status CheckDeltaIsOfUse(const AuditOptions& options, bool takes_delta) {
+absl::Status CheckDefaultDeltaIsTaken(const AuditOptions& options, bool takes_delta) {
   if (options.delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("delta is of no use to ", options.mechanism, ": expected none"));
@@ -43,25 +45,25 @@ absl::Status CheckDeltaIsOfUse(const AuditOptions& options, bool takes_delta) {
 
 absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
   if (const auto* step = audit::BaselineStepFromName(options.mechanism)) {
-    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, step->takes_delta));
+    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, step->takes_delta));
     return step->attack({.epsilon = options.epsilon, .delta = delta});
   }
   if (options.mechanism == kCells) {
-    PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, /*takes_delta=*/false));
+    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, /*takes_delta=*/false));
     return audit::AttackCells(options.epsilon);
   }
   PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(CheckDeltaIsOfUse(options, TraitsOf(kind).TakesDelta()));
+  PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, TraitsOf(kind).TakesDelta()));
   return audit::AttackProductionMechanism(kind, options.epsilon, delta);
 }
 
-// Made one by one: some take releases of their own to prepare.
-using MakeSubject = std::function<absl::StatusOr<audit::Subject>()>;
+// Created one by one: some need releases of their own to prepare.
+using CreateSubject = std::function<absl::StatusOr<audit::Subject>()>;
 
-absl::StatusOr<std::vector<MakeSubject>> Subjects(const AuditOptions& options) {
-  double delta = kDelta;
-  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &delta));
-  std::vector<MakeSubject> subjects;
+absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options) {
+  double delta = kDefaultDelta;
+  PM_RETURN_IF_ERROR(CopyNumber("delta", options.delta, &delta));
+  std::vector<CreateSubject> subjects;
   if (!options.all) {
     subjects.push_back([=] { return OneMechanism(options, delta); });
     return subjects;
@@ -93,36 +95,70 @@ nlohmann::json ToJson(const audit::Result& result) {
           {"proven", result.claim.proven}};
 }
 
-void PrintHead() {
-  std::cout << absl::StreamFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon",
-                                  "delta", "at least", "", "releases", "attacked by")
-            << std::flush;
+std::string HeadText() {
+  return absl::StrFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon", "delta",
+                         "at least", "", "releases", "attacked by");
 }
 
-void Print(const audit::Result& r) {
-  std::cout << absl::StreamFormat(
-                   "%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism, r.claim.epsilon,
-                   r.claim.delta, r.epsilon_lower,
-                   r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-                   r.releases, r.best_attack)
-            << std::flush;
+std::string ToText(const audit::Result& r) {
+  return absl::StrFormat("%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism,
+                         r.claim.epsilon, r.claim.delta, r.epsilon_lower,
+                         r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
+                         r.releases, r.best_attack);
 }
 
+constexpr int64_t kProbeReleases = 64;  // of each attack, to estimate the time of all
+
+// Seconds for `options.releases` of one subject, from a few of its releases.
+absl::StatusOr<double> EstimateSeconds(const audit::Subject& subject,
+                                       const audit::Options& options) {
+  double seconds = 0;
+  for (const audit::Attack& attack : subject.attacks) {
+    const auto releases = static_cast<double>(std::min(options.releases, attack.max_releases));
+    const auto start = std::chrono::steady_clock::now();
+    PM_RETURN_IF_ERROR(audit::RunAudit({subject.mechanism, subject.claim, {attack}},
+                                       {kProbeReleases, options.confidence})
+                           .status());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    seconds += taken.count() * releases / static_cast<double>(kProbeReleases);
+  }
+  return seconds;
+}
+
+// On standard error; nothing for a run of few releases.
+absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
+                           const audit::Options& options) {
+  if (options.releases < 100 * kProbeReleases) return absl::OkStatus();  // it ends soon
+  double seconds = 0;
+  for (const CreateSubject& create : subjects) {
+    const auto start = std::chrono::steady_clock::now();
+    PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
+    const std::chrono::duration<double> creation = std::chrono::steady_clock::now() - start;
+    PM_ASSIGN_OR_RETURN(const double attacks, EstimateSeconds(subject, options));
+    seconds += creation.count() + attacks;
+  }
+  std::cerr << "auditing " << subjects.size() << " mechanisms with " << options.releases
+            << " releases each takes about " << absl::Ceil(absl::Seconds(seconds), absl::Seconds(1))
+            << "\n";
+  return absl::OkStatus();
+}
+
+// Rows are printed as they come in text, and at the end as JSON.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::vector<MakeSubject> subjects, Subjects(options));
+  PM_ASSIGN_OR_RETURN(const std::vector<CreateSubject> subjects, Subjects(options));
+  if (options.all) PM_RETURN_IF_ERROR(PrintEstimate(subjects, options.run));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
-  for (const MakeSubject& make : subjects) {
-    PM_ASSIGN_OR_RETURN(const audit::Subject subject, make());
-    if (!context.json && results.empty()) PrintHead();
+  for (const CreateSubject& create : subjects) {
+    PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
+    if (!context.json && results.empty()) std::cout << HeadText() << std::flush;
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
     rows.push_back(ToJson(results.back()));
-    if (!context.json) Print(results.back());  // at once: each takes its time
+    if (!context.json) std::cout << ToText(results.back()) << std::flush;
   }
-  Answer(context, options.all ? rows : rows.front(), [&] {
-    std::cout << "each with confidence " << absl::StrFormat("%.7g", results.front().confidence)
-              << "\n";
-  });
+  Print({.json = options.all ? rows : rows.front(),
+         .text = absl::StrFormat("each with confidence %.7g\n", results.front().confidence)},
+        context.json);
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
   return absl::InternalError("an attack got further than the claim allows");
 }
@@ -151,16 +187,14 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   command->add_option("--delta", options->delta,
                       absl::StrFormat("The same, for the Gaussian mechanisms and over several "
                                       "iterations (%g)",
-                                      kDelta));
+                                      kDefaultDelta));
   command->add_option("--releases", options->run.releases, "Of either neighbour, for each attack")
       ->capture_default_str();
   command
       ->add_option("--confidence", options->run.confidence,
                    "That a reported figure is no larger than the truth")
       ->capture_default_str();
-  command->callback([&context, options] {
-    context.run = [&context, options] { return Audit(context, *options); };
-  });
+  SetRun(command, context, options, &Audit);
 }
 
 }  // namespace privatemail::client::cli

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <limits>
 #include <map>
 
@@ -24,16 +23,15 @@ std::string NameOf(Accounting accounting) {
   return accounting == Accounting::kBasic ? "basic" : "gaussian";
 }
 
-// Which way of adding up says less for the granted delta. Both hold for what was spent, if every
-// charge does.
-Accounting Cheaper(const LedgerEntry& entry) {
+// The accounting with the smaller epsilon at the granted delta; both hold if every charge does.
+Accounting CheaperAccounting(const LedgerEntry& entry) {
   return entry.granted.has_value() && entry.SpentBy(Accounting::kGaussian).epsilon <
                                           entry.SpentBy(Accounting::kBasic).epsilon
              ? Accounting::kGaussian
              : Accounting::kBasic;
 }
 
-nlohmann::json RowOf(const LedgerChange& change) {
+nlohmann::json ChangeJson(const LedgerChange& change) {
   const bool grant = change.kind == LedgerChange::Kind::kGrant;
   nlohmann::json json = {{"at", change.made_at},
                          {"kind", grant ? "grant" : "charge"},
@@ -51,73 +49,71 @@ nlohmann::json RowOf(const LedgerChange& change) {
   return json;
 }
 
-void Line(const char* what, const Budget& budget, const std::string& remark) {
-  std::cout << "  " << absl::StrFormat("%-8s", what) << "epsilon " << budget.epsilon << " delta "
-            << budget.delta << (remark.empty() ? "" : "  ") << remark << "\n";
+std::string BudgetLine(const char* what, const Budget& budget, const std::string& remark) {
+  return absl::StrCat("  ", absl::StrFormat("%-8s", what), "epsilon ", budget.epsilon, " delta ",
+                      budget.delta, remark.empty() ? "" : "  ", remark, "\n");
 }
 
-absl::Status Report(const Context& context, const std::string& name, const std::string& uuid,
-                    Ledger& ledger) {
+std::string ToText(const std::string& name, const std::string& uuid, const LedgerEntry& entry) {
+  std::string text = absl::StrCat(name, " (", Printable(uuid), ")\n");
+  if (!entry.granted.has_value()) {
+    absl::StrAppend(&text, "  no budget is set: releases are refused until privatemail budget set ",
+                    name, " --epsilon E --delta D\n");
+  } else {
+    text += BudgetLine(
+        "granted", *entry.granted,
+        absl::StrCat(NameOf(entry.accounting), " accounting",
+                     entry.granted->delta > 0 ? "" : ", of releases without delta alone"));
+  }
+  text +=
+      BudgetLine("spent", entry.spent(),
+                 absl::StrCat("in ", Counted(static_cast<uint64_t>(entry.releases), "release")));
+  absl::StrAppend(&text, "  left    ", LeftOf(entry), "\n");
+  if (const Accounting cheaper = CheaperAccounting(entry); cheaper != entry.accounting) {
+    text += BudgetLine("spent", entry.SpentBy(cheaper),
+                       absl::StrCat("by ", NameOf(cheaper), " accounting",
+                                    entry.all_proven ? ", proven too: see budget set" : ""));
+  }
+  if (!entry.all_proven) text += "  NOT ALL PROVEN: see budget history\n";
+  if (!entry.same_neighbours) {
+    text += "  charges protect different things: see budget history\n";
+  }
+  return text;
+}
+
+absl::StatusOr<Result> Report(const std::string& name, const std::string& uuid, Ledger& ledger) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
   nlohmann::json granted;
   if (entry.granted.has_value()) granted = ToJson(*entry.granted);
-  Answer(context,
-         {{"collection", name},
-          {"uuid", uuid},
-          {"granted", granted},
-          {"accounting", NameOf(entry.accounting)},
-          {"spent", ToJson(entry.spent())},
-          {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
-          {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
-          {"cheaper", NameOf(Cheaper(entry))},
-          {"all_proven", entry.all_proven},
-          {"same_neighbours", entry.same_neighbours},
-          {"left", ToJson(entry.left())},
-          {"releases", entry.releases}},
-         [&] {
-           std::cout << name << " (" << Printable(uuid) << ")\n";
-           if (!entry.granted.has_value()) {
-             std::cout << "  no budget is set: releases are refused until privatemail budget set "
-                       << name << " --epsilon E --delta D\n";
-           } else {
-             Line(
-                 "granted", *entry.granted,
-                 absl::StrCat(NameOf(entry.accounting), " accounting",
-                              entry.granted->delta > 0 ? "" : ", of releases without delta alone"));
-           }
-           Line("spent", entry.spent(),
-                absl::StrCat("in ", Counted(static_cast<uint64_t>(entry.releases), "release")));
-           std::cout << "  left    " << LeftOf(entry) << "\n";
-           if (const Accounting cheaper = Cheaper(entry); cheaper != entry.accounting) {
-             Line("spent", entry.SpentBy(cheaper),
-                  absl::StrCat("by ", NameOf(cheaper), " accounting",
-                               entry.all_proven ? ", proven too: see budget set" : ""));
-           }
-           if (!entry.all_proven) {
-             std::cout << "  NOT ALL PROVEN: see budget history\n";
-           }
-           if (!entry.same_neighbours) {
-             std::cout << "  charges protect different things: see budget history\n";
-           }
-         });
-  return absl::OkStatus();
+  return Result{.json = {{"collection", name},
+                         {"uuid", uuid},
+                         {"granted", granted},
+                         {"accounting", NameOf(entry.accounting)},
+                         {"spent", ToJson(entry.spent())},
+                         {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
+                         {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
+                         {"cheaper", NameOf(CheaperAccounting(entry))},
+                         {"all_proven", entry.all_proven},
+                         {"same_neighbours", entry.same_neighbours},
+                         {"left", ToJson(entry.left())},
+                         {"releases", entry.releases}},
+                .text = ToText(name, uuid, entry)};
 }
 
-// The server is asked for the collection's UUID only: budgets belong to it, not to a name or
-// address.
+// Budgets belong to the UUID of a collection, not to a name or address.
 absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, transport.GetCollection(name));
   return collection.parameters().collection_uuid();
 }
 
-absl::Status Show(const Context& context, const BudgetOptions& options) {
+absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  return Report(context, options.name, uuid, *ledger);
+  return Report(options.name, uuid, *ledger);
 }
 
-absl::Status Set(const Context& context, const BudgetOptions& options) {
+absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
@@ -133,48 +129,44 @@ absl::Status Set(const Context& context, const BudgetOptions& options) {
     Warn(absl::StrCat("nothing is left of this: epsilon ", entry.spent().epsilon,
                       " is spent already, so every release is refused until more is granted"));
   }
-  return Report(context, options.name, uuid, *ledger);
+  return Report(options.name, uuid, *ledger);
 }
 
-absl::Status History(const Context& context, const BudgetOptions& options) {
+absl::StatusOr<Result> History(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();
-  for (const LedgerChange& change : changes) rows.push_back(RowOf(change));
-  Answer(context, {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}}, [&] {
-    std::cout << options.name << " (" << Printable(uuid) << "), oldest first\n";
-    for (const LedgerChange& change : changes) {
-      const bool grant = change.kind == LedgerChange::Kind::kGrant;
-      std::cout << "  " << change.made_at << (grant ? "  granted " : "  spent   ") << "epsilon "
-                << change.epsilon << " delta " << change.delta;
-      if (!grant)
-        std::cout << "  " << (change.proven ? "proven: " : "NOT PROVEN: ") << change.source
-                  << "; hides " << change.neighbours;
-      std::cout << "\n";
+  std::string text = absl::StrCat(options.name, " (", Printable(uuid), "), oldest first\n");
+  for (const LedgerChange& change : changes) {
+    rows.push_back(ChangeJson(change));
+    const bool grant = change.kind == LedgerChange::Kind::kGrant;
+    absl::StrAppend(&text, "  ", change.made_at, grant ? "  granted " : "  spent   ", "epsilon ",
+                    change.epsilon, " delta ", change.delta);
+    if (!grant) {
+      absl::StrAppend(&text, "  ", change.proven ? "proven: " : "NOT PROVEN: ", change.source,
+                      "; hides ", change.neighbours);
     }
-  });
-  return absl::OkStatus();
+    text += "\n";
+  }
+  return Result{{{"collection", options.name}, {"uuid", uuid}, {"changes", rows}}, text};
 }
 
 }  // namespace
 
 void AddBudgetCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<BudgetOptions>();
-  CLI::App* budget = AddCommand(app, "budget", "What may be spent on a collection, and what is");
+  CLI::App* budget = AddCommand(app, "budget", "Show and set the privacy budget of a collection");
   budget->require_subcommand(1);
-  CLI::App* show = AddCommand(*budget, "show", "Granted, spent and left");
-  show->add_option("NAME", options->name, "The collection")->required();
-  show->callback([&context, options] {
-    context.run = [&context, options] { return Show(context, *options); };
-  });
-  CLI::App* history = AddCommand(*budget, "history", "Every grant and every release, oldest first");
-  history->add_option("NAME", options->name, "The collection")->required();
-  history->callback([&context, options] {
-    context.run = [&context, options] { return History(context, *options); };
-  });
-  CLI::App* set = AddCommand(*budget, "set", "Grant a total; what is spent stays spent");
-  set->add_option("NAME", options->name, "The collection")->required();
+  const auto add = [&](const char* verb, const char* description, auto run) {
+    CLI::App* command = AddCommand(*budget, verb, description);
+    command->add_option("NAME", options->name, "The collection")->required();
+    SetRun(command, context, options, run);
+    return command;
+  };
+  add("show", "Granted, spent and left", &Show);
+  add("history", "Every grant and every release, oldest first", &History);
+  CLI::App* set = add("set", "Grant a total; what is spent stays spent", &Set);
   set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
       ->required();
   set->add_option("--delta", options->budget.delta,
@@ -183,9 +175,6 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   set->add_option("--accounting", options->accounting,
                   "How releases add up: basic (sums, the default) or gaussian (by mu, for many "
                   "releases); as it was granted before if absent");
-  set->callback([&context, options] {
-    context.run = [&context, options] { return Set(context, *options); };
-  });
 }
 
 }  // namespace privatemail::client::cli

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <optional>
 
@@ -25,9 +24,9 @@ struct CalibrateOptions {
   std::optional<int64_t> dimension;
 };
 
-// How many values carry the noise. The noise of a coordinate depends on it where the radius's norm
-// is not the noise's, and in a box.
-absl::StatusOr<int64_t> ValuesOf(const CalibrateOptions& options) {
+// The number of values with noise. It matters where the radius's norm differs from the noise's, and
+// in a box.
+absl::StatusOr<int64_t> ValueCount(const CalibrateOptions& options) {
   const MechanismTraits& traits = TraitsOf(options.parameters.kind);
   const bool on_input = traits.protects == MechanismTraits::Protects::kInput;
   const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
@@ -56,31 +55,26 @@ absl::StatusOr<double> VarianceOf(double stddev) {
                    FormatExact(stddev), " makes it ", variance));
 }
 
-absl::Status Calibrate(const Context& context, CalibrateOptions options) {
+absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(TakeNumber("delta", options.delta, &parameters.delta));
-  PM_RETURN_IF_ERROR(TakeNumber("sensitivity", options.sensitivity, &parameters.sensitivity));
-  PM_RETURN_IF_ERROR(TakeNumber("radius", options.radius, &parameters.ball.radius));
-  PM_RETURN_IF_ERROR(TakeNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
-  PM_ASSIGN_OR_RETURN(const int64_t values, ValuesOf(options));
+  PM_RETURN_IF_ERROR(CopyNumber("delta", options.delta, &parameters.delta));
+  PM_RETURN_IF_ERROR(CopyNumber("sensitivity", options.sensitivity, &parameters.sensitivity));
+  PM_RETURN_IF_ERROR(CopyNumber("radius", options.radius, &parameters.ball.radius));
+  PM_RETURN_IF_ERROR(CopyNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
+  PM_ASSIGN_OR_RETURN(const int64_t values, ValueCount(options));
   PM_ASSIGN_OR_RETURN(const Calibration noise, client::Calibrate(parameters, values));
   PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
   const Guarantee& guarantee = noise.guarantee;
-  Answer(context,
-         {{"stddev", noise.stddev},
-          {"variance", variance},
-          {"guarantee", ToJson(guarantee)},
-          {"proven", guarantee.proven}},
-         [&] {
-           std::cout << "standard deviation " << FormatExact(noise.stddev) << "\nvariance "
-                     << FormatExact(variance) << "\nepsilon " << FormatExact(guarantee.epsilon)
-                     << ", delta " << FormatExact(guarantee.delta) << ": " << guarantee.neighbours
-                     << "\n"
-                     << (guarantee.proven ? "proven: " : "NOT PROVEN: ") << guarantee.source
-                     << "\n";
-         });
-  return absl::OkStatus();
+  return Result{.json = {{"stddev", noise.stddev},
+                         {"variance", variance},
+                         {"guarantee", ToJson(guarantee)},
+                         {"proven", guarantee.proven}},
+                .text = absl::StrCat(
+                    "standard deviation ", FormatExact(noise.stddev), "\nvariance ",
+                    FormatExact(variance), "\nepsilon ", FormatExact(guarantee.epsilon), ", delta ",
+                    FormatExact(guarantee.delta), ": ", guarantee.neighbours, "\n",
+                    guarantee.proven ? "proven: " : "NOT PROVEN: ", guarantee.source, "\n")};
 }
 
 }  // namespace
@@ -88,10 +82,11 @@ absl::Status Calibrate(const Context& context, CalibrateOptions options) {
 void AddCalibrateCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<CalibrateOptions>();
   MechanismParameters& p = options->parameters;
-  CLI::App* calibrate = AddCommand(app, "calibrate", "How much noise a guarantee needs");
+  CLI::App* calibrate = AddCommand(app, "calibrate", "Compute the noise that a guarantee needs");
   calibrate->add_option("--mechanism", options->mechanism, MechanismNames())->required();
-  calibrate->add_option("--epsilon", p.epsilon, "What is promised")->required();
-  calibrate->add_option("--delta", options->delta, "The same, for the Gaussian mechanisms");
+  calibrate->add_option("--epsilon", p.epsilon, "Epsilon of the guarantee")->required();
+  calibrate->add_option("--delta", options->delta,
+                        "Delta of the guarantee, for the Gaussian mechanisms");
   calibrate->add_option("--sensitivity", options->sensitivity,
                         "Of the value: L1 for laplace, else L2; not for Inference Privacy");
   AddNumbers(
@@ -107,9 +102,7 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
                         "Of the output, from the radius's metric: to L1 for lap-output, else L2");
   calibrate->add_option("--dimension", options->dimension,
                         "Coordinates of the input, for gauss-input; or of a box of equal sides");
-  calibrate->callback([&context, options] {
-    context.run = [&context, options] { return Calibrate(context, *options); };
-  });
+  SetRun(calibrate, context, options, &Calibrate);
 }
 
 }  // namespace privatemail::client::cli

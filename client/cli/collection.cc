@@ -1,68 +1,234 @@
-#include <iostream>
+#include "client/cli/collection.h"
 
-#include "client/cli/collection_words.h"
-#include "client/cli/command.h"
-#include "client/cli/create_collection.h"
+#include <unistd.h>
+
+#include <iostream>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-absl::Status List(const Context& context) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::GetCollectionResponse& c : response.collections()) all.push_back(ToJson(c));
-  Answer(context, all, [&] {
-    for (const v1::GetCollectionResponse& c : response.collections()) Print(c);
-    if (response.collections().empty()) std::cout << "no collections\n";
-  });
-  return absl::OkStatus();
+std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
+  std::vector<uint32_t> counts;
+  for (const auto& partition : p.cell_partitions()) counts.push_back(partition.cells());
+  return counts;
 }
 
-absl::Status Info(const Context& context, const std::string& name) {
+// Null without a codebook: the code's name says its error.
+nlohmann::json CodeError(const v1::PublicParameters& p) {
+  if (!p.has_cell_codebook()) return nullptr;
+  return p.cell_codebook().relative_squared_error();
+}
+
+std::string CodeText(const v1::PublicParameters& p) {
+  if (p.cell_code() == v1::CELL_CODE_NONE) return "coordinates of the embedding (code none)";
+  if (!p.has_cell_codebook()) return CodeName(p.cell_code());
+  return absl::StrFormat("%s (relative squared error %.2g on the anchors)", CodeName(p.cell_code()),
+                         p.cell_codebook().relative_squared_error());
+}
+
+absl::StatusOr<Result> List(const Context& context, const std::string&) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
+  Result result{.json = nlohmann::json::array(), .text = ""};
+  for (const v1::GetCollectionResponse& c : response.collections()) {
+    result.json.push_back(ToJson(c));
+    result.text += ToText(c);
+  }
+  if (result.text.empty()) result.text = "no collections\n";
+  return result;
+}
+
+absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       transport.GetCollection(name, /*with_changes=*/true));
-  nlohmann::json answer = ToJson(c);
-  if (c.has_changes())
-    answer["changes"] = {{"inserted", c.changes().inserted()},
-                         {"updated", c.changes().updated()},
-                         {"deleted", c.changes().deleted()}};
-  Answer(context, answer, [&] { Print(c); });
-  return absl::OkStatus();
+  Result result{.json = ToJson(c), .text = ToText(c)};
+  if (c.has_changes()) {
+    result.json["changes"] = {{"inserted", c.changes().inserted()},
+                              {"updated", c.changes().updated()},
+                              {"deleted", c.changes().deleted()}};
+  }
+  return result;
 }
 
-absl::Status Delete(const Context& context, const std::string& name) {
+struct DeleteOptions {
+  std::string name;
+  bool yes = false;
+};
+
+// On a terminal the user types the name; elsewhere --yes is required.
+absl::Status ConfirmDeletion(const Transport& transport, const std::string& name) {
+  if (::isatty(STDIN_FILENO) == 0) {
+    return absl::InvalidArgumentError(
+        "--yes must be given to delete a collection if standard input is no terminal");
+  }
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c, transport.GetCollection(name));
+  std::cerr << "Delete collection " << Printable(name) << " with " << Counted(c.items(), "item")
+            << "? Type its name: ";
+  std::string typed;
+  std::getline(std::cin, typed);
+  if (typed == name) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrCat("another name was typed; collection ", name, " is not deleted"));
+}
+
+absl::StatusOr<Result> Delete(const Context& context, const DeleteOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  if (!options.yes) PM_RETURN_IF_ERROR(ConfirmDeletion(transport, options.name));
   PM_ASSIGN_OR_RETURN(const v1::DeleteCollectionResponse response,
-                      transport.DeleteCollection(name));
-  Answer(context, {{"deleted_items", response.deleted_items()}}, [&] {
-    std::cout << "deleted " << name << " with " << Counted(response.deleted_items(), "item")
-              << "\n";
-  });
-  return absl::OkStatus();
+                      transport.DeleteCollection(options.name));
+  return Result{.json = {{"deleted_items", response.deleted_items()}},
+                .text = absl::StrCat("deleted ", options.name, " with ",
+                                     Counted(response.deleted_items(), "item"), "\n")};
+}
+
+absl::StatusOr<Result> Build(const Context& context, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done, BuildWithProgress(transport, name));
+  const v1::GetCollectionResponse& c = done.collection();
+  return Result{
+      .json = {{"embedded", c.embedded_items()},
+               {"version", c.embedding_version()},
+               {"seconds", done.elapsed_seconds()},
+               {"objective", done.objective()},
+               {"plan", done.plan()}},
+      .text = absl::StrCat("embedded ", c.embedded_items(), " items as version ",
+                           c.embedding_version(), " in ", done.elapsed_seconds(), " s, objective ",
+                           done.objective(), "\naffinities ", done.plan(), "\n")};
+}
+
+absl::Status Health(Context& context, const std::string& collection) {
+  const absl::StatusOr<Transport> transport = Transport::Create(context.connection);
+  if (!transport.ok()) {
+    // A wrong file or flag, not a server that fails: a supervisor must not restart it.
+    PrintError(transport.status(), context.json);
+    context.exit_code = kExitUsage;
+    return absl::OkStatus();
+  }
+  PM_ASSIGN_OR_RETURN(const bool serving, transport->IsServing(collection));
+  if (serving) return Finish(context, Result{{{"status", "SERVING"}}, "SERVING\n"});
+  return absl::UnavailableError(
+      collection.empty()
+          ? "the server is not serving: it is ending"
+          : absl::StrCat("collection ", collection,
+                         " is not serving: it is not built, or the server is ending"));
 }
 
 }  // namespace
 
-void AddCollectionCommand(CLI::App& app, Context& context) {
+std::string CodeName(v1::CellCode code) {
+  for (const auto& [name, known] : kCellCodeNames) {
+    if (ToProto(*known) == code) return name;
+  }
+  return "";
+}
+
+nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  return {
+      {"name", c.name()},
+      {"uuid", p.collection_uuid()},
+      {"digest", absl::BytesToHexString(c.fingerprint())},
+      {"items", c.items()},
+      {"embedded", c.embedded_items()},
+      {"version", c.embedding_version()},
+      {"changes_since_embedding", c.changes_since_embedding()},
+      {"index", c.index()},
+      {"classes", p.slot_labels_size()},
+      {"anchors", p.anchor_count()},
+      {"feature_dim", p.feature_dim()},
+      {"embedding_dim", p.settings().embedding_dim()},
+      {"kernel_bandwidth", p.settings().kernel_bandwidth()},
+      {"alpha", p.settings().alpha()},
+      {"kernel", v1::Kernel_Name(p.settings().kernel())},
+      {"label_graph", v1::LabelGraph_Name(p.settings().label_graph())},
+      {"steps", p.settings().steps()},
+      {"start_stddev", p.settings().start_stddev()},
+      {"normalise", p.settings().normalise()},
+      {"cells", CellCounts(p)},
+      {"cell_code", CodeName(p.cell_code())},
+      {"cell_code_error", CodeError(p)},
+      {"cells_state", c.cells()},
+      {"cells_ready", c.cells_ready()},
+      {"extractor", p.extractor()},
+      {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
+}
+
+std::string ToText(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  const v1::EmbeddingSettings& s = p.settings();
+  const std::string name = Printable(c.name());
+  std::string text =
+      absl::StrCat(name, "  ", Counted(c.items(), "item"), ", ", c.embedded_items(),
+                   " embedded (version ", c.embedding_version(), "), ", p.slot_labels_size(),
+                   " classes, ", Counted(p.anchor_count(), "anchor"), ", ", p.feature_dim(), " -> ",
+                   s.embedding_dim(), " dimensions\n");
+  if (c.has_changes() && c.changes_since_embedding() > 0) {
+    absl::StrAppend(&text, "  not embedded yet: ", c.changes().inserted(), " inserted, ",
+                    c.changes().updated(), " updated (found as they were), ", c.changes().deleted(),
+                    " deleted (not found any more): privatemail build ", name, "\n");
+  }
+  if (!c.index().empty()) absl::StrAppend(&text, "  index ", Printable(c.index()), "\n");
+  absl::StrAppend(&text, "  uuid ", Printable(p.collection_uuid()), "\n  digest ",
+                  absl::BytesToHexString(c.fingerprint()), "\n  extractor ",
+                  Printable(p.extractor()), "\n  kernel ", v1::Kernel_Name(s.kernel()),
+                  ", bandwidth ", s.kernel_bandwidth(), "; label graph ",
+                  v1::LabelGraph_Name(s.label_graph()), ", alpha ", s.alpha(), "; ",
+                  Counted(s.steps(), "step"), ", start stddev ", s.start_stddev(),
+                  s.normalise() ? "" : ", not normalised", "\n");
+  if (p.cell_partitions().empty()) return text;
+  absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
+                  " for every searcher",
+                  c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())), "\n");
+  return text;
+}
+
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
+                                                             const std::string& name) {
+  ProgressBar bar("embedding");
+  return transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
+    const auto rows = static_cast<int64_t>(message.rows());
+    bar.Show(static_cast<int64_t>(message.share() * static_cast<double>(rows)), rows);
+  });
+}
+
+void AddCollectionCommands(CLI::App& app, Context& context) {
   CLI::App* collection = AddCommand(app, "collection", "Create, list, show and delete collections");
   collection->require_subcommand(1);
   AddCreateCollectionCommand(*collection, context);
-  AddCommand(*collection, "list", "All collections")->callback([&context] {
-    context.run = [&context] { return List(context); };
-  });
   auto name = std::make_shared<std::string>();
-  for (const auto& [verb, description, run] :
-       {std::tuple{"info", "Public parameters and counts", &Info},
-        std::tuple{"delete", "Delete a collection and its items", &Delete}}) {
-    CLI::App* command = AddCommand(*collection, verb, description);
+  SetRun(AddCommand(*collection, "list", "All collections"), context, name, &List);
+  const auto add = [&](CLI::App& parent, const char* verb, const char* description, auto run) {
+    CLI::App* command = AddCommand(parent, verb, description);
     command->add_option("NAME", *name, "The collection")->required();
-    command->callback([&context, name, run = run] {
-      context.run = [&context, name, run] { return run(context, *name); };
-    });
-  }
+    SetRun(command, context, name, run);
+  };
+  add(*collection, "info", "Public parameters and counts", &Info);
+  auto deletion = std::make_shared<DeleteOptions>();
+  CLI::App* remove = AddCommand(*collection, "delete",
+                                "Delete a collection and its items, after you type its name");
+  remove->add_option("NAME", deletion->name, "The collection")->required();
+  remove->add_flag("--yes", deletion->yes,
+                   "Delete without asking; required if standard input is no terminal");
+  SetRun(remove, context, deletion, &Delete);
+  add(app, "build", "Embed gallery and anchors, so that searches are answered", &Build);
+
+  CLI::App* health =
+      AddCommand(app, "health",
+                 "Exit with 0 if the server serves, with 1 if not, with 2 if a file or a flag is "
+                 "wrong and it was not asked; for probes. Needs no key");
+  health->add_option("--collection", *name, "Ask if this collection is built; needs a key for it");
+  health->callback(
+      [&context, name] { context.run = [&context, name] { return Health(context, *name); }; });
 }
 
 }  // namespace privatemail::client::cli

@@ -1,18 +1,16 @@
-#include "client/cli/create_collection.h"
-
 #include <cmath>
-#include <iostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/collection_words.h"
-#include "client/cli/inputs.h"
+#include "client/cli/collection.h"
+#include "client/cli/images.h"
 #include "client/flags/names.h"
 #include "client/flags/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/features/vector_file.h"
-#include "common/embedding/default_alpha.h"
 #include "common/cells/cell_partition.h"
+#include "common/embedding/default_alpha.h"
+#include "common/features/vector_file.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 
@@ -42,8 +40,9 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
     return absl::OkStatus();
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.anchor_images));
-  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
-  PM_ASSIGN_OR_RETURN(const FolderFeatures anchors, DescribeFolder(folder, options.extractor));
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+  PM_ASSIGN_OR_RETURN(const FolderFeatures anchors,
+                      ExtractFolderFeatures(folder, options.extractor));
   ToProto(anchors.features, request->mutable_anchors());
   request->mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
   request->mutable_class_names()->Assign(folder.class_names.begin(), folder.class_names.end());
@@ -95,7 +94,7 @@ absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest
   return absl::OkStatus();
 }
 
-absl::Status Create(const Context& context, CreateOptions options) {
+absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   v1::CreateCollectionRequest request;
   request.set_name(options.name);
@@ -110,33 +109,30 @@ absl::Status Create(const Context& context, CreateOptions options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
-  nlohmann::json answer = ToJson(response.collection());
+  Result result{.json = ToJson(response.collection()), .text = ToText(response.collection())};
   if (const std::string warning = SettingsWarning(options.settings, span); !warning.empty()) {
-    answer["warnings"] = {warning};
+    result.json["warnings"] = {warning};
     Warn(warning);
   }
-  Answer(context, answer, [&] {
-    Print(response.collection());
-    if (!options.alpha_given) {
-      std::cout << "  alpha " << options.settings.alpha << " was chosen for the labels' span of "
-                << span << "; --alpha gives another\n";
-    }
-  });
-  return absl::OkStatus();
+  if (!options.alpha_given) {
+    absl::StrAppend(&result.text, "  alpha ", options.settings.alpha,
+                    " was chosen for the labels' span of ", span, "; --alpha sets another\n");
+  }
+  return result;
 }
 
 }  // namespace
 
 void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = AddCommand(collection, "create", "Make a collection out of public anchors");
+  CLI::App* create = AddCommand(collection, "create", "Create a collection from public anchors");
   create->add_option("NAME", options->name, "Name of the new collection")->required();
   create->add_option("--anchors", options->anchors_file, "Public vectors (.npy .fvecs .csv)");
   create->add_option("--anchor-labels", options->labels_file,
                      "Their labels (.npy .ivecs .csv .txt)");
   create
       ->add_option("--extractor", options->extractor_name,
-                   "How your own vectors were made; searchers compare it")
+                   "Name of the model that made the vectors; searchers compare it")
       ->capture_default_str();
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
@@ -160,7 +156,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "Do not scale the iterates to Frobenius norm sqrt(n)");
   AddNumbers(
       create, "--cells", &options->cells,
-      "Cut the anchors into so many cells, for queries with --scheme cells; several numbers "
+      "Number of cells to cut the anchors into, for queries with --scheme cells; several numbers "
       "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
       "exact as --cell-code says: the items of any cells it asks for. With none it takes their "
       "ids, labels and coordinates in the embedding");
@@ -170,9 +166,9 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "or 8 to 64 bytes by product quantisation, trained on the anchors, of which it takes 624 "
       "(pq8 to pq64), or not at all, and searchers rank by the items' coordinates in the "
       "embedding, which find little but the class (none)");
-  create->callback([&context, options, alpha] {
-    options->alpha_given = alpha->count() > 0;
-    context.run = [&context, options] { return Create(context, *options); };
+  SetRun(create, context, options, [alpha](const Context& shared, CreateOptions given) {
+    given.alpha_given = alpha->count() > 0;
+    return Create(shared, std::move(given));
   });
 }
 

@@ -131,7 +131,7 @@ json ToJson(const v1::PayloadValue& value) {
   }
 }
 
-// 50 and not 50.0, as it was probably written.
+// 50 rather than 50.0.
 json Bound(double bound) {
   constexpr double kExactIntegers = 9007199254740992;  // 2^53
   const bool whole = std::trunc(bound) == bound && std::abs(bound) < kExactIntegers;
@@ -182,7 +182,7 @@ json FilterToJson(const v1::PayloadFilter& filter) {
 
 absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  // The depth first: what reads JSON descends into it call by call.
+  // Checks the depth first: the JSON parser recurses.
   if (!CheckPayload(text).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--filter must be JSON of the form ", kFilterForm, ", but is not JSON"));

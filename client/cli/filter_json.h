@@ -1,4 +1,4 @@
-// Payload filters as people write them.
+// Payload filters as JSON.
 #ifndef PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 #define PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 
@@ -11,17 +11,16 @@
 
 namespace privatemail::client::cli {
 
-// What --help says of the form.
+// The form, for --help and messages.
 inline constexpr char kFilterForm[] =
     "{\"path\":\"a.b\",\"equals\":VALUE}, {\"path\":P,\"in\":[VALUE,...]}, "
     "{\"path\":P,\"gte\":1,\"lt\":9} (also gt, lte), {\"and\":[...]}, {\"or\":[...]}, "
     "{\"not\":{...}}";
 
-// Nothing for an empty text. INVALID_ARGUMENT naming the part that is wrong, what was expected and
-// what came.
+// Nothing for an empty text. INVALID_ARGUMENT naming the wrong part, what was expected and its
+// value.
 absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::string& text);
 
-// The same form again.
 nlohmann::json FilterToJson(const v1::PayloadFilter& filter);
 
 }  // namespace privatemail::client::cli

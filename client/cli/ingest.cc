@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
-#include "client/cli/inputs.h"
+#include "client/cli/images.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -15,9 +16,10 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Few enough for a message that is far below the limit, however long the rows are.
-constexpr size_t kItemsPerMessage = 512;
-constexpr size_t kValuesPerMessage = 1 << 20;
+// Keeps messages far below their limit for rows of any length.
+constexpr size_t kMaxItemsPerMessage = 512;
+constexpr size_t kMaxValuesPerMessage = 1 << 20;
+constexpr size_t kMaxChecked = 1000;  // ids of one GetItems call
 
 struct IngestOptions {
   std::string name;
@@ -25,11 +27,13 @@ struct IngestOptions {
   std::string labels_file;
   std::string payloads_file;
   std::string ids_file;
+  std::string id_prefix;
+  bool replace = false;
   std::string images;
   ExtractorOptions extractor;
 };
 
-// What is about to be sent, as columns of equal length.
+// The rows to send, as columns of equal length.
 struct Rows {
   FloatMatrix features;
   std::vector<int32_t> labels;
@@ -52,7 +56,7 @@ absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
 }
 
-// A message with other bytes is one that no server can read.
+// Protobuf refuses strings that are not UTF-8.
 absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts) {
   for (size_t row = 0; row < texts.size(); ++row) {
     if (IsUtf8(texts[row])) continue;
@@ -75,7 +79,9 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
     PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
   }
   if (options.ids_file.empty()) {
-    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) rows.ids.push_back(absl::StrCat(i));
+    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) {
+      rows.ids.push_back(absl::StrCat(options.id_prefix, i));
+    }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines(options.ids_file));
     PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.features.rows()));
@@ -83,17 +89,63 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
   return rows;
 }
 
-// Labels of a folder's classes are those of the classes of the same names in the collection.
-absl::StatusOr<Rows> DescribeRows(const IngestOptions& options,
-                                  const v1::PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
+  std::unordered_map<std::string, size_t> row_of_id;
+  for (size_t row = 0; row < ids.size(); ++row) {
+    const auto [former, added] = row_of_id.try_emplace(ids[row], row);
+    if (added) continue;
+    return absl::InvalidArgumentError(absl::StrCat("row ", row, ": id ", ids[row],
+                                                   " is the id of row ", former->second,
+                                                   ", too; nothing was sent"));
+  }
+  return absl::OkStatus();
+}
+
+bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
+  const auto features = rows.features.row(static_cast<Eigen::Index>(row));
+  return item.label() == rows.labels[row] &&
+         std::equal(item.features().begin(), item.features().end(), features.data(),
+                    features.data() + features.size());
+}
+
+// Row numbers of a second file are the ids of other items, which an upload would replace. Compares
+// rows spread over the file with stored items; equal ones are a repeated upload.
+absl::Status CheckNothingIsReplaced(const Transport& transport, const std::string& name,
+                                    const Rows& rows) {
+  const size_t columns = static_cast<size_t>(rows.features.cols());
+  const size_t count =
+      std::min(rows.ids.size(), std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxChecked));
+  v1::GetItemsRequest request;
+  request.set_collection(name);
+  std::unordered_map<std::string, size_t> row_of_id;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t row = i * rows.ids.size() / count;
+    request.add_ids(rows.ids[row]);
+    row_of_id[rows.ids[row]] = row;
+  }
+  PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse stored, transport.GetItems(request));
+  for (const v1::Item& item : stored.items()) {
+    const auto row = row_of_id.find(item.id());
+    if (row == row_of_id.end() || IsRow(item, rows, row->second)) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "collection ", name, " has another item with id ", item.id(),
+        ", which is the row number here: give ids with --ids or --id-prefix, or --replace to "
+        "overwrite; nothing was sent"));
+  }
+  return absl::OkStatus();
+}
+
+// The sub-folder of a class has the name of a class of the collection.
+absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
+                                 const v1::PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
   if (extractor->identity() != parameters.extractor()) {
     return absl::FailedPreconditionError(
         absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
                      ", but these images would come from ", extractor->identity()));
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
-  PM_ASSIGN_OR_RETURN(FolderFeatures features, DescribeFolder(folder, options.extractor));
+  PM_ASSIGN_OR_RETURN(FolderFeatures features, ExtractFolderFeatures(folder, options.extractor));
   std::vector<int32_t> label_of_class;
   for (const std::string& name : folder.class_names) {
     const auto& names = parameters.class_names();
@@ -118,7 +170,7 @@ absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
                                                  const std::string& name, const Rows& rows) {
   ProgressBar bar("ingest");
   const auto columns = static_cast<size_t>(rows.features.cols());
-  const size_t most = std::clamp(kValuesPerMessage / columns, size_t{1}, kItemsPerMessage);
+  const size_t most = std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxItemsPerMessage);
   size_t sent = 0;
   return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (sent == rows.ids.size()) return false;
@@ -136,8 +188,7 @@ absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
   });
 }
 
-// A stream that breaks is sent again from its first row: what is stored already counts as
-// unchanged.
+// A broken stream is sent again from its first row; rows that are stored count as unchanged.
 absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
                                              const Rows& rows) {
   constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
@@ -157,6 +208,10 @@ std::string FirstReason(const nlohmann::json& reasons) {
 }
 
 absl::Status CheckOptions(const IngestOptions& options) {
+  if (!options.id_prefix.empty() && (!options.images.empty() || !options.ids_file.empty())) {
+    return absl::InvalidArgumentError(
+        "--id-prefix is of no use with --ids or --images, which name the items");
+  }
   if (!options.images.empty() && options.vectors_file.empty() && options.labels_file.empty()) {
     return absl::OkStatus();
   }
@@ -170,17 +225,22 @@ absl::Status CheckOptions(const IngestOptions& options) {
       absl::StrCat("give either --vectors with --labels, or --images", missing));
 }
 
-absl::Status Ingest(Context& context, const IngestOptions& options) {
+absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
   const v1::PublicParameters& parameters = collection.parameters();
   absl::StatusOr<Rows> rows =
-      options.images.empty() ? ReadRows(options, parameters) : DescribeRows(options, parameters);
+      options.images.empty() ? ReadRows(options, parameters) : ExtractRows(options, parameters);
   PM_RETURN_IF_ERROR(rows.status());
   PM_RETURN_IF_ERROR(CheckTexts("id", rows->ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows->payloads));
+  PM_RETURN_IF_ERROR(CheckDuplicates(rows->ids));
+  const bool row_numbers = options.images.empty() && options.ids_file.empty();
+  if (row_numbers && !options.replace && collection.items() > 0) {
+    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(transport, options.name, *rows));
+  }
   PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
   const uint64_t rejected = response.rejected() + rows->rejected.size();
@@ -197,21 +257,18 @@ absl::Status Ingest(Context& context, const IngestOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
-  Answer(context,
-         {{"acknowledged", acknowledged},
-          {"rejected", rejected},
-          {"inserted", response.inserted()},
-          {"updated", response.updated()},
-          {"unchanged", response.unchanged()},
-          {"reasons", reasons}},
-         [&] {
-           std::cout << Counted(acknowledged, "item") << " acknowledged (" << response.inserted()
-                     << " new, " << response.updated() << " changed, " << response.unchanged()
-                     << " as before), " << rejected << " rejected\nrun `privatemail build "
-                     << options.name << "` to make them searchable\n";
-         });
-  if (rejected > 0) context.exit_code = kExitSomeRejected;
-  return absl::OkStatus();
+  return Result{
+      .json = {{"acknowledged", acknowledged},
+               {"rejected", rejected},
+               {"inserted", response.inserted()},
+               {"updated", response.updated()},
+               {"unchanged", response.unchanged()},
+               {"reasons", reasons}},
+      .text = absl::StrCat(Counted(acknowledged, "item"), " acknowledged (", response.inserted(),
+                           " new, ", response.updated(), " changed, ", response.unchanged(),
+                           " as before), ", rejected, " rejected\nrun `privatemail build ",
+                           options.name, "` to make them searchable\n"),
+      .exit_code = rejected > 0 ? kExitSomeRejected : 0};
 }
 
 }  // namespace
@@ -226,15 +283,23 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
   ingest->add_option("--ids", options->ids_file,
                      "Their ids, one a line; the row numbers if absent");
+  ingest->add_option("--id-prefix", options->id_prefix,
+                     "Without --ids: ids are this text and the row number");
+  ingest->add_flag(
+      "--replace", options->replace,
+      "Without --ids: overwrite stored items of the same row numbers, which is refused "
+      "if their vectors or labels differ");
   ingest->add_option("--payloads", options->payloads_file,
                      "A JSON text a line, handed out with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
   AddExtractorOptions(ingest, &options->extractor);
-  ingest->footer(absl::StrCat("Exit code 3: some rows were rejected, the others acknowledged.\n",
-                              ingest->get_footer()));
-  ingest->callback([&context, options] {
-    context.run = [&context, options] { return Ingest(context, *options); };
-  });
+  ingest->footer(
+      absl::StrCat("Ids that are row numbers name other items in a second file: up to 1,000 rows, "
+                   "spread over the "
+                   "file, are compared with stored items before anything is sent.\n"
+                   "Exit code 3: some rows were rejected, the others acknowledged.\n",
+                   ingest->get_footer()));
+  SetRun(ingest, context, options, &Ingest);
 }
 
 }  // namespace privatemail::client::cli

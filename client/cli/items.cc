@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <iostream>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "common/base/printable.h"
@@ -13,8 +14,8 @@
 namespace privatemail::client::cli {
 namespace {
 
-constexpr int kIdsInOneCall = 1000;
-constexpr int64_t kItemsInOneCall = 1000;
+constexpr int kMaxIdsPerCall = 1000;
+constexpr int64_t kMaxItemsPerCall = 1000;
 
 struct ItemsOptions {
   std::string name;
@@ -28,7 +29,7 @@ struct ItemsOptions {
 
 nlohmann::json ToJson(const v1::Item& item, bool features) {
   nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
-  // The server checked it when it was stored, but this is another program.
+  // A hostile server may send what is no JSON.
   json["payload"] = nlohmann::json::parse(item.payload(), nullptr, /*allow_exceptions=*/false);
   if (json["payload"].is_discarded()) json["payload"] = nullptr;
   if (features)
@@ -36,12 +37,31 @@ nlohmann::json ToJson(const v1::Item& item, bool features) {
   return json;
 }
 
-void Print(const v1::Item& item, bool features) {
-  std::cout << Printable(item.id()) << "  label " << item.label() << ", version " << item.version()
-            << (item.payload().empty() ? "" : "  " + Printable(item.payload())) << "\n";
-  if (!features) return;
-  for (const float value : item.features()) std::cout << " " << value;
-  std::cout << "\n";
+std::string ToText(const v1::Item& item, bool features) {
+  std::string text =
+      absl::StrCat(Printable(item.id()), "  label ", item.label(), ", version ", item.version(),
+                   item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
+  if (!features) return text;
+  for (const float value : item.features()) absl::StrAppend(&text, " ", value);
+  return text + "\n";
+}
+
+// "a, b and 3 more"
+std::string SomeIds(const std::vector<std::string>& ids) {
+  constexpr size_t kMaxListed = 5;
+  const size_t listed = std::min(ids.size(), kMaxListed);
+  std::string text = absl::StrJoin(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(listed), ", ");
+  if (listed < ids.size()) absl::StrAppend(&text, " and ", ids.size() - listed, " more");
+  return text;
+}
+
+Result ToResult(const std::vector<v1::Item>& items, bool features) {
+  Result result{.json = {{"items", nlohmann::json::array()}}, .text = ""};
+  for (const v1::Item& item : items) {
+    result.json["items"].push_back(ToJson(item, features));
+    result.text += ToText(item, features);
+  }
+  return result;
 }
 
 absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
@@ -58,22 +78,22 @@ absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
   return absl::InvalidArgumentError("no ids: name them after the collection, or give --ids-file");
 }
 
-// Calls `send` with at most kIdsInOneCall of the ids at a time.
-absl::Status InParts(const std::vector<std::string>& ids,
-                     const std::function<absl::Status(const std::vector<std::string>&)>& send) {
-  for (size_t first = 0; first < ids.size(); first += kIdsInOneCall) {
-    const size_t last = std::min(ids.size(), first + kIdsInOneCall);
+// Calls `send` with at most kMaxIdsPerCall of the ids at a time.
+absl::Status ForEachPart(const std::vector<std::string>& ids,
+                         const std::function<absl::Status(const std::vector<std::string>&)>& send) {
+  for (size_t first = 0; first < ids.size(); first += kMaxIdsPerCall) {
+    const size_t last = std::min(ids.size(), first + kMaxIdsPerCall);
     PM_RETURN_IF_ERROR(send({ids.begin() + static_cast<std::ptrdiff_t>(first),
                              ids.begin() + static_cast<std::ptrdiff_t>(last)}));
   }
   return absl::OkStatus();
 }
 
-absl::Status Get(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   std::vector<v1::Item> items;
-  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::GetItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
@@ -81,17 +101,24 @@ absl::Status Get(const Context& context, const ItemsOptions& options) {
     items.insert(items.end(), response.items().begin(), response.items().end());
     return absl::OkStatus();
   }));
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
-  const uint64_t missing = ids.size() - std::min(ids.size(), items.size());
-  Answer(context, {{"items", all}, {"missing", missing}}, [&] {
-    for (const v1::Item& item : items) Print(item, options.features);
-    if (missing > 0) std::cout << Counted(missing, "id") << " not there\n";
-  });
-  return absl::OkStatus();
+  Result result = ToResult(items, options.features);
+  std::set<std::string> found;
+  for (const v1::Item& item : items) found.insert(item.id());
+  std::vector<std::string> missing;
+  for (const std::string& id : ids) {
+    if (!found.contains(id)) missing.push_back(id);
+  }
+  result.json["missing"] = missing.size();
+  result.json["missing_ids"] = missing;
+  if (missing.empty()) return result;
+  result.exit_code = kExitFailure;
+  PrintError(absl::NotFoundError(
+                 absl::StrCat("collection ", options.name, " has no item ", SomeIds(missing))),
+             /*as_json=*/false);
+  return result;
 }
 
-absl::Status List(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> List(const Context& context, const ItemsOptions& options) {
   v1::ScrollItemsRequest request;
   request.set_collection(options.name);
   request.set_cursor(options.cursor);
@@ -105,7 +132,7 @@ absl::Status List(const Context& context, const ItemsOptions& options) {
   std::vector<v1::Item> items;
   do {
     const int64_t left = options.limit - static_cast<int64_t>(items.size());
-    request.set_limit(static_cast<uint32_t>(std::min(left, kItemsInOneCall)));
+    request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
     items.insert(items.end(), page.items().begin(), page.items().end());
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
@@ -113,35 +140,30 @@ absl::Status List(const Context& context, const ItemsOptions& options) {
     }
     request.set_cursor(page.next_cursor());
   } while (!request.cursor().empty() && static_cast<int64_t>(items.size()) < options.limit);
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::Item& item : items) all.push_back(ToJson(item, options.features));
-  Answer(context, {{"items", all}, {"next_cursor", request.cursor()}}, [&] {
-    for (const v1::Item& item : items) Print(item, options.features);
-    if (items.empty()) std::cout << "no items\n";
-    if (!request.cursor().empty()) {
-      std::cout << "more with --cursor '" << Printable(request.cursor()) << "'\n";
-    }
-  });
-  return absl::OkStatus();
+  Result result = ToResult(items, options.features);
+  result.json["next_cursor"] = request.cursor();
+  if (items.empty()) result.text = "no items\n";
+  if (!request.cursor().empty()) {
+    absl::StrAppend(&result.text, "more with --cursor '", Printable(request.cursor()), "'\n");
+  }
+  return result;
 }
 
-absl::Status Count(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options) {
   v1::CountItemsRequest request;
   request.set_collection(options.name);
   PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
   if (filter) *request.mutable_filter() = *filter;
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, transport.CountItems(request));
-  Answer(context, {{"items", response.items()}},
-         [&] { std::cout << Counted(response.items(), "item") << "\n"; });
-  return absl::OkStatus();
+  return Result{{{"items", response.items()}}, Counted(response.items(), "item") + "\n"};
 }
 
-absl::Status Delete(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> Delete(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   uint64_t deleted = 0;
-  PM_RETURN_IF_ERROR(InParts(ids, [&](const std::vector<std::string>& part) -> absl::Status {
+  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::DeleteItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
@@ -149,20 +171,16 @@ absl::Status Delete(const Context& context, const ItemsOptions& options) {
     deleted += response.deleted();
     return absl::OkStatus();
   }));
-  Answer(context, {{"deleted", deleted}},
-         [&] { std::cout << "deleted " << Counted(deleted, "item") << "\n"; });
-  return absl::OkStatus();
+  return Result{{{"deleted", deleted}}, absl::StrCat("deleted ", Counted(deleted, "item"), "\n")};
 }
 
-using Run = absl::Status (*)(const Context&, const ItemsOptions&);
+using Run = absl::StatusOr<Result> (*)(const Context&, const ItemsOptions&);
 
 CLI::App* AddVerb(CLI::App& parent, Context& context, const std::shared_ptr<ItemsOptions>& options,
                   const std::string& verb, const std::string& description, Run run) {
   CLI::App* command = AddCommand(parent, verb, description);
   command->add_option("NAME", options->name, "The collection")->required();
-  command->callback([&context, options, run] {
-    context.run = [&context, options, run] { return run(context, *options); };
-  });
+  SetRun(command, context, options, run);
   return command;
 }
 
@@ -172,9 +190,10 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* items = AddCommand(app, "items", "Get, list, count and delete single items");
   items->require_subcommand(1);
   auto options = std::make_shared<ItemsOptions>();
-  CLI::App* get = AddVerb(*items, context, options, "get", "Items by id", &Get);
+  CLI::App* get =
+      AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
   CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &List);
-  CLI::App* count = AddVerb(*items, context, options, "count", "How many items there are", &Count);
+  CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
   CLI::App* remove = AddVerb(
       *items, context, options, "delete",
       "Delete items by id; they are in no answer any more, also before the next build", &Delete);
@@ -184,10 +203,10 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   }
   for (CLI::App* command : {list, count}) {
     command->add_option("--filter", options->filter,
-                        absl::StrCat("Only items whose payload fits: ", kFilterForm));
+                        absl::StrCat("Only items whose payload matches: ", kFilterForm));
   }
-  list->add_option("--limit", options->limit, "Items wanted")->capture_default_str();
-  list->add_option("--cursor", options->cursor, "Where the list before this one ended");
+  list->add_option("--limit", options->limit, "Maximum number of items")->capture_default_str();
+  list->add_option("--cursor", options->cursor, "Cursor printed by the previous list");
   for (CLI::App* command : {get, list}) {
     command->add_flag("--features", options->features, "Print feature vectors, too");
   }

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,9 +8,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
-#include "client/cli/expiry.h"
-#include "client/flags/names.h"
 #include "client/cli/private_file.h"
+#include "client/cli/values.h"
+#include "client/flags/names.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -62,19 +61,22 @@ std::string Time(int64_t seconds) {
   return absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixSeconds(seconds), absl::UTCTimeZone());
 }
 
-void Print(const v1::Key& key) {
-  std::cout << Printable(key.id()) << "  " << Printable(key.name()) << ": "
-            << absl::StrJoin(ScopesOf(key), ", ") << " for "
-            << (key.collections().empty() ? "all collections"
-                                          : Printable(absl::StrJoin(key.collections(), ", ")));
-  if (key.requests_per_second() > 0) std::cout << ", " << key.requests_per_second() << " calls/s";
-  std::cout << "; created " << Time(key.created_at());
+std::string ToText(const v1::Key& key) {
+  std::string text =
+      absl::StrCat(Printable(key.id()), "  ", Printable(key.name()), ": ",
+                   absl::StrJoin(ScopesOf(key), ", "), " for ",
+                   key.collections().empty() ? "all collections"
+                                             : Printable(absl::StrJoin(key.collections(), ", ")));
+  if (key.requests_per_second() > 0) {
+    absl::StrAppend(&text, ", ", key.requests_per_second(), " calls/s");
+  }
+  absl::StrAppend(&text, "; created ", Time(key.created_at()));
   if (key.expires_at() != 0) {
     const bool expired = absl::FromUnixSeconds(key.expires_at()) <= absl::Now();
-    std::cout << (expired ? ", expired " : ", expires ") << Time(key.expires_at());
+    absl::StrAppend(&text, expired ? ", expired " : ", expires ", Time(key.expires_at()));
   }
-  if (key.revoked_at() != 0) std::cout << ", revoked " << Time(key.revoked_at());
-  std::cout << " UTC\n";
+  if (key.revoked_at() != 0) absl::StrAppend(&text, ", revoked ", Time(key.revoked_at()));
+  return text + " UTC\n";
 }
 
 absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
@@ -98,8 +100,8 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
   return request;
 }
 
-// A key may well be made first; more often the name is mistyped. Who asks may see every collection,
-// and what cannot be asked is no reason to fail: the key is made.
+// A key may be created before its collection, but more often the name is mistyped. Other errors are
+// ignored: the key exists.
 void WarnOfMissing(const std::vector<std::string>& collections, const Transport& transport) {
   for (const std::string& name : collections) {
     if (!absl::IsNotFound(transport.GetCollection(name).status())) continue;
@@ -108,11 +110,11 @@ void WarnOfMissing(const std::vector<std::string>& collections, const Transport&
   }
 }
 
-absl::Status Create(const Context& context, const CreateOptions& options) {
+absl::StatusOr<Result> Create(const Context& context, const CreateOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   const bool to_screen = options.out == kStandardOutput;
-  std::optional<PrivateFile> file;  // before there is a key that nobody would hold
+  std::optional<PrivateFile> file;  // opened first: a key that cannot be saved is lost
   if (!to_screen) {
     PM_ASSIGN_OR_RETURN(PrivateFile draft,
                         PrivateFile::Create("--out", options.out, PrivateFile::Existing::kKeep));
@@ -127,79 +129,72 @@ absl::Status Create(const Context& context, const CreateOptions& options) {
     }
   }
   WarnOfMissing(options.collections, transport);
-  nlohmann::json answer = ToJson(response.key());
-  answer[to_screen ? "key" : "file"] = to_screen ? response.text() : options.out;
-  Answer(context, answer, [&] {
-    if (to_screen) {
-      std::cout << Printable(response.text()) << "\n";
-    } else {
-      Print(response.key());
-      std::cout << "  key file " << options.out << ": privatemail --key-file " << options.out
-                << "\n";
-    }
-  });
-  return absl::OkStatus();
+  Result result{.json = ToJson(response.key()), .text = ToText(response.key())};
+  if (to_screen) {
+    result.json["key"] = response.text();
+    result.text = Printable(response.text()) + "\n";
+  } else {
+    result.json["file"] = options.out;
+    absl::StrAppend(&result.text, "  key file ", options.out, ": privatemail --key-file ",
+                    options.out, "\n");
+  }
+  return result;
 }
 
-absl::Status List(const Context& context) {
+absl::StatusOr<Result> List(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
-  nlohmann::json all = nlohmann::json::array();
-  for (const v1::Key& key : response.keys()) all.push_back(ToJson(key));
-  Answer(context, all, [&] {
-    for (const v1::Key& key : response.keys()) Print(key);
-  });
-  return absl::OkStatus();
+  Result result{.json = nlohmann::json::array(), .text = ""};
+  for (const v1::Key& key : response.keys()) {
+    result.json.push_back(ToJson(key));
+    result.text += ToText(key);
+  }
+  return result;
 }
 
-absl::Status Revoke(const Context& context, const std::string& id) {
+absl::StatusOr<Result> Revoke(const Context& context, const std::string& id) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RevokeKeyResponse response, transport.RevokeKey(id));
-  Answer(context, ToJson(response.key()), [&] { Print(response.key()); });
-  return absl::OkStatus();
+  return Result{.json = ToJson(response.key()), .text = ToText(response.key())};
 }
 
 void AddCreate(CLI::App& parent, Context& context) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = AddCommand(parent, "create", "Make a key for somebody");
-  create->add_option("NAME", options->name, "Whose it is, for people and logs")->required();
+  CLI::App* create = AddCommand(parent, "create", "Create a key");
+  create->add_option("NAME", options->name, "Its holder, for people and logs")->required();
   create
       ->add_option("--scope", options->scopes,
-                   "What it is for, once or more: search (anchors, retrieval), write (items, "
+                   "Its scope, once or more: search (anchors, retrieval), write (items, "
                    "builds) or admin (all of it, collections and keys)")
       ->required();
   create->add_option("--collection", options->collections,
-                     "Collection it is for, once or more; if absent all, also later ones");
+                     "Collection it is for, once or more; if absent all, later ones included");
   create->add_option("--rate", options->rate, "Calls a second, twice as many at once; 0: no limit")
       ->capture_default_str();
   create->add_option("--expires", options->expires,
-                     "From when on it is refused: 30d, 12h or 90m from now on, or 2027-01-31 (UTC) "
-                     "or 2027-01-31T12:00:00Z; if absent never");
+                     "End of its life: 30d, 12h or 90m from now on, or 2027-01-31 (UTC) or "
+                     "2027-01-31T12:00:00Z; if absent never");
   create
       ->add_option("--out", options->out,
-                   "New file for the key, made readable by you alone, which must not be there; - "
-                   "for standard output")
+                   "New file for the key (mode 0600), which must not exist; - for standard output")
       ->required();
-  create->callback([&context, options] {
-    context.run = [&context, options] { return Create(context, *options); };
-  });
+  SetRun(create, context, options, &Create);
 }
 
 }  // namespace
 
 void AddKeyCommand(CLI::App& app, Context& context) {
-  CLI::App* key = AddCommand(app, "key", "Create, list and revoke the keys that let callers in");
+  CLI::App* key = AddCommand(app, "key", "Create, list and revoke access keys");
   key->require_subcommand(1);
   AddCreate(*key, context);
-  AddCommand(
-      *key, "list",
-      "All keys, also the last 1000 that were revoked or have expired; not what opens the door")
-      ->callback([&context] { context.run = [&context] { return List(context); }; });
   auto id = std::make_shared<std::string>();
-  CLI::App* revoke = AddCommand(*key, "revoke", "End a key; its next call is refused");
+  SetRun(AddCommand(*key, "list",
+                    "All keys, with the last 1000 that were revoked or have expired; not their "
+                    "secret text"),
+         context, id, &List);
+  CLI::App* revoke = AddCommand(*key, "revoke", "Revoke a key; its next call is refused");
   revoke->add_option("ID", *id, "12 hex digits, see key list")->required();
-  revoke->callback(
-      [&context, id] { context.run = [&context, id] { return Revoke(context, *id); }; });
+  SetRun(revoke, context, id, &Revoke);
 }
 
 }  // namespace privatemail::client::cli

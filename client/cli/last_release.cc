@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/checked_file.h"
 #include "client/cli/private_file.h"
 #include "common/base/status_macros.h"
 
@@ -20,7 +19,7 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
-// The scheme's name and a line's end, then the messages, each behind its length.
+// The scheme's name, '\n', then length-delimited messages.
 bool Parse(absl::string_view content, LastRelease* last) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(content, absl::MaxSplits('\n', 1));

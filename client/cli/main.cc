@@ -1,16 +1,23 @@
 // privatemail: the client's and operator's command line.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/flags/numbers.h"
 #include "client/cli/parse.h"
+#include "client/flags/numbers.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -23,8 +30,8 @@ std::string DefaultStateFolder() {
   return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
 }
 
-// The environment's, where no flag says otherwise.
-void ConnectAsTheEnvironmentSays(ConnectionOptions& connection) {
+// Flags override the environment.
+void ApplyEnvironment(ConnectionOptions& connection) {
   if (connection.insecure) return;
   const char* trust = std::getenv("PRIVATEMAIL_TRUST");
   const bool chosen = !connection.ca_file.empty() || !connection.trust_fingerprint.empty();
@@ -33,12 +40,13 @@ void ConnectAsTheEnvironmentSays(ConnectionOptions& connection) {
   if (key != nullptr && connection.key_file.empty()) connection.key_file = key;
 }
 
-// What stands before or after any subcommand.
+// Options that stand before or after any subcommand.
 void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds) {
   ConnectionOptions& connection = context.connection;
-  app.add_option("--server", connection.server,
-                 "HOST:PORT of the daemon, or of daemons that share one store: calls go in turn to "
-                 "all addresses that the name has")
+  app.add_option(
+         "--server", connection.server,
+         "HOST:PORT of the daemon, or of daemons that share one store: calls go round-robin to "
+         "all addresses of the name")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
   app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
@@ -52,8 +60,8 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
                  "PEM private key of --cert, readable by you alone");
   app.add_flag("--insecure", connection.insecure, "No TLS");
   app.add_option("--key-file", connection.key_file,
-                 "File with the key that lets you in, readable by you alone; $PRIVATEMAIL_KEY_FILE "
-                 "without --insecure");
+                 "File with your access key, readable by you alone; $PRIVATEMAIL_KEY_FILE without "
+                 "--insecure");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
@@ -62,26 +70,64 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
   app.add_flag("--json", context.json, "Answer in JSON, one line a result, errors too");
 }
 
+// privatemail-evaluate is a program of its own: its noise is seeded, and such noise must not be
+// linked into a program with a network channel. Returns only on failure.
+absl::Status ExecEvaluate(const std::vector<std::string>& arguments) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = (self.parent_path() / "privatemail-evaluate").string();
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  if (!error) ::execv(program.c_str(), raw.data());
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot start ", program, ": ", error ? error.message() : std::strerror(errno)));
+}
+
+// Passes all further arguments on, --help included.
+void AddEvaluate(CLI::App& app, Context& context, const char* name, const char* description,
+                 std::vector<std::string> first) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->set_help_flag();
+  command->prefix_command();
+  command->callback([&context, command, first] {
+    context.run = [command, first] {
+      std::vector<std::string> arguments = first;
+      for (const std::string& word : command->remaining()) arguments.push_back(word);
+      return ExecEvaluate(arguments);
+    };
+  });
+}
+
+void AddEvaluateCommands(CLI::App& app, Context& context) {
+  AddEvaluate(app, context, "evaluate",
+              "Rerun the papers' experiments on your data, and see what recall owes to what "
+              "(privatemail-evaluate)",
+              {});
+  AddEvaluate(app, context, "tune",
+              "Search for settings on rows of your own; on public anchors that spends no budget "
+              "(privatemail-evaluate --tune)",
+              {"--tune"});
+}
+
 void AddCommands(CLI::App& app, Context& context) {
-  AddCollectionCommand(app, context);
+  AddCollectionCommands(app, context);
   AddKeyCommand(app, context);
   AddIngestCommand(app, context);
-  AddBuildCommand(app, context);
   AddItemsCommand(app, context);
-  AddSnapshotCommand(app, context);
-  AddRestoreCommand(app, context);
+  AddSnapshotCommands(app, context);
   AddPlanCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
-  AddHealthCommand(app, context);
-  AddExplainCommand(app, context);
-  AddResendCommand(app, context);
-  AddRankCommand(app, context);
+  AddReplayCommands(app, context);
   AddCalibrateCommand(app, context);
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);
   AddEvaluateCommands(app, context);
   AddSampleImagesCommand(app, context);
+  AddCompletionCommand(app, context);
 }
 
 absl::Status Run(Context& context, double deadline_seconds) {
@@ -90,7 +136,7 @@ absl::Status Run(Context& context, double deadline_seconds) {
         "--deadline must be a positive number of seconds below 1e9, but is ", deadline_seconds));
   }
   context.connection.deadline = absl::Seconds(deadline_seconds);
-  ConnectAsTheEnvironmentSays(context.connection);
+  ApplyEnvironment(context.connection);
   try {
     return context.run();
   } catch (const std::bad_alloc&) {
@@ -105,16 +151,18 @@ absl::Status Run(Context& context, double deadline_seconds) {
 
 int main(int argc, char** argv) {
   using namespace privatemail::client::cli;
-  ::umask(077);  // whatever is written here may tell of queries
-  // A write beyond the largest file that is allowed (ulimit -f) fails like one to a full disk.
+  ::umask(077);  // files may reveal queries
+  // A write beyond the file size limit (ulimit -f) fails like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  // Every failure is told once, in the message of its status, and not in gRPC's words as well.
+  // Failures are printed from their status; gRPC's own log would repeat them.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Context context;
   context.state_folder = DefaultStateFolder();
   double deadline_seconds = 30;
 
-  CLI::App app("PrivateMail: find the most similar items without telling the server what you hold");
+  CLI::App app(
+      "PrivateMail: find the most similar items without revealing the query to the server");
+  app.name("privatemail");
   app.require_subcommand(1);
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);
@@ -127,6 +175,6 @@ int main(int argc, char** argv) {
 
   const absl::Status status = Run(context, deadline_seconds);
   if (status.ok()) return context.exit_code;
-  TellError(context, NamingItsFlag(status, ChosenCommand(app)));
+  PrintError(WithFlagName(status, ChosenCommand(app)), context.json);
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }

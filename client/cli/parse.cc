@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <iostream>
 #include <numeric>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-// Levenshtein's distance: letters to insert, delete or replace.
+// The Levenshtein distance: characters to insert, delete or replace.
 size_t EditDistance(absl::string_view from, absl::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -28,22 +32,84 @@ size_t EditDistance(absl::string_view from, absl::string_view to) {
   return row.back();
 }
 
-// What is wrong when `command` was given a word where it needs one of its subcommands.
-std::string WrongSubcommand(const CLI::App& app, const CLI::App& command) {
-  const std::vector<const CLI::App*> known =
-      command.get_subcommands([](const CLI::App*) { return true; });
-  // Extra words of a subcommand fall through to the outermost command.
-  const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
-  if (known.empty() || extra.empty() || absl::StartsWith(extra[0], "-")) return "";
-  const CLI::App* nearest =
-      *std::min_element(known.begin(), known.end(), [&](const CLI::App* one, const CLI::App* two) {
-        return EditDistance(extra[0], one->get_name()) < EditDistance(extra[0], two->get_name());
-      });
-  return absl::StrCat("there is no command \"", extra[0], "\"; did you mean \"",
-                      nearest->get_name(), "\"?");
+std::vector<const CLI::App*> Subcommands(const CLI::App& command) {
+  // Without hidden commands and option groups, which have no name.
+  return command.get_subcommands([](const CLI::App* child) {
+    return !child->get_group().empty() && !child->get_name().empty();
+  });
 }
 
-// The flag of a parameter: its name, but for two that are shorter on the command line.
+// A command or option and the word to compare a mistyped one with.
+struct Candidate {
+  std::string word;
+  std::string shown;  // "collection info"
+};
+
+void AppendCommands(const CLI::App& parent, const std::string& path,
+                    std::vector<Candidate>* candidates) {
+  for (const CLI::App* child : Subcommands(parent)) {
+    candidates->push_back({child->get_name(), path + child->get_name()});
+    AppendCommands(*child, path + child->get_name() + " ", candidates);
+  }
+}
+
+void AppendOptions(const CLI::App& command, std::set<std::string>* names) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names->insert("--" + name);
+  }
+  for (const CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (child->get_name().empty()) AppendOptions(*child, names);  // an option group
+  }
+}
+
+// Of the command and of all that it is part of.
+std::vector<Candidate> Options(const CLI::App& command) {
+  std::set<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    AppendOptions(*app, &names);
+  }
+  std::vector<Candidate> candidates;
+  for (const std::string& name : names) candidates.push_back({name, name});
+  return candidates;
+}
+
+// "; did you mean \"collection list\" or \"key list\"?"; empty if no candidate is similar. Of
+// equally similar candidates at most three.
+std::string Suggestion(absl::string_view mistyped, const std::vector<Candidate>& candidates) {
+  size_t best = std::max<size_t>(2, mistyped.size() / 3);
+  std::vector<std::string> nearest;
+  for (const Candidate& candidate : candidates) {
+    const size_t distance = EditDistance(mistyped, candidate.word);
+    if (distance > best) continue;
+    if (distance < best) nearest.clear();
+    best = distance;
+    nearest.push_back(absl::StrCat("\"", candidate.shown, "\""));
+  }
+  constexpr size_t kMaxShown = 3;
+  nearest.resize(std::min(nearest.size(), kMaxShown));
+  return nearest.empty() ? ""
+                         : absl::StrCat("; did you mean ", absl::StrJoin(nearest, " or "), "?");
+}
+
+// The message for an unknown command or option; empty: the mistake is another one.
+std::string UnknownWord(const CLI::App& app) {
+  const CLI::App& command = ChosenCommand(app);
+  // Extra words of a subcommand fall through to the outermost command.
+  const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
+  if (extra.empty()) return "";
+  if (absl::StartsWith(extra[0], "-")) {
+    double number = 0;
+    const std::string option = extra[0].substr(0, extra[0].find('='));
+    if (absl::SimpleAtod(option, &number) || !absl::StartsWith(option, "--")) return "";
+    return absl::StrCat("there is no option ", option, Suggestion(option, Options(command)));
+  }
+  std::vector<Candidate> commands;
+  AppendCommands(command, "", &commands);
+  if (commands.empty()) return "";
+  return absl::StrCat("there is no command \"", extra[0], "\"", Suggestion(extra[0], commands));
+}
+
+// The flag of a parameter: its name, except for two with shorter flags.
 std::string FlagOf(absl::string_view parameter) {
   if (parameter == "kernel_bandwidth") return "--bandwidth";
   if (parameter == "embedding_dim") return "--dim";
@@ -58,7 +124,7 @@ const CLI::App& ChosenCommand(const CLI::App& app) {
   return chosen.empty() ? app : ChosenCommand(*chosen.front());
 }
 
-absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command) {
+absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   const absl::string_view message = status.message();
   const absl::string_view parameter = message.substr(0, message.find(' '));
   const absl::string_view rest = message.substr(parameter.size());
@@ -72,7 +138,7 @@ absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command) 
 }
 
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv) {
-  // Known also where the parser gives up before it comes to the flag.
+  // The parser may fail before it reaches the flag.
   context.json = std::any_of(argv, argv + argc,
                              [](const char* word) { return absl::string_view(word) == "--json"; });
   try {
@@ -81,11 +147,62 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const std::string wrong = WrongSubcommand(app, ChosenCommand(app));
-    TellError(context, absl::InvalidArgumentError(wrong.empty() ? error.what() : wrong));
+    const std::string unknown = UnknownWord(app);
+    PrintError(absl::InvalidArgumentError(unknown.empty() ? error.what() : unknown), context.json);
     std::cerr << "Run with --help for more information.\n";
     return kExitUsage;
   }
+}
+
+namespace {
+
+// One case of the script: the words that may follow `path`.
+void AppendCase(const CLI::App& command, const std::string& path, std::string* script) {
+  std::vector<std::string> words;
+  for (const CLI::App* child : Subcommands(command)) words.push_back(child->get_name());
+  for (const Candidate& option : Options(command)) words.push_back(option.word);
+  absl::StrAppend(script, "    \"", path, "\") words=\"", absl::StrJoin(words, " "), "\" ;;\n");
+  for (const CLI::App* child : Subcommands(command)) {
+    AppendCase(*child, path + " " + child->get_name(), script);
+  }
+}
+
+}  // namespace
+
+std::string BashCompletion(const CLI::App& app) {
+  std::vector<Candidate> commands;
+  AppendCommands(app, "", &commands);
+  std::vector<std::string> paths;
+  for (const Candidate& command : commands) paths.push_back(" " + command.shown);
+  std::string script =
+      absl::StrCat("# bash completion of ", app.get_name(), "\n_", app.get_name(),
+                   "() {\n"
+                   "  local word path=\"\" words=\"\" commands=\"|",
+                   absl::StrJoin(paths, "|"),
+                   "|\"\n"
+                   "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+                   "    [[ $commands == *\"|$path $word|\"* ]] && path=\"$path $word\"\n"
+                   "  done\n"
+                   "  case \"$path\" in\n");
+  AppendCase(app, "", &script);
+  absl::StrAppend(&script,
+                  "  esac\n"
+                  "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                  "}\n"
+                  "complete -o default -F _",
+                  app.get_name(), " ", app.get_name(), "\n");
+  return script;
+}
+
+void AddCompletionCommand(CLI::App& app, Context& context) {
+  CLI::App* completion = AddCommand(app, "completion", "Completion scripts for shells");
+  completion->group("");  // hidden
+  completion->require_subcommand(1);
+  SetRun(AddCommand(*completion, "bash", "Print a completion script for bash"), context,
+         std::make_shared<std::string>(), [&app](const Context&, const std::string&) {
+           const std::string script = BashCompletion(app);
+           return absl::StatusOr<Result>(Result{.json = script, .text = script});
+         });
 }
 
 }  // namespace privatemail::client::cli

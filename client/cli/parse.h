@@ -1,25 +1,31 @@
-// The command line, and what is said about one that cannot be read.
+// Parsing of the command line, suggestions for mistakes in it, and shell completion.
 #ifndef PRIVATEMAIL_CLIENT_CLI_PARSE_H_
 #define PRIVATEMAIL_CLIENT_CLI_PARSE_H_
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string>
 
 #include "client/cli/command.h"
 
 namespace privatemail::client::cli {
 
-// Nothing when there is a command to run; otherwise the program's exit code: 0 after --help and
-// --version, kExitUsage for a mistake, which is told like any other error (TellError) and names the
-// subcommand that was probably meant.
+// Nothing if there is a command to run; otherwise the exit code: 0 after --help and --version,
+// kExitUsage for a mistake, which is printed with the command or option that was probably meant.
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
 
-// The innermost command that was recognised.
+// The innermost recognised command.
 const CLI::App& ChosenCommand(const CLI::App& app);
 
-// Errors of the SDK and of the server begin with the name of a parameter, "delta must be given":
-// those of a command that takes it as a flag begin with the flag, "--delta must be given".
-absl::Status NamingItsFlag(const absl::Status& status, const CLI::App& command);
+// Errors of the SDK and the server begin with a parameter, "delta must be given". If the command
+// has it as a flag, the message begins with the flag, "--delta must be given".
+absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
+
+// A completion script for bash with the commands and options of the app.
+std::string BashCompletion(const CLI::App& app);
+
+// The hidden command `completion bash`.
+void AddCompletionCommand(CLI::App& app, Context& context);
 
 }  // namespace privatemail::client::cli
 

@@ -1,5 +1,4 @@
 // privatemail plan: how to ask for cells, what that would find and cost, before anything is spent.
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -10,22 +9,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "privatemail/cell_client.h"
-#include "client/cli/collection_words.h"
+#include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/flags/numbers.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/plan_timing.h"
 #include "client/cli/private_file.h"
-#include "client/cli/query_outcome.h"
+#include "client/cli/query_batch.h"
+#include "client/flags/numbers.h"
 #include "client/planning/forecast.h"
 #include "client/planning/query_plan.h"
 #include "client/schemes/published_collection.h"
-#include "privatemail/joint_scheme.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -37,7 +36,6 @@ struct PlanOptions {
   std::string out;
 };
 
-// A plan and what is said beside it.
 struct PlanAnswer {
   QueryPlan plan;
   PlanTiming timing;
@@ -49,7 +47,7 @@ struct PlanAnswer {
   std::vector<std::string> warnings;
 };
 
-// Where intervals were seen to hold less often than they say.
+// With few anchors a class, intervals held less often than stated.
 std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
   constexpr int64_t kFewOfAClass = 5;
   const auto classes = std::ssize(parameters.slot_labels);
@@ -63,10 +61,10 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
   return warnings;
 }
 
-// What a radius means here: the anchored scheme takes one.
+// The meaning of a radius of the anchored scheme on this collection.
 absl::StatusOr<std::optional<RadiusStats>> DescribeRadius(const std::optional<double>& radius,
-                                                       const PublicParameters& parameters,
-                                                       const Anchors& anchors) {
+                                                          const PublicParameters& parameters,
+                                                          const Anchors& anchors) {
   constexpr double kDiameter = 2;  // of the unit ball
   if (!radius.has_value()) return std::nullopt;
   PM_RETURN_IF_ERROR(CheckFinitePositive("radius", *radius));
@@ -141,9 +139,9 @@ std::string InWords(const PlanWish& wish) {
   return absl::StrJoin(words, " and ");
 }
 
-void PrintWay(const PlanAnswer& answer, const PlanWish& wish) {
+std::string CostText(const PlanAnswer& answer, const PlanWish& wish) {
   const QueryPlan& plan = answer.plan;
-  std::cout << absl::StreamFormat(
+  return absl::StrFormat(
       "scheme cells: ask for %d of the %d cells of partition %d, drawn to the nearest %d; %d of %d "
       "items answer, as %s\n"
       "%s, %s: foreseen from %d anchors alone, nothing was spent\n"
@@ -158,42 +156,42 @@ void PrintWay(const PlanAnswer& answer, const PlanWish& wish) {
       plan.guarantee.neighbours);
 }
 
-void PrintCeilings(const QueryPlan& plan, const PlanWish& wish) {
-  if (plan.ceiling) std::cout << plan.ceiling->InWords(wish.epsilon, *wish.fidelity) << "\n";
-  if (plan.open_fidelity) std::cout << plan.OpenFidelityInWords() << "\n";
-  if (plan.open_recall) std::cout << plan.OpenRecallInWords(*wish.recall) << "\n";
-}
-
-void Print(const PlanAnswer& answer, const PlanOptions& options) {
-  if (!answer.plan.fulfils) {
-    std::cout << absl::StreamFormat(
-        "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
-        InWords(options.wish), options.wish.epsilon, options.wish.max_bytes);
+std::string ToText(const PlanAnswer& answer, const PlanOptions& options) {
+  const QueryPlan& plan = answer.plan;
+  const PlanWish& wish = options.wish;
+  std::string text;
+  if (!plan.fulfils) {
+    absl::StrAppendFormat(
+        &text, "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
+        InWords(wish), wish.epsilon, wish.max_bytes);
   }
-  PrintWay(answer, options.wish);
-  PrintCeilings(answer.plan, options.wish);
+  text += CostText(answer, wish);
+  if (plan.ceiling) text += plan.ceiling->InWords(wish.epsilon, *wish.fidelity) + "\n";
+  if (plan.open_fidelity) text += plan.OpenFidelityInWords() + "\n";
+  if (plan.open_recall) text += plan.OpenRecallInWords(*wish.recall) + "\n";
   if (answer.radius.has_value()) {
-    std::cout << "beside it, --scheme anchored --mechanism lap-output --radius "
-              << answer.radius->radius
-              << " hides the features within the radius and not the class, and finds the class; "
-                 "of the anchors "
-              << answer.radius->ToString() << ". What it would find is not foreseen\n";
+    absl::StrAppend(&text, "beside it, --scheme anchored --mechanism lap-output --radius ",
+                    answer.radius->radius,
+                    " hides the features within the radius and not the class, and finds the class; "
+                    "of the anchors ",
+                    answer.radius->ToString(), ". What it would find is not foreseen\n");
   }
-  if (options.out.empty()) return;
-  if (answer.plan.fulfils) {
-    std::cout << "privatemail query " << Printable(answer.collection) << " --plan "
-              << Printable(options.out) << " asks so\n";
+  if (options.out.empty()) return text;
+  if (plan.fulfils) {
+    absl::StrAppend(&text, "privatemail query ", Printable(answer.collection), " --plan ",
+                    Printable(options.out), " asks so\n");
   } else {
-    std::cout << Printable(options.out)
-              << " was not written: what it may hold is an earlier plan\n";
+    absl::StrAppend(&text, Printable(options.out),
+                    " was not written: what it may hold is an earlier plan\n");
   }
+  return text;
 }
 
-// Daemons number the rows of a gallery in so many bits; planning for more would take its time.
-constexpr uint64_t kMostItems = std::numeric_limits<int32_t>::max();
+// Daemons number the rows of a gallery in 31 bits; planning for more would take long.
+constexpr uint64_t kMaxGallery = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
-  if (collection.embedded_items() > kMostItems) {
+  if (collection.embedded_items() > kMaxGallery) {
     return absl::DataLossError(absl::StrCat("collection ", collection.name(), " has ",
                                             collection.embedded_items(),
                                             " items, the server says, which none can have"));
@@ -203,7 +201,7 @@ absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
       absl::StrCat("collection ", collection.name(), " has no items that could be found"));
 }
 
-// The plan, if it fulfils the wish.
+// Writes a plan that fulfils the wish only.
 absl::Status Write(const QueryPlan& plan, const v1::GetCollectionResponse& collection,
                    PrivateFile& file) {
   if (!plan.fulfils) return absl::OkStatus();
@@ -214,16 +212,15 @@ absl::Status Write(const QueryPlan& plan, const v1::GetCollectionResponse& colle
                                .k = plan.k}));
 }
 
-// Before anything takes time; none where none is wanted.
-absl::StatusOr<std::optional<PrivateFile>> FileFor(const std::string& out) {
+absl::StatusOr<std::optional<PrivateFile>> OpenPlanFile(const std::string& out) {
   if (out.empty()) return std::nullopt;
   PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--out", out));
   return std::optional<PrivateFile>(std::move(file));
 }
 
-absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anchors,
-                                    const v1::GetCollectionResponse& collection,
-                                    const PlanOptions& options) {
+absl::StatusOr<PlanAnswer> ComputePlan(const CellClient& client, const Anchors& anchors,
+                                       const v1::GetCollectionResponse& collection,
+                                       const PlanOptions& options) {
   const PublicParameters& parameters = client.parameters();
   PlanAnswer answer{.plan = {},
                     .timing = {},
@@ -250,7 +247,7 @@ absl::StatusOr<PlanAnswer> Foreseen(const CellClient& client, const Anchors& anc
   return answer;
 }
 
-absl::Status Plan(Context& context, const PlanOptions& options) {
+absl::StatusOr<Result> Plan(const Context& context, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
@@ -259,13 +256,13 @@ absl::Status Plan(Context& context, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const CellClient client, CellClient::Create(collection, chunks));
   PM_RETURN_IF_ERROR(CheckPlannable(collection));
   PM_ASSIGN_OR_RETURN(const Anchors anchors, JoinAnchors(chunks, client.parameters().feature_dim));
-  PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> file, FileFor(options.out));
-  PM_ASSIGN_OR_RETURN(const PlanAnswer answer, Foreseen(client, anchors, collection, options));
+  PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> file, OpenPlanFile(options.out));
+  PM_ASSIGN_OR_RETURN(const PlanAnswer answer, ComputePlan(client, anchors, collection, options));
   if (file) PM_RETURN_IF_ERROR(Write(answer.plan, collection, *file));
-  if (!answer.plan.fulfils) context.exit_code = kExitFailure;
   for (const std::string& warning : answer.warnings) Warn(warning);
-  Answer(context, ToJson(answer, options.wish), [&] { Print(answer, options); });
-  return absl::OkStatus();
+  return Result{.json = ToJson(answer, options.wish),
+                .text = ToText(answer, options),
+                .exit_code = answer.plan.fulfils ? 0 : kExitFailure};
 }
 
 }  // namespace
@@ -275,12 +272,12 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   PlanWish& wish = options->wish;
   CLI::App* plan = AddCommand(
       app, "plan",
-      "How to ask for cells, and what that would find and cost: foreseen from a collection's "
-      "public anchors, at no cost and without a target");
+      "Plan a query for cells: its recall and cost, predicted from the collection's public "
+      "anchors, at no cost and without a target");
   plan->add_option("NAME", options->name, "The collection, with cells")->required();
-  plan->add_option("--epsilon", wish.epsilon, "What each query may spend")->required();
+  plan->add_option("--epsilon", wish.epsilon, "Epsilon of each query")->required();
   AddBytes(plan, "--max-bytes", &wish.max_bytes,
-           "What an answer may take: bytes, or with K, M or G, of 1,000 each")
+           "Maximum size of an answer: bytes, or with K, M or G, of 1,000 each")
       ->required();
   plan->add_option(
       "--fidelity", wish.fidelity,
@@ -289,7 +286,7 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->add_option("--recall", wish.recall,
                    "At least with this probability one of the -k matches shall be of the query's "
                    "class");
-  plan->add_option("-k", wish.k, "Matches wanted")->capture_default_str();
+  plan->add_option("-k", wish.k, "Number of matches")->capture_default_str();
   plan->add_option("--radius", options->radius,
                    "Say, too, what this radius of the anchored scheme means on the collection");
   plan->add_option("--id-bytes", wish.id_bytes,
@@ -300,12 +297,10 @@ void AddPlanCommand(CLI::App& app, Context& context) {
   plan->footer(
       "The plan of fewest bytes that is foreseen to fulfil the wish. Fidelity and recall are of "
       "the matches, which items' codes rank. On data like what it was fitted to, intervals had "
-      "the mean in nine of ten cases, on other data in seven to nine: see docs/results.md. Queries and "
-      "items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one that "
-      "finds most is shown.");
-  plan->callback([&context, options] {
-    context.run = [&context, options] { return Plan(context, *options); };
-  });
+      "the mean in nine of ten cases, on other data in seven to nine: see docs/results.md. Queries "
+      "and items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one "
+      "that finds most is shown.");
+  SetRun(plan, context, options, &Plan);
 }
 
 }  // namespace privatemail::client::cli

@@ -30,7 +30,7 @@ absl::Status Take(const std::string& path, const json& plan, const char* field,
   return absl::OkStatus();
 }
 
-// json takes what is too large for an int64_t as unsigned, and makes a negative number of it.
+// nlohmann::json stores numbers beyond int64_t as unsigned; get<int64_t>() makes them negative.
 absl::Status TakeCount(const std::string& path, const json& plan, const char* field,
                        int64_t* value) {
   PM_RETURN_IF_ERROR(Take(path, plan, field, &json::is_number_integer, value));

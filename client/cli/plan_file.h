@@ -1,4 +1,4 @@
-// Plans of queries in files: written by `privatemail plan`, read by `privatemail query`.
+// Files of query plans, written by `privatemail plan` and read by `privatemail query`.
 #ifndef PRIVATEMAIL_CLIENT_CLI_PLAN_FILE_H_
 #define PRIVATEMAIL_CLIENT_CLI_PLAN_FILE_H_
 
@@ -10,7 +10,7 @@
 
 namespace privatemail::client::cli {
 
-// All that a query takes from a plan. Public.
+// The settings of a query that a plan holds. Public.
 struct PlannedQuery {
   std::string collection;   // its name
   std::string fingerprint;  // of its public parameters, 32 bytes
@@ -19,10 +19,10 @@ struct PlannedQuery {
   int64_t k = 8;
 };
 
-// As one line of JSON, which people may read and change.
+// One line of JSON.
 std::string PlanText(const PlannedQuery& query);
 
-// INVALID_ARGUMENT naming the file and the field: it cannot be read, or is no plan.
+// INVALID_ARGUMENT naming the file and the field: the file cannot be read or is no plan.
 absl::StatusOr<PlannedQuery> ReadPlan(const std::string& path);
 
 }  // namespace privatemail::client::cli

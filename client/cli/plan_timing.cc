@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "privatemail/cell_answer.h"
-#include "client/cli/attempt.h"
-#include "privatemail/bit_source.h"
+#include "client/cli/query_batch.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/cells/item_code.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/cell_answer.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-constexpr int64_t kMostRanked = 20'000;
-constexpr int64_t kItemsOfAMessage = 300;
+constexpr int64_t kMaxRanked = 20'000;
+constexpr int64_t kItemsPerMessage = 300;
 
 struct Answer {
   v1::RetrieveCellsRequest request;
@@ -31,7 +31,7 @@ Answer MakeAnswer(const PublicParameters& parameters, const Anchors& anchors, in
   answer.request.add_cells(0);
   answer.request.set_items(static_cast<uint32_t>(items));
   for (int64_t item = 0; item < items; ++item) {
-    if (item % kItemsOfAMessage == 0) answer.messages.emplace_back();
+    if (item % kItemsPerMessage == 0) answer.messages.emplace_back();
     v1::RetrieveCellsResponse& message = answer.messages.back();
     const auto anchor = static_cast<Eigen::Index>(item % anchors.features.rows());
     message.add_ids(absl::StrFormat("%0*d", static_cast<int>(id_bytes), item));
@@ -73,7 +73,7 @@ absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anc
         scheme.NearestCells(anchors.features.row(0), plan.cost.partition, plan.cost.focus));
     return mechanism.Choose(best, bits).status();
   };
-  const int64_t ranked = std::min(plan.items, kMostRanked);
+  const int64_t ranked = std::min(plan.items, kMaxRanked);
   const Answer answer = MakeAnswer(parameters, anchors, ranked, id_bytes);
   const CellTarget target{.point = anchors.features.row(0).cast<double>().normalized(),
                           .k = plan.k};

@@ -1,4 +1,4 @@
-// How long this machine takes for its part of a query for cells.
+// Timing of the client's part of a query for cells.
 #ifndef PRIVATEMAIL_CLIENT_CLI_PLAN_TIMING_H_
 #define PRIVATEMAIL_CLIENT_CLI_PLAN_TIMING_H_
 
@@ -6,20 +6,19 @@
 
 #include "absl/status/statusor.h"
 #include "client/planning/query_plan.h"
-#include "privatemail/cell_scheme.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/cell_scheme.h"
 
 namespace privatemail::client::cli {
 
-// Medians of a few trials, without network, server and ledger.
+// Medians of five trials, without network, server and ledger.
 struct PlanTiming {
-  double choose_ms = 0;  // to find the best cells and draw those to ask for
-  double rank_ms = 0;    // to decode and rank the items that answer
+  double choose_ms = 0;  // finding the best cells and drawing those to request
+  double rank_ms = 0;    // decoding and ranking the received items
 };
 
-// Anchors serve as the target and as the items: nothing is sent or spent. Of more than 20,000 items
-// as many are ranked, and the rest is taken to cost the same each. Errors: those of the scheme, and
-// of the secure bits.
+// Uses anchors as target and items; nothing is sent or spent. Beyond 20,000 items the time is
+// extrapolated. Errors: those of the scheme and of the secure bits.
 absl::StatusOr<PlanTiming> TimePlan(const CellScheme& scheme, const Anchors& anchors,
                                     const QueryPlan& plan, int64_t id_bytes);
 

@@ -3,17 +3,23 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/sha256.h"
 
 namespace privatemail::client::cli {
 namespace {
+
+constexpr size_t kDigestBytes = 32;
 
 bool WriteAll(int file, absl::string_view content) {
   while (!content.empty()) {
@@ -24,7 +30,7 @@ bool WriteAll(int file, absl::string_view content) {
   return true;
 }
 
-// A new name is on disk when its folder is.
+// A rename is durable once the folder is synced.
 bool SyncFolder(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path();
   const int folder =
@@ -43,16 +49,16 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
   if (std::filesystem::is_directory(path, ignored)) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is a folder, not a file"));
   }
-  PrivateFile made(flag, path, existing);
+  PrivateFile file(flag, path, existing);
   if (existing == Existing::kKeep &&
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
-    return made.Exists();
+    return file.Exists();
   }
-  // A draft of one's own: two processes may write to the same path, and the last to end wins whole.
-  made.draft_ = path + ".XXXXXX";
-  made.file_ = ::mkostemp(made.draft_.data(), O_CLOEXEC);  // mode 0600
-  if (made.file_ < 0) return absl::InvalidArgumentError(made.CannotWrite().message());
-  return made;
+  // A draft of each process: of two that write to one path, the last to commit wins whole.
+  file.draft_ = path + ".XXXXXX";
+  file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
+  if (file.file_ < 0) return absl::InvalidArgumentError(file.CannotWrite().message());
+  return file;
 }
 
 PrivateFile::~PrivateFile() {
@@ -74,21 +80,45 @@ absl::Status PrivateFile::Append(absl::string_view content) {
   return WriteAll(file_, content) ? absl::OkStatus() : CannotWrite();
 }
 
-bool PrivateFile::Place() {
+bool PrivateFile::RenameDraft() {
   if (existing_ == Existing::kReplace) return std::rename(draft_.c_str(), path_.c_str()) == 0;
-  // Unlike a rename, a link does not take a name that is there.
+  // Unlike rename, link fails if the name exists.
   if (::link(draft_.c_str(), path_.c_str()) != 0) return false;
   ::unlink(draft_.c_str());
   return true;
 }
 
 absl::Status PrivateFile::Commit(absl::string_view content) {
-  const bool written = WriteAll(file_, content) && ::fsync(file_) == 0 && Place();
+  const bool written = WriteAll(file_, content) && ::fsync(file_) == 0 && RenameDraft();
   if (!written && errno == EEXIST) return Exists();
   if (!written) return CannotWrite();
-  // The draft is the file now: nothing of it is removed any more.
   const bool durable = ::close(std::exchange(file_, -1)) == 0 && SyncFolder(path_);
   return durable ? absl::OkStatus() : CannotWrite();
+}
+
+absl::Status SaveChecked(const std::string& what, const std::string& path,
+                         absl::string_view content) {
+  absl::StatusOr<PrivateFile> file = PrivateFile::Create(what, path);
+  if (!file.ok()) return absl::UnavailableError(file.status().message());
+  return file->Commit(absl::StrCat(Sha256::Of(content), content));
+}
+
+absl::StatusOr<std::string> LoadChecked(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " is not there"));
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string digest = bytes.substr(0, kDigestBytes);
+  bytes.erase(0, std::min(bytes.size(), kDigestBytes));
+  if (digest == Sha256::Of(bytes)) return bytes;
+  return DamagedFile(path);
+}
+
+absl::Status DamagedFile(const std::string& path) {
+  return absl::DataLossError(absl::StrCat(path, " is damaged, or of another version"));
 }
 
 }  // namespace privatemail::client::cli

@@ -1,4 +1,4 @@
-// A file that its owner alone may read, complete or not there at all.
+// Files of mode 0600 that are written whole or not at all, and such files with a checksum.
 #ifndef PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_
 #define PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_
 
@@ -11,16 +11,16 @@
 
 namespace privatemail::client::cli {
 
-// Made at once as a draft beside its final name, so that a folder that is missing or not writable
-// is noticed before there is anything to write; put in place by Commit. Without Commit the draft is
-// removed and what stood under the name stays.
+// A draft beside its final name, renamed by Commit. It is created first, so that a missing or
+// read-only folder is found before there is anything to write. Without Commit the draft is removed
+// and a former file stays.
 class PrivateFile {
  public:
-  // What Commit does with a file that has the name already.
+  // Action of Commit if a file of the name exists.
   enum class Existing { kReplace, kKeep };
 
-  // Mode 0600 from the start. INVALID_ARGUMENT naming `flag`: nothing can be written there.
-  // ALREADY_EXISTS: there is a file, which is to be kept.
+  // INVALID_ARGUMENT naming `flag`: nothing can be written there.
+  // ALREADY_EXISTS: with Existing::kKeep, the file exists.
   static absl::StatusOr<PrivateFile> Create(const std::string& flag, const std::string& path,
                                             Existing existing = Existing::kReplace);
   ~PrivateFile();
@@ -34,11 +34,12 @@ class PrivateFile {
 
   const std::string& path() const { return path_; }
 
-  // The next bytes. UNAVAILABLE: they could not be written.
+  // UNAVAILABLE: the bytes cannot be written.
   absl::Status Append(absl::string_view content);
 
-  // Once, with the last bytes; the file is on disk when it returns OK. UNAVAILABLE: it could not be
-  // written. ALREADY_EXISTS: a file that is to be kept has got the name meanwhile.
+  // Appends the last bytes, syncs and renames; call it once.
+  // UNAVAILABLE: the file cannot be written.
+  // ALREADY_EXISTS: with Existing::kKeep, the file was created meanwhile.
   absl::Status Commit(absl::string_view content);
 
  private:
@@ -47,8 +48,7 @@ class PrivateFile {
 
   absl::Status CannotWrite() const;
   absl::Status Exists() const;
-  // Gives the draft its name.
-  bool Place();
+  bool RenameDraft();
 
   std::string flag_;
   std::string path_;
@@ -56,6 +56,17 @@ class PrivateFile {
   Existing existing_;
   int file_ = -1;
 };
+
+// Writes the SHA-256 of the content, then the content. The last of concurrent writers wins whole.
+// UNAVAILABLE naming `what`: the file cannot be written.
+absl::Status SaveChecked(const std::string& what, const std::string& path,
+                         absl::string_view content);
+
+// NOT_FOUND: no such file. DATA_LOSS: the digest does not fit. INVALID_ARGUMENT: a folder.
+absl::StatusOr<std::string> LoadChecked(const std::string& path);
+
+// DATA_LOSS for a file whose digest fits and whose content does not parse.
+absl::Status DamagedFile(const std::string& path);
 
 }  // namespace privatemail::client::cli
 

@@ -6,36 +6,36 @@
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
-#include "client/flags/names.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
 #include "client/cli/scheme.h"
+#include "client/flags/names.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {
 namespace {
 
 constexpr char kFilterHelp[] =
-    "Only items whose payload fits. SENT IN CLEAR: the server learns it, and it is not covered by "
-    "epsilon; use only what does not depend on what you hold: ";
+    "Only items whose payload matches. SENT IN CLEAR: the server learns it, and epsilon does not "
+    "cover it; use nothing that depends on the target: ";
 
-// What the joint scheme has and the anchored one has not: iterations.
+// Options of the joint scheme that the anchored one does not have.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
 
-// What the cells scheme has not: slots, noise, coordinates. Of labels the collection decides.
+// Options that the cells scheme does not have. Whether it takes labels depends on the collection.
 constexpr const char* kSlotFlags[] = {
     "--delta",  "--mechanism", "--radius",       "--private-iterations", "--post-process",
     "--filter", "--dummies",   "--dummy-labels", "--compare-images",     "--report"};
 
-// What a plan says.
+// Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
 struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
-  std::string foreign;  // an option that was given and is another scheme's; empty: none
+  std::string foreign;  // a given option of another scheme; empty: none
   bool gives_k = false;
-  SlotsQuery slots;  // what all schemes have, too
+  SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
   std::string plan_file;  // empty: none
 };
@@ -82,17 +82,16 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                               .with_payloads = slots.query.with_payloads});
 }
 
-// The first of the flags that was given.
-std::string GivenOf(const CLI::App& command, absl::Span<const char* const> flags) {
+std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags) {
   for (const char* flag : flags) {
     if (command.get_option(flag)->count() > 0) return flag;
   }
   return "";
 }
 
-// The first that is of no use.
-std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options) {
-  const auto given = [&](absl::Span<const char* const> flags) { return GivenOf(query, flags); };
+// The first given option that the scheme or the plan does not take; empty: none.
+std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& options) {
+  const auto given = [&](absl::Span<const char* const> flags) { return FirstGiven(query, flags); };
   if (!options.plan_file.empty()) {
     for (const auto flags : {absl::MakeConstSpan(kPlannedFlags), absl::MakeConstSpan(kCellsFlags),
                              absl::MakeConstSpan(kSlotFlags)}) {
@@ -105,7 +104,7 @@ std::string ForeignOf(const CLI::App& query, const QueryCommandOptions& options)
   return foreign.empty() && options.scheme == Scheme::kAnchored ? given(kIterationFlags) : foreign;
 }
 
-// What hides the target, and at which cost.
+// Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
                     "Spent by each query; required without --plan");
@@ -119,8 +118,8 @@ void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
       ->capture_default_str();
   query->add_option("--radius", slots->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class. The answer says how many "
-                    "pairs of anchors are as near to each other");
+                    "among all within this distance, not the class. The answer counts the pairs "
+                    "of anchors within it");
   query
       ->add_option("--private-iterations", slots->query.cost.private_iterations,
                    "Joint: iterations that see the target, with noise after each")
@@ -147,30 +146,33 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<QueryCommandOptions>();
   SlotsQuery& slots = options->slots;
   CLI::App* query = AddCommand(
-      app, "query", "The nearest items to what you hold, without telling the server what it is");
+      app, "query", "Find the items nearest to a private target, which the server does not learn");
   query->add_option("NAME", slots.collection, "The collection")->required();
   AddChoice(
       query, "--scheme", &options->scheme, kSchemeNames,
-      "How it is hidden. joint: noise on an embedding, finds the class. anchored: noise on one row "
-      "for each class only, beside the anchors' public coordinates; finds the class. cells: a "
-      "noisy choice of cells, whose items are ranked here; needs a collection with cells");
+      "How the target is hidden. joint: noise on an embedding, finds the class. anchored: noise on "
+      "one row a class, beside the anchors' public coordinates; finds the class. cells: a noisy "
+      "choice of cells, whose items are ranked here; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
-  query->add_option("-k", slots.query.k, "Matches wanted")->capture_default_str();
+  query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   AddReleaseOptions(query, &slots);
   query->add_option("--plan", options->plan_file,
-                    "A file that `privatemail plan --out` has written: scheme cells, and how it "
-                    "asks, with its epsilon, and with its -k if none is given");
-  query->add_flag("--payloads", slots.query.with_payloads,
-                  "Fetch payloads, for every slot or item");
+                    "A file of `privatemail plan --out`: scheme cells with the plan's settings and "
+                    "epsilon, and its -k if none is given");
+  query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   AddReportOptions(query, &slots);
+  query->footer(absl::StrCat(
+      "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is an "
+      "older name of the same value.\n",
+      query->get_footer()));
   query->callback([&context, options, query] {
     if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
       throw CLI::RequiredError("--epsilon");
     }
-    options->foreign = ForeignOf(*query, *options);
+    options->foreign = FindForeignOption(*query, *options);
     options->gives_k = !query->get_option("-k")->empty();
     context.run = [&context, options] { return Query(context, *options); };
   });

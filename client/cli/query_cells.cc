@@ -1,21 +1,18 @@
 #include "client/cli/query_cells.h"
 
-#include <iomanip>
-#include <iostream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/attempt.h"
-#include "client/cli/kept_items.h"
+#include "client/cli/item_cache.h"
 #include "client/cli/last_release.h"
-#include "client/cli/query_outcome.h"
-#include "privatemail/bit_source.h"
+#include "client/cli/query_batch.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -35,8 +32,8 @@ struct CellsOutcome : Attempt {
 absl::StatusOr<CellQueryOptions> OptionsOf(const CellsQuery& query) {
   if (query.cells.items < 0) {
     return absl::InvalidArgumentError(
-        "--items must be given with --scheme cells: how many items shall come back, of which the "
-        "nearest are told");
+        "--items must be given with --scheme cells: the number of items to fetch, of which the "
+        "nearest are printed");
   }
   return CellQueryOptions{.cost = {.partition = query.cells.partition,
                                    .ask = query.cells.ask,
@@ -47,7 +44,7 @@ absl::StatusOr<CellQueryOptions> OptionsOf(const CellsQuery& query) {
                           .with_payloads = query.with_payloads};
 }
 
-// A plan is worth nothing for other anchors than it was made with.
+// A plan holds for the anchors that it was computed from only.
 absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionResponse& collection) {
   if (query.fingerprint.empty() || query.fingerprint == collection.fingerprint()) {
     return absl::OkStatus();
@@ -59,7 +56,6 @@ absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionRespon
                                                     "`privatemail plan`; nothing was spent"));
 }
 
-// Before anything is spent to be told the same.
 absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
   if (collection.cells_ready()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the cells of collection ", collection.name(),
@@ -78,7 +74,7 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
                                     collection.name(), "`, by who may write, shows them all"));
   }
   if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
-    warnings.push_back(absl::StrCat(options.items, " items are asked for, but the gallery has ",
+    warnings.push_back(absl::StrCat(options.items, " items are requested, but the gallery has ",
                                     collection.embedded_items(), ": no more come back"));
   }
   return warnings;
@@ -97,80 +93,80 @@ absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOp
   return absl::OkStatus();
 }
 
-// Coordinates of another embedding than the anchors' rank nothing, and nor will the next ones: the
-// batch ends here, before more is paid for. Of public numbers alone.
-absl::Status CheckOfOneEmbedding(const CellsOutcome& outcome) {
+// Coordinates of another embedding than the anchors' cannot be ranked: ends the batch before the
+// next charge. Depends on public numbers only.
+absl::Status CheckCoordinates(const CellsOutcome& outcome) {
   const CellTarget& target = outcome.prepared.state.target;
-  if (!target.label.has_value()) return absl::OkStatus();  // codes, which need none
+  if (!target.label.has_value()) return absl::OkStatus();  // codes need no embedding
   for (const v1::RetrieveCellsResponse& message : outcome.response) {
     PM_RETURN_IF_ERROR(CheckEmbeddingVersion(message.embedding_version(), target));
   }
   return absl::OkStatus();
 }
 
-// What is about to leave is kept first, so that `explain` shows it even when the answer never
-// comes.
+// Saves the request first, so that `explain` shows it even if no answer comes.
 absl::Status Send(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
   const v1::RetrieveCellsRequest& request = outcome->prepared.request;
   PM_RETURN_IF_ERROR(SaveLastRelease(
       context.state_folder,
       {.scheme = Scheme::kCells, .collection = collection, .request = {}, .cells = request}));
-  outcome->kept = true;
+  outcome->saved = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
   outcome->round_trip_ms = MillisecondsSince(start);
-  return CheckOfOneEmbedding(*outcome);
+  return CheckCoordinates(*outcome);
 }
 
-nlohmann::json ToJson(const CellsOutcome& outcome, const CellClient& client,
-                      const std::vector<std::string>& warnings) {
+nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
+                           const std::vector<std::string>& warnings) {
   const v1::RetrieveCellsRequest& request = outcome.prepared.request;
   nlohmann::json json = {
       {"query", outcome.target.name},
+      {"collection", request.collection()},
       {"scheme", "cells"},
-      {"matches", cli::ToJson(outcome.result.matches)},
+      {"matches", ToJson(outcome.result.matches)},
       {"candidates", outcome.result.candidates},
       {"partition", request.partition()},
       {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
       {"warnings", warnings},
-      {"guarantee", cli::ToJson(outcome.prepared.state.guarantee)},
-      {"ledger",
-       {{"spent", cli::ToJson(outcome.ledger.spent())},
-        {"left", cli::ToJson(outcome.ledger.left())}}},
+      {"guarantee", ToJson(outcome.prepared.state.guarantee)},
+      {"ledger", LedgerJson(outcome.ledger)},
       {"bytes", {{"up", request.ByteSizeLong()}, {"down", outcome.bytes_down()}}},
       {"timings",
        {{"features_ms", outcome.target.features_ms},
         {"release_ms", outcome.release_ms},
         {"round_trip_ms", outcome.round_trip_ms}}},
       {"items_version", outcome.result.items_version}};
-  AddPlace(outcome.prepared.state.target, outcome.target.guessed, &json);
+  if (outcome.target.row) json["row"] = *outcome.target.row;
+  AddPlaceJson(outcome.prepared.state.target, outcome.target.guessed, &json);
   if (const auto residual = client.targets().relative_residual()) {
     json["alignment"] = {{"relative_residual", *residual}};
   }
   return json;
 }
 
-void Print(const CellsOutcome& outcome, const CellClient& client) {
+std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
   const PublicParameters& parameters = client.parameters();
   const Guarantee& guarantee = outcome.prepared.state.guarantee;
-  std::cout << "\nquery " << Printable(outcome.target.name) << "\n";
-  PrintMatches(outcome.result, parameters);
-  PrintPlace(outcome.prepared.state.target, outcome.target.guessed, parameters,
-             client.targets().relative_residual());
-  std::cout << absl::StreamFormat(
-      "  the nearest of %d items that came back, for %s: %s of partition %d\n"
-      "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
-      "  features %.1f ms, release %.1f ms, answer %.1f ms\n",
-      outcome.result.candidates,
-      Counted(static_cast<uint64_t>(outcome.prepared.request.cells_size()), "cell"),
-      absl::StrJoin(outcome.prepared.request.cells(), ", "), outcome.prepared.request.partition(),
-      guarantee.epsilon, guarantee.proven ? "proven" : "NOT a proven guarantee",
-      LeftOf(outcome.ledger), guarantee.neighbours, outcome.prepared.request.ByteSizeLong(),
-      outcome.bytes_down(), outcome.target.features_ms, outcome.release_ms, outcome.round_trip_ms);
+  return absl::StrCat(
+      "\nquery ", Printable(outcome.target.name), "\n", MatchesText(outcome.result, parameters),
+      PlaceText(outcome.prepared.state.target, outcome.target.guessed, parameters,
+                client.targets().relative_residual()),
+      absl::StrFormat(
+          "  the nearest of %d items that came back, for %s: %s of partition %d\n"
+          "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
+          "  features %.1f ms, release %.1f ms, answer %.1f ms\n",
+          outcome.result.candidates,
+          Counted(static_cast<uint64_t>(outcome.prepared.request.cells_size()), "cell"),
+          absl::StrJoin(outcome.prepared.request.cells(), ", "),
+          outcome.prepared.request.partition(), guarantee.epsilon,
+          guarantee.proven ? "proven" : "NOT a proven guarantee", LeftOf(outcome.ledger),
+          guarantee.neighbours, outcome.prepared.request.ByteSizeLong(), outcome.bytes_down(),
+          outcome.target.features_ms, outcome.release_ms, outcome.round_trip_ms));
 }
 
-void Finish(const CellClient& client, CellsOutcome* outcome) {
+void ReadResult(const CellClient& client, CellsOutcome* outcome) {
   if (!outcome->status.ok()) return;
   absl::StatusOr<CellQueryResult> result = client.Finish(outcome->prepared, outcome->response);
   outcome->status = result.status();
@@ -193,20 +189,21 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
       ->add_option("--partition", options->partition,
-                   "Cells: which of the collection's partitions of the anchors, from 0")
+                   "Cells: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,
-                   "Cells: how many are asked for in each query. The server is told them")
+                   "Cells: number of cells in each request, which the server sees")
       ->capture_default_str();
   command
       ->add_option("--focus", options->focus,
-                   "Cells: to how many of those nearest to the query the choice is drawn")
+                   "Cells: number of cells nearest to the query that the choice prefers")
       ->capture_default_str();
-  command->add_option("--items", options->items,
-                      "Cells: items that come back at most, as many for each cell asked for; those "
-                      "that answer for several come once. At least one a cell; choose it without "
-                      "regard to the query");
+  command->add_option(
+      "--items", options->items,
+      "Cells: maximum number of items in the answer, shared evenly by the cells; an item "
+      "in several cells is sent once. At least one a cell; choose it independently "
+      "of the query");
 }
 
 std::optional<int32_t> LabelOf(const NamedTarget& target) {
@@ -214,46 +211,46 @@ std::optional<int32_t> LabelOf(const NamedTarget& target) {
   return target.target.label;
 }
 
-absl::Status CheckLabelsOfUse(const TargetOptions& targets, const PublicParameters& parameters,
-                              const std::string& asked) {
+absl::Status CheckLabelsUsable(const TargetOptions& targets, const PublicParameters& parameters,
+                               const std::string& option) {
   if (parameters.SendsCoordinates() || (targets.labels.empty() && targets.labels_file.empty())) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(targets.labels.empty() ? "--labels" : "--label", " is of no use with ", asked,
+      absl::StrCat(targets.labels.empty() ? "--labels" : "--label", " is of no use with ", option,
                    " for a collection whose --cell-code is not none: expected none"));
 }
 
-void AddPlace(const CellTarget& target, bool guessed, nlohmann::json* answer) {
+void AddPlaceJson(const CellTarget& target, bool guessed, nlohmann::json* answer) {
   if (!target.label.has_value()) return;
   (*answer)["label"] = *target.label;
   (*answer)["label_guessed"] = guessed;
   (*answer)["embedding_version"] = target.embedding_version;
 }
 
-void PrintPlace(const CellTarget& target, bool guessed, const PublicParameters& parameters,
-                std::optional<double> relative_residual) {
-  if (!target.label.has_value()) return;
-  const auto slot = parameters.SlotOf(*target.label);  // who placed it let it pass
-  std::cout << absl::StreamFormat(
-      "  ranked by coordinates of embedding %d, placed as of class %s%s", target.embedding_version,
-      slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "");
-  if (relative_residual) {
-    std::cout << absl::StreamFormat("; alignment residual %.4f", *relative_residual);
-  }
-  std::cout << "\n";
+std::string PlaceText(const CellTarget& target, bool guessed, const PublicParameters& parameters,
+                      std::optional<double> relative_residual) {
+  if (!target.label.has_value()) return "";
+  const auto slot = parameters.SlotOf(*target.label);
+  return absl::StrCat(
+      "  ranked by coordinates of embedding ", target.embedding_version, ", placed as of class ",
+      slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "",
+      relative_residual ? absl::StrFormat("; alignment residual %.4f", *relative_residual) : "",
+      "\n");
 }
 
-void PrintMatches(const CellQueryResult& result, const PublicParameters& parameters) {
+std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters) {
+  std::string text;
   for (size_t i = 0; i < result.matches.size(); ++i) {
     const QueryMatch& match = result.matches[i];
-    const auto slot = parameters.SlotOf(match.label);  // ReadCellAnswer let it pass
-    std::cout << absl::StreamFormat(
-        "%4d  %s   class %s, squared distance %.4g\n", i + 1, Printable(match.id),
+    const auto slot = parameters.SlotOf(match.label);
+    absl::StrAppendFormat(
+        &text, "%4d  %s   class %s, squared distance %.4g\n", i + 1, Printable(match.id),
         slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", match.squared_distance);
     if (match.payload.empty()) continue;
-    std::cout << "        " << Printable(Line(nlohmann::json::parse(match.payload))) << "\n";
+    absl::StrAppend(&text, "        ", Printable(Line(nlohmann::json::parse(match.payload))), "\n");
   }
+  return text;
 }
 
 absl::Status QueryCells(const Context& context, const CellsQuery& query) {
@@ -268,8 +265,8 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const CellClient client,
                       CellClient::Create(collection, anchors, own_anchors));
   PM_RETURN_IF_ERROR(CheckReady(collection));
-  PM_RETURN_IF_ERROR(CheckLabelsOfUse(query.targets, client.parameters(),
-                                      query.fingerprint.empty() ? "--scheme cells" : "--plan"));
+  PM_RETURN_IF_ERROR(CheckLabelsUsable(query.targets, client.parameters(),
+                                       query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(query.targets, client.parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
@@ -280,19 +277,20 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   const std::vector<std::string> warnings = WarningsAbout(collection, options);
   for (const std::string& warning : warnings) Warn(warning);
 
-  AnswerKeeper keeper(context.state_folder, collection, anchors);
+  AnswerCache cache(context.state_folder, collection, anchors);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
       targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
       [&](CellsOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(context, transport, collection, outcome));
-        keeper.Keep(outcome->response);
+        cache.Add(outcome->response);
         return absl::OkStatus();
       });
-  WarnUnlessKept(keeper.Finish());
+  WarnIfNotCached(cache.Finish());
   for (CellsOutcome& outcome : outcomes) {
-    Finish(client, &outcome);
+    ReadResult(client, &outcome);
     if (!outcome.status.ok()) continue;
-    Answer(context, ToJson(outcome, client, warnings), [&] { Print(outcome, client); });
+    Print({.json = OutcomeJson(outcome, client, warnings), .text = ToText(outcome, client)},
+          context.json);
   }
   return FailureOf(AttemptsOf(outcomes), targets.size(),
                    query.targets.images.empty() ? "privatemail resend --vectors FILE --row I"

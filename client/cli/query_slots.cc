@@ -1,36 +1,55 @@
 #include "client/cli/query_slots.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <memory>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/anchored_client.h"
-#include "client/cli/attempt.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/filter_json.h"
+#include "client/cli/images.h"
 #include "client/cli/last_release.h"
-#include "client/cli/local_gallery.h"
 #include "client/cli/private_file.h"
-#include "client/cli/query_outcome.h"
+#include "client/cli/query_batch.h"
 #include "client/cli/report.h"
 #include "client/privacy/accounting/composition.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
+#include "common/wire/codec.h"
+#include "privatemail/anchored_client.h"
+#include "privatemail/bit_source.h"
 
 namespace privatemail::client::cli {
 namespace {
 
+struct SlotsOutcome : Attempt {
+  std::string class_name;
+  PreparedQuery prepared;
+  v1::RetrieveResponse response;
+  QueryResult result;                         // once finished
+  std::optional<RadiusStats> radius_meaning;  // with --radius: its meaning on the collection
+
+  double server_ms() const { return response.server_seconds() * 1e3; }
+  double network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
+};
+
 template <typename Client>
-absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> Make(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateSlotClient(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
     const std::optional<Anchors>& dummies) {
   PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
   return std::make_unique<const Client>(std::move(client));
 }
 
-absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> MakeClient(
+absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateClient(
     const Transport& transport, const SlotsQuery& options, v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
@@ -41,8 +60,9 @@ absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> MakeClient(
     PM_ASSIGN_OR_RETURN(dummies->features, ReadVectors(options.dummies_file));
     PM_ASSIGN_OR_RETURN(dummies->labels, ReadLabels(options.dummy_labels_file));
   }
-  return options.scheme == Scheme::kAnchored ? Make<AnchoredClient>(*collection, anchors, dummies)
-                                             : Make<JointClient>(*collection, anchors, dummies);
+  return options.scheme == Scheme::kAnchored
+             ? CreateSlotClient<AnchoredClient>(*collection, anchors, dummies)
+             : CreateSlotClient<JointClient>(*collection, anchors, dummies);
 }
 
 absl::Status CheckOptions(const SlotsQuery& options) {
@@ -56,9 +76,9 @@ absl::Status CheckOptions(const SlotsQuery& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<LocalGallery>> DescribeGallery(const SlotsQuery& options) {
+absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& options) {
   if (options.compare_images.empty()) return std::nullopt;
-  return LocalGallery::Describe(options.compare_images, options.targets.extractor);
+  return LocalGallery::Create(options.compare_images, options.targets.extractor);
 }
 
 absl::StatusOr<std::optional<PrivateFile>> OpenReport(const SlotsQuery& options) {
@@ -66,8 +86,7 @@ absl::StatusOr<std::optional<PrivateFile>> OpenReport(const SlotsQuery& options)
   return PrivateFile::Create("--report", options.report_file);
 }
 
-// Where the class is not hidden, nothing may depend on the features but what carries the noise: a
-// label that was guessed from them would tell how they lie.
+// If the mechanism does not hide the class, a class guessed from the features would leak them.
 absl::Status CheckLabelsAreGiven(const SlotsQuery& options,
                                  const std::vector<NamedTarget>& targets) {
   const MechanismTraits& traits = TraitsOf(options.query.cost.mechanism);
@@ -80,7 +99,7 @@ absl::Status CheckLabelsAreGiven(const SlotsQuery& options,
                    "what it is to hide"));
 }
 
-// What one query spends of delta: a pure law does only over several iterations, and not always.
+// The delta that one query spends. A pure law spends some only over several iterations.
 absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   const double given = std::isnan(cost.delta) ? 0 : cost.delta;
   if (TraitsOf(cost.mechanism).TakesDelta()) return given;
@@ -93,7 +112,6 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
 std::vector<std::string> WarningsAbout(const SlotsQuery& options,
                                        const v1::GetCollectionResponse& collection) {
   std::vector<std::string> warnings;
-  // The searchable part of a gallery is what was embedded last.
   if (collection.changes_since_embedding() > 0) {
     warnings.push_back(
         absl::StrCat(collection.embedded_items(), " items are searchable, ", collection.items(),
@@ -110,17 +128,202 @@ std::vector<std::string> WarningsAbout(const SlotsQuery& options,
   return warnings;
 }
 
-absl::Status Tell(const Context& context, const SlotSchemeClient& client,
-                  const std::optional<LocalGallery>& gallery,
-                  const std::vector<std::string>& warnings,
-                  const std::vector<QueryOutcome>& outcomes,
-                  std::optional<PrivateFile>& report_file) {
+// Fills options->query from the options that are texts, optional numbers and files.
+absl::Status ParseTexts(SlotsQuery* options) {
+  PM_RETURN_IF_ERROR(CheckOptions(*options));
+  PrivacyCost& cost = options->query.cost;
+  PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options->mechanism));
+  PM_RETURN_IF_ERROR(CopyNumber("delta", options->delta, &cost.delta));
+  PM_RETURN_IF_ERROR(CopyNumber("radius", options->radius, &cost.radius));
+  if (options->post_process == "server") options->query.post_processing = PostProcessing::kServer;
+  options->query.with_alignment = !options->report_file.empty();
+  PM_ASSIGN_OR_RETURN(options->query.filter, FilterFromJson(options->filter));
+  return absl::OkStatus();
+}
+
+absl::Status Release(const SlotSchemeClient& client, Ledger& ledger, const QueryOptions& options,
+                     SlotsOutcome* outcome) {
+  const PublicParameters& parameters = client.parameters();
+  const Target& target = outcome->target.target;
+  outcome->class_name = parameters.ClassName(*parameters.SlotOf(target.label));
+  SecureBits bits;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->prepared, client.Prepare(target, options, ledger, bits));
+  outcome->release_ms = MillisecondsSince(start);
+  outcome->charged = true;
+  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
+  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(parameters.collection_uuid));
+  return absl::OkStatus();
+}
+
+// Saves the request first, so that `explain` shows it even if no answer comes.
+absl::Status Send(const Context& context, const Transport& transport, Scheme scheme,
+                  const v1::GetCollectionResponse& collection, SlotsOutcome* outcome) {
+  const v1::RetrieveRequest& request = outcome->prepared.request;
+  PM_RETURN_IF_ERROR(SaveLastRelease(
+      context.state_folder,
+      {.scheme = scheme, .collection = collection, .request = request, .cells = {}}));
+  outcome->saved = true;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->response, transport.Retrieve(request));
+  outcome->round_trip_ms = MillisecondsSince(start);
+  return absl::OkStatus();
+}
+
+void ReadResult(const SlotSchemeClient& client, SlotsOutcome* outcome) {
+  if (!outcome->status.ok()) return;
+  absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
+  outcome->status = result.status();
+  if (result.ok()) outcome->result = *std::move(result);
+}
+
+std::vector<std::string> Facts(const SlotsOutcome& outcome) {
+  const QueryState& state = outcome.prepared.state;
+  std::vector<std::string> facts = {
+      absl::StrFormat("spent epsilon %g, delta %g (%s); left %s", state.guarantee.epsilon,
+                      state.guarantee.delta,
+                      state.guarantee.proven ? "proven" : "as published, NOT a proven guarantee",
+                      LeftOf(outcome.ledger)),
+      absl::StrCat("hidden: ", state.guarantee.neighbours,
+                   state.guarantee.radius.has_value()
+                       ? absl::StrCat(" (radius ", *state.guarantee.radius, ")")
+                       : ""),
+      absl::StrFormat("%d bytes up, %d bytes down", outcome.prepared.request.ByteSizeLong(),
+                      outcome.response.ByteSizeLong()),
+      absl::StrFormat("features %.1f ms, release %.1f ms, network %.1f ms, server %.1f ms",
+                      outcome.target.features_ms, outcome.release_ms, outcome.network_ms(),
+                      outcome.server_ms()),
+      absl::StrFormat("alignment residual %.3g (0 is a perfect fit, 1 none)",
+                      outcome.result.relative_residual)};
+  if (outcome.radius_meaning.has_value()) {
+    facts.insert(facts.begin() + 2,
+                 absl::StrCat("of the anchors ", outcome.radius_meaning->ToString()));
+  }
+  return facts;
+}
+
+void AddClouds(const SlotsOutcome& outcome, const SlotSchemeClient& client, ReportQuery* report) {
+  const auto coordinates = client.Coordinates(outcome.prepared.request);
+  const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
+  if (!coordinates.ok() || !server.ok()) return;
+  const auto slots = static_cast<Eigen::Index>(client.parameters().slot_labels.size());
+  const Matrix aligned = outcome.result.alignment.Apply(*coordinates);
+  report->slot = outcome.prepared.state.slot;
+  report->client_slots = coordinates->topRows(slots);
+  report->client_anchors = coordinates->bottomRows(coordinates->rows() - slots);
+  report->aligned_slots = aligned.topRows(slots);
+  report->aligned_anchors = aligned.bottomRows(aligned.rows() - slots);
+  report->server_anchors = server->cast<double>();
+}
+
+// The report's and the terminal's view of a query. Plots need the server's anchors in the answer.
+ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client,
+                     const std::optional<LocalGallery>& gallery) {
+  ReportQuery report;
+  report.query = {outcome.target.image, outcome.target.name, true};
+  report.class_name = outcome.class_name;
+  report.facts = Facts(outcome);
+  if (gallery.has_value()) {
+    report.non_private_matches = gallery->Nearest(
+        outcome.target.target.features, outcome.prepared.state.expected.k, outcome.class_name);
+  }
+  for (const QueryMatch& match : outcome.result.matches) {
+    ReportImage image = gallery.has_value() ? gallery->Picture(match.id, outcome.class_name)
+                                            : ReportImage{"", match.id, false};
+    image.same_class = match.label == outcome.target.target.label;
+    report.private_matches.push_back(std::move(image));
+  }
+  if (outcome.prepared.state.expected.with_alignment) AddClouds(outcome, client, &report);
+  return report;
+}
+
+nlohmann::json OutcomeJson(const SlotsOutcome& outcome, Scheme scheme,
+                           const std::vector<std::string>& warnings, const ReportQuery& report) {
+  const QueryState& state = outcome.prepared.state;
+  nlohmann::json compared = nlohmann::json::array();
+  for (const ReportImage& image : report.non_private_matches) {
+    compared.push_back({{"picture", image.caption}, {"same_class", image.same_class}});
+  }
+  nlohmann::json json = {{"query", outcome.target.name},
+                         {"collection", outcome.prepared.request.collection()},
+                         {"scheme", NameOf(scheme)},
+                         {"label", outcome.target.target.label},
+                         {"label_guessed", outcome.target.guessed},
+                         {"class", outcome.class_name},
+                         {"matches", ToJson(outcome.result.matches)},
+                         {"non_private_matches", compared},
+                         {"truncated", outcome.result.truncated},
+                         {"warnings", warnings},
+                         {"guarantee", ToJson(state.guarantee)},
+                         {"radius_meaning", ToJson(outcome.radius_meaning)},
+                         {"sensitivity", state.sensitivity},
+                         {"noise_stddev", state.noise_stddev},
+                         {"ledger", LedgerJson(outcome.ledger)},
+                         {"bytes",
+                          {{"up", outcome.prepared.request.ByteSizeLong()},
+                           {"down", outcome.response.ByteSizeLong()}}},
+                         {"timings",
+                          {{"features_ms", outcome.target.features_ms},
+                           {"release_ms", outcome.release_ms},
+                           {"network_ms", outcome.network_ms()},
+                           {"server_ms", outcome.server_ms()}}},
+                         {"alignment",
+                          {{"relative_residual", outcome.result.relative_residual},
+                           {"scale", outcome.result.alignment.scale}}},
+                         {"embedding_version", outcome.result.embedding_version},
+                         {"changes_since_embedding", outcome.result.changes_since_embedding}};
+  if (outcome.target.row) json["row"] = *outcome.target.row;
+  return json;
+}
+
+std::string Cell(const std::vector<ReportImage>& images, size_t i) {
+  if (i >= images.size()) return "";
+  return absl::StrCat(images[i].same_class ? "= " : "  ", Printable(images[i].caption));
+}
+
+std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
+  std::ostringstream text;
+  text << "\nquery " << Printable(outcome.target.name) << "   class "
+       << Printable(outcome.class_name)
+       << (outcome.target.guessed ? " (guessed from the anchors)" : "") << "\n";
+  const std::vector<QueryMatch>& matches = outcome.result.matches;
+  const size_t rows = std::max(report.non_private_matches.size(), matches.size());
+  const bool compared = !report.non_private_matches.empty();
+  text << (compared ? "      non-private                            private\n" : "      private\n");
+  for (size_t i = 0; i < rows; ++i) {
+    text << std::setw(4) << i + 1 << "  ";
+    if (compared) {
+      text << std::left << std::setw(39) << Cell(report.non_private_matches, i) << std::right;
+    }
+    text << Cell(report.private_matches, i) << "\n";
+    if (i < matches.size() && !matches[i].payload.empty()) {
+      text << std::string(compared ? 47 : 8, ' ')
+           << Printable(Line(nlohmann::json::parse(matches[i].payload))) << "\n";
+    }
+  }
+  text << "      (= marks the class "
+       << (outcome.target.guessed ? "guessed for the query, not a known one)\n"
+                                  : "given for the query)\n");
+  for (const std::string& fact : report.facts) text << "  " << fact << "\n";
+  if (outcome.result.truncated) {
+    text << (outcome.prepared.request.has_filter()
+                 ? "  fewer items than asked for fit the filter: all are shown\n"
+                 : "  the gallery holds fewer items than asked for: all are shown\n");
+  }
+  return text.str();
+}
+
+absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& client, Scheme scheme,
+                           const std::optional<LocalGallery>& gallery,
+                           const std::vector<std::string>& warnings,
+                           const std::vector<SlotsOutcome>& outcomes,
+                           std::optional<PrivateFile>& report_file) {
   std::vector<ReportQuery> reports;
-  for (const QueryOutcome& outcome : outcomes) {
+  for (const SlotsOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
-    reports.push_back(Describe(outcome, client, gallery));
-    Answer(context, ToJson(outcome, warnings, reports.back()),
-           [&] { Print(outcome, reports.back()); });
+    const ReportQuery& report = reports.emplace_back(ToReport(outcome, client, gallery));
+    Print({.json = OutcomeJson(outcome, scheme, warnings, report), .text = ToText(outcome, report)},
+          context.json);
   }
   if (!report_file.has_value() || reports.empty()) return absl::OkStatus();
   PM_RETURN_IF_ERROR(WriteReport(reports, &*report_file));
@@ -130,34 +333,21 @@ absl::Status Tell(const Context& context, const SlotSchemeClient& client,
   return absl::OkStatus();
 }
 
-// What the command line says in words, in numbers that it may leave out, and by files.
-absl::Status TakeTexts(SlotsQuery* options) {
-  PM_RETURN_IF_ERROR(CheckOptions(*options));
-  PrivacyCost& cost = options->query.cost;
-  PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options->mechanism));
-  PM_RETURN_IF_ERROR(TakeNumber("delta", options->delta, &cost.delta));
-  PM_RETURN_IF_ERROR(TakeNumber("radius", options->radius, &cost.radius));
-  if (options->post_process == "server") options->query.post_processing = PostProcessing::kServer;
-  options->query.with_alignment = !options->report_file.empty();
-  PM_ASSIGN_OR_RETURN(options->query.filter, FilterFromJson(options->filter));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status QuerySlots(const Context& context, SlotsQuery options) {
-  PM_RETURN_IF_ERROR(TakeTexts(&options));
+  PM_RETURN_IF_ERROR(ParseTexts(&options));
   const PrivacyCost& cost = options.query.cost;
-  // Everything that can fail on this machine comes before the first charge.
+  // Everything that can fail on this machine precedes the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
-                      MakeClient(transport, options, &collection));
+                      CreateClient(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadTargets(options.targets, *client));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
-  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, DescribeGallery(options));
+  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, OpenGallery(options));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client->parameters().collection_uuid));
@@ -167,25 +357,20 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   const std::vector<std::string> warnings = WarningsAbout(options, collection);
   for (const std::string& warning : warnings) Warn(warning);
 
-  // What is about to leave is kept first, so that `explain` shows it even when the answer never
-  // comes.
-  const KeepFn keep = [&](const v1::RetrieveRequest& request) {
-    return SaveLastRelease(
-        context.state_folder,
-        {.scheme = options.scheme, .collection = collection, .request = request, .cells = {}});
-  };
-  const SendFn send = [&](const v1::RetrieveRequest& request) {
-    return transport.Retrieve(request);
-  };
-  std::vector<QueryOutcome> outcomes =
-      SendAll(*client, keep, send, *ledger, targets, options.query);
+  std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
+      targets,
+      [&](SlotsOutcome* outcome) { return Release(*client, *ledger, options.query, outcome); },
+      [&](SlotsOutcome* outcome) {
+        return Send(context, transport, options.scheme, collection, outcome);
+      });
   std::optional<RadiusStats> meaning;
   if (!std::isnan(cost.radius)) meaning = client->DescribeRadius(cost.radius);
-  for (QueryOutcome& outcome : outcomes) {
-    Finish(*client, &outcome);
+  for (SlotsOutcome& outcome : outcomes) {
+    ReadResult(*client, &outcome);
     outcome.radius_meaning = meaning;
   }
-  PM_RETURN_IF_ERROR(Tell(context, *client, gallery, warnings, outcomes, report_file));
+  PM_RETURN_IF_ERROR(
+      PrintOutcomes(context, *client, options.scheme, gallery, warnings, outcomes, report_file));
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
 }
 

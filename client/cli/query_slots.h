@@ -1,5 +1,4 @@
-// `privatemail query --scheme joint` and `--scheme anchored`: a private query with a slot for every
-// class.
+// `privatemail query --scheme joint` and `--scheme anchored`: private queries with a slot a class.
 #ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
 
@@ -14,7 +13,7 @@
 
 namespace privatemail::client::cli {
 
-// As it was given: what stands in `query` that has a text of its own here is not yet taken from it.
+// Options as given on the command line. Texts are parsed into `query` by QuerySlots.
 struct SlotsQuery {
   std::string collection;
   Scheme scheme = Scheme::kJoint;  // or kAnchored
@@ -31,8 +30,8 @@ struct SlotsQuery {
   std::string report_file;
 };
 
-// Asks for each target in turn. What can fail on this machine, or is known to fail on the server,
-// fails before the first charge.
+// Queries for each target in turn and prints each answer. Failures that can be foreseen here come
+// before the first charge.
 absl::Status QuerySlots(const Context& context, SlotsQuery options);
 
 }  // namespace privatemail::client::cli

@@ -16,22 +16,22 @@
 namespace privatemail::client::cli {
 namespace {
 
-// "0 heron, 1 robin, ... (24 in all)": the first of them, with their names where they have any.
+// "0 heron, 1 robin, ... (24 in all)": the first classes, with names if there are any.
 std::string SomeClasses(const PublicParameters& parameters) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMaxListed = 8;
   const size_t classes = parameters.slot_labels.size();
   std::vector<std::string> listed;
-  for (size_t slot = 0; slot < std::min(classes, kMost); ++slot) {
+  for (size_t slot = 0; slot < std::min(classes, kMaxListed); ++slot) {
     listed.push_back(absl::StrCat(parameters.slot_labels[slot]));
     if (!parameters.class_names.empty()) {
       absl::StrAppend(&listed.back(), " ", parameters.class_names[slot]);
     }
   }
   return absl::StrCat(absl::StrJoin(listed, ", "),
-                      classes > kMost ? absl::StrCat(", ... (", classes, " in all)") : "");
+                      classes > kMaxListed ? absl::StrCat(", ... (", classes, " in all)") : "");
 }
 
-// Either rows of a file or pictures, and nothing left out.
+// Either rows of a file or images, and nothing missing.
 absl::Status CheckOptions(const TargetOptions& options) {
   if (!options.labels.empty() && !options.labels_file.empty()) {
     return absl::InvalidArgumentError("give at most one of --label and --labels");
@@ -42,7 +42,7 @@ absl::Status CheckOptions(const TargetOptions& options) {
   if (images != vectors && vectors == rows) return absl::OkStatus();
   if (vectors && !images) {
     return absl::InvalidArgumentError(
-        "--vectors needs the rows to ask for: give --row I, --rows I,J,..., or --image instead");
+        "--vectors needs rows: give --row I, --rows I,J,..., --rows all, or --image instead");
   }
   if (rows && !images) return absl::InvalidArgumentError("--row needs the file of --vectors");
   return absl::InvalidArgumentError("give either --vectors with --row, or --image");
@@ -61,12 +61,13 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
     }
   }
   std::vector<NamedTarget> targets;
-  for (const int64_t row : options.rows) {
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("--row", row, 0, vectors.rows() - 1));
-    NamedTarget target{
-        .name = absl::StrCat(options.vectors_file, " row ", row), .image = "", .target = {}};
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, options.rows.Of("--row", vectors.rows()));
+  for (const int64_t row : rows) {
+    NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row),
+                       .image = "",
+                       .row = row,
+                       .target = {}};
     target.target.features = vectors.row(row);
-    // All rows before the first query: a bad one costs nothing.
     if (options.own_anchors_file.empty()) {
       PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
     }
@@ -80,11 +81,11 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
 
 absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
                                                     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, MakeExtractor(options.extractor));
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
   PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
   std::vector<NamedTarget> targets;
   for (const std::string& path : options.images) {
-    NamedTarget target{.name = path, .image = path, .target = {}};
+    NamedTarget target{.name = path, .image = path, .row = {}, .target = {}};
     const auto start = std::chrono::steady_clock::now();
     PM_ASSIGN_OR_RETURN(target.target.features, extractor->Extract(path));
     target.features_ms =
@@ -100,7 +101,7 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   if (given != std::vector<std::string>{"-"}) return given;
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
-  // No line is one empty label, and not the wish to have it guessed.
+  // No line is an empty label, which is refused, not a missing one, which is guessed.
   return lines.empty() ? std::vector<std::string>{""} : lines;
 }
 
@@ -122,10 +123,23 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
 }
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
-  command->add_option("--vectors", options->vectors_file, "File that holds the query vectors");
-  AddNumbers(command, "--row,--rows", &options->rows,
-             "Rows of --vectors to ask for, each a query of its own");
-  command->add_option("--image", options->images, "Picture to ask for; may be repeated");
+  command->add_option("--vectors", options->vectors_file,
+                      "File of query vectors (.npy .fvecs .csv)");
+  constexpr int kMaxWords = 1 << 20;
+  static constexpr char kFlags[] = "--row,--rows";
+  command
+      ->add_option_function<std::vector<std::string>>(
+          kFlags,
+          [options](const std::vector<std::string>& words) {
+            absl::StatusOr<RowSelection> rows = RowSelection::Parse(kFlags, words);
+            if (!rows.ok()) throw CLI::ConversionError(std::string(rows.status().message()));
+            options->rows = *std::move(rows);
+          },
+          "Rows of --vectors to search for, each a query of its own: 7, 0-9, 3,7,9-12 or all")
+      ->expected(1, kMaxWords)
+      ->allow_extra_args(false)
+      ->type_name("ROWS");
+  command->add_option("--image", options->images, "Image to search for; may be repeated");
   AddExtractorOptions(command, &options->extractor);
 }
 
@@ -134,17 +148,16 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option(
       "--label", options->labels,
       "Class of the query, number or name; one for all or one each; - reads them from standard "
-      "input, a line each, where no list of processes shows them; guessed from the anchors if "
-      "absent. Told to nobody, but not hidden by the mechanisms of Inference Privacy either");
+      "input, a line each, hidden from process lists; guessed from the anchors if absent. Not "
+      "sent, but not hidden by the mechanisms of Inference Privacy either");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
 
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
   command->add_option(
       "--own-anchors", options->own_anchors_file,
-      "Cells with --cell-code none: the collection's anchors, in its order, as vectors of a model "
-      "of "
-      "your own, by which --vectors were made, too (.npy .fvecs .csv); they stay here");
+      "Cells with --cell-code none: the collection's anchors, in its order, by the model that made "
+      "--vectors (.npy .fvecs .csv); they stay on this machine");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {

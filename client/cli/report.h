@@ -1,5 +1,4 @@
-// The HTML report of private queries: one self-contained file, no script, no request to any
-// network.
+// HTML report of private queries: one self-contained file without scripts or network requests.
 #ifndef PRIVATEMAIL_CLIENT_CLI_REPORT_H_
 #define PRIVATEMAIL_CLIENT_CLI_REPORT_H_
 
@@ -13,7 +12,7 @@
 namespace privatemail::client::cli {
 
 struct ReportImage {
-  std::string path;     // embedded as it is; empty: only the caption is shown
+  std::string path;     // file to embed; empty: caption only
   std::string caption;  // "amber-heron/007.png"
   bool same_class = false;
 };
@@ -24,18 +23,16 @@ struct ReportQuery {
   std::vector<ReportImage> non_private_matches;
   std::vector<ReportImage> private_matches;
   std::vector<std::string> facts;  // lines of text: guarantee, bytes, times
-  // For the scatter plots; all empty, or all with the same number of columns, of which the first
-  // two are drawn.
+  // Points of the scatter plots: all empty, or n x d with one d; the first two columns are drawn.
   Matrix client_slots;  // coordinates as released
   Matrix client_anchors;
-  Matrix aligned_slots;  // the same after Kabsch-Umeyama
+  Matrix aligned_slots;  // after Kabsch-Umeyama alignment
   Matrix aligned_anchors;
   Matrix server_anchors;
   int64_t slot = 0;  // the target's
 };
 
-// Private to the owner of the queries: it shows them. UNAVAILABLE: a picture cannot be read, or the
-// file not written.
+// The report reveals the queries. UNAVAILABLE: a picture cannot be read or the file not written.
 absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file);
 
 }  // namespace privatemail::client::cli

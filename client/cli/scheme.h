@@ -1,4 +1,4 @@
-// How a query is hidden, as the command line calls it.
+// Schemes of private queries and their names on the command line.
 #ifndef PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
 #define PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
 

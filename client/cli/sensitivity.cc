@@ -1,19 +1,153 @@
+#include "client/privacy/sensitivity/sensitivity.h"
+
 #include <algorithm>
-#include <iostream>
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/flags/names.h"
-#include "client/cli/sensitivity_bounds.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
+#include "client/privacy/sensitivity/known_anchors_sensitivity.h"
+#include "client/privacy/sensitivity/lipschitz.h"
+#include "client/privacy/sensitivity/published_sensitivity.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/smlq.h"
 #include "common/features/vector_file.h"
 
 namespace privatemail::client::cli {
 namespace {
+
+// One iteration over a collection's labels.
+struct BoundQuestion {
+  EmbeddingSettings settings;
+  int64_t slots = 0;
+  std::vector<int32_t> labels;  // by slot, then of the anchors
+  Matrix start;                 // a row for each label
+  Matrix anchors;               // unit rows; empty where the bound needs none
+  int changed_rows = 2;
+};
+
+struct BoundValue {
+  const char* key;   // in JSON
+  const char* text;  // "L2 sensitivity"
+  double value;
+};
+
+struct SensitivityBound {
+  const char* name;
+  const char* source;  // the proof, or that there is none
+  bool proven;
+  bool needs_anchors;  // their features, not their labels alone
+  bool takes_changed;  // 1 or 2 changed rows
+  absl::StatusOr<std::vector<BoundValue>> (*compute)(const BoundQuestion& question);
+};
+
+using Values = absl::StatusOr<std::vector<BoundValue>>;
+
+// The label graph of a question, and the inputs that refer to both.
+struct Iteration {
+  LabelGraph graph;
+  IterationInputs inputs;
+
+  explicit Iteration(const BoundQuestion& question)
+      : graph(question.labels, question.settings.label_graph,
+              question.settings.KernelDenominator()),
+        inputs{.start = question.start,
+               .label_graph = graph,
+               .alpha = question.settings.alpha,
+               .kernel_denominator = question.settings.KernelDenominator(),
+               .slots = question.slots} {}
+};
+
+Values InBothNorms(const absl::StatusOr<double>& l2, const absl::StatusOr<double>& l1) {
+  PM_RETURN_IF_ERROR(l2.status());
+  PM_RETURN_IF_ERROR(l1.status());
+  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", *l2},
+                                 {"l1_sensitivity", "L1 sensitivity", *l1}};
+}
+
+Values ReplaceTarget(const BoundQuestion& question) {
+  const Iteration it(question);
+  return InBothNorms(ReplaceTargetSensitivity(it.inputs, question.changed_rows),
+                     ReplaceTargetL1Sensitivity(it.inputs, question.changed_rows));
+}
+
+Values KnownAnchors(const BoundQuestion& question) {
+  const Iteration it(question);
+  return InBothNorms(KnownAnchorsSensitivity(it.inputs, question.anchors, question.changed_rows),
+                     KnownAnchorsL1Sensitivity(it.inputs, question.anchors, question.changed_rows));
+}
+
+Values Lipschitz(const BoundQuestion& question) {
+  const Iteration it(question);
+  PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(it.inputs));
+  return std::vector<BoundValue>{{"lipschitz_to_l2", "Lipschitz constant to L2", constant.to_l2},
+                                 {"lipschitz_to_l1", "Lipschitz constant to L1", constant.to_l1}};
+}
+
+Values PublishedGaussian(const BoundQuestion& question) {
+  const Iteration it(question);
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      PublishedGaussianReleaseSensitivity(question.settings, it.inputs));
+  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
+}
+
+Values PublishedLaplace(const BoundQuestion& question) {
+  const Iteration it(question);
+  PM_ASSIGN_OR_RETURN(const double bound,
+                      PublishedLaplaceReleaseSensitivity(question.settings, it.inputs));
+  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
+}
+
+constexpr SensitivityBound kBounds[] = {
+    {.name = "known-anchors",
+     .source = "PRIVACY.md section 4, known_anchors_sensitivity.h",
+     .proven = true,
+     .needs_anchors = true,
+     .takes_changed = true,
+     .compute = &KnownAnchors},
+    {.name = "replace-target",
+     .source = "PRIVACY.md section 4",
+     .proven = true,
+     .needs_anchors = false,
+     .takes_changed = true,
+     .compute = &ReplaceTarget},
+    {.name = "lipschitz",
+     .source = "PRIVACY.md section 6, lipschitz.h: of the target's unit features, class given",
+     .proven = true,
+     .needs_anchors = false,
+     .takes_changed = false,
+     .compute = &Lipschitz},
+    {.name = "published-gaussian",
+     .source = "PrivateMail (second version), appendix B: as published",
+     .proven = false,
+     .needs_anchors = false,
+     .takes_changed = false,
+     .compute = &PublishedGaussian},
+    {.name = "published-laplace",
+     .source = "Differentially Private Supervised Manifold Learning, corollary 1.1: as published",
+     .proven = false,
+     .needs_anchors = false,
+     .takes_changed = false,
+     .compute = &PublishedLaplace},
+};
+
+std::string SensitivityBoundNames() {
+  return absl::StrJoin(kBounds, ", ", [](std::string* out, const SensitivityBound& bound) {
+    absl::StrAppend(out, bound.name);
+  });
+}
+
+absl::StatusOr<SensitivityBound> SensitivityBoundFromName(absl::string_view name) {
+  for (const SensitivityBound& bound : kBounds) {
+    if (name == bound.name) return bound;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--bound must be one of ", SensitivityBoundNames(), ", but is \"", name, "\""));
+}
 
 struct SensitivityOptions {
   std::string bound;
@@ -27,7 +161,7 @@ struct SensitivityOptions {
   bool changed_is_set = false;
 };
 
-// A start for looking at bounds, never for a release: those draw theirs from the exact sampler.
+// For repeatable bounds only. Releases draw their start from the exact sampler.
 Matrix SeededStart(Eigen::Index n, const SensitivityOptions& options) {
   std::mt19937_64 generator(options.seed);
   std::normal_distribution<double> normal(0, options.settings.start_stddev);
@@ -68,8 +202,8 @@ absl::StatusOr<Matrix> ReadAnchors(const std::string& path, size_t labels) {
   return UnitRows("anchors", vectors);
 }
 
-absl::StatusOr<BoundQuestion> Question(const SensitivityOptions& options,
-                                       const SensitivityBound& bound) {
+absl::StatusOr<BoundQuestion> ReadQuestion(const SensitivityOptions& options,
+                                           const SensitivityBound& bound) {
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> anchors, ReadLabels(options.labels_file));
   BoundQuestion question{.settings = options.settings,
                          .slots = options.targets,
@@ -93,25 +227,24 @@ absl::StatusOr<BoundQuestion> Question(const SensitivityOptions& options,
   return question;
 }
 
-absl::Status Sensitivity(const Context& context, const SensitivityOptions& options) {
+absl::StatusOr<Result> Sensitivity(const SensitivityOptions& options) {
   PM_RETURN_IF_ERROR(Validate(options.settings));
   PM_ASSIGN_OR_RETURN(const SensitivityBound bound, SensitivityBoundFromName(options.bound));
   PM_RETURN_IF_ERROR(CheckOptions(options, bound));
-  PM_ASSIGN_OR_RETURN(const BoundQuestion question, Question(options, bound));
+  PM_ASSIGN_OR_RETURN(const BoundQuestion question, ReadQuestion(options, bound));
   PM_ASSIGN_OR_RETURN(const std::vector<BoundValue> values, bound.compute(question));
   nlohmann::json json = {{"bound", bound.name},
                          {"rows", question.labels.size()},
                          {"proven", bound.proven},
                          {"source", bound.source}};
   for (const BoundValue& value : values) json[value.key] = value.value;
-  Answer(context, json, [&] {
-    for (const BoundValue& value : values) {
-      std::cout << value.text << " " << FormatExact(value.value) << " over " << question.labels.size()
-                << " rows\n";
-    }
-    std::cout << (bound.proven ? "proven: " : "NOT PROVEN: ") << bound.source << "\n";
-  });
-  return absl::OkStatus();
+  std::string text;
+  for (const BoundValue& value : values) {
+    absl::StrAppend(&text, value.text, " ", FormatExact(value.value), " over ",
+                    question.labels.size(), " rows\n");
+  }
+  absl::StrAppend(&text, bound.proven ? "proven: " : "NOT PROVEN: ", bound.source, "\n");
+  return Result{.json = json, .text = text};
 }
 
 }  // namespace
@@ -120,7 +253,7 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<SensitivityOptions>();
   EmbeddingSettings& s = options->settings;
   CLI::App* command =
-      AddCommand(app, "sensitivity", "How far a release can move when its target is replaced");
+      AddCommand(app, "sensitivity", "Bound the change of a release when its target is replaced");
   command
       ->add_option(
           "--bound", options->bound,
@@ -147,10 +280,10 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
           ->capture_default_str();
   CLI::Option* seed =
       command->add_option("--seed", options->seed, "Repeatable start; secure bits if absent");
-  command->callback([&context, options, changed, seed] {
-    options->changed_is_set = changed->count() > 0;
-    options->seeded = seed->count() > 0;
-    context.run = [&context, options] { return Sensitivity(context, *options); };
+  SetRun(command, context, options, [changed, seed](const Context&, SensitivityOptions given) {
+    given.changed_is_set = changed->count() > 0;
+    given.seeded = seed->count() > 0;
+    return Sensitivity(given);
   });
 }
 

@@ -1,11 +1,18 @@
 #include "common/wire/snapshot.h"
 
-#include <iostream>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/private_file.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {
@@ -26,10 +33,10 @@ absl::StatusOr<PrivateFile> OpenFile(const SnapshotOptions& options) {
       absl::StrCat(file.status().message(), ": --force replaces it by the snapshot"));
 }
 
-absl::Status Snapshot(const Context& context, const SnapshotOptions& options) {
+absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(PrivateFile file, OpenFile(options));
-  // What could not be restored is not kept: found now, it can be fetched again.
+  // A damaged snapshot is found now, while it can be fetched again.
   uint64_t version = 0;
   SnapshotReader check({[&](const v1::SnapshotCollection& head) {
                           version = head.latest_version();
@@ -54,24 +61,146 @@ absl::Status Snapshot(const Context& context, const SnapshotOptions& options) {
       }));
   PM_RETURN_IF_ERROR(checked(check.Finish()));
   PM_RETURN_IF_ERROR(file.Commit(""));
-  Answer(context,
-         {{"file", options.out},
-          {"items", check.items()},
-          {"anchors", check.anchors()},
-          {"latest_version", version},
-          {"bytes", bytes}},
-         [&] {
-           std::cout << Counted(check.items(), "item") << " and "
-                     << Counted(check.anchors(), "anchor") << " in " << options.out << " (" << bytes
-                     << " bytes)\n`privatemail restore NAME --in " << options.out
-                     << "` makes a collection of it\n";
-         });
-  return absl::OkStatus();
+  return Result{.json = {{"file", options.out},
+                         {"items", check.items()},
+                         {"anchors", check.anchors()},
+                         {"latest_version", version},
+                         {"bytes", bytes}},
+                .text = absl::StrCat(Counted(check.items(), "item"), " and ",
+                                     Counted(check.anchors(), "anchor"), " in ", options.out, " (",
+                                     bytes, " bytes)\n`privatemail restore NAME --in ", options.out,
+                                     "` creates a collection from it\n")};
 }
 
-}  // namespace
+struct RestoreOptions {
+  std::string name;
+  std::string in;
+  bool no_build = false;
+};
 
-void AddSnapshotCommand(CLI::App& app, Context& context) {
+// A snapshot file to read from its beginning, twice: to verify and to send.
+class SnapshotFile {
+ public:
+  static absl::StatusOr<SnapshotFile> Open(const std::string& path) {
+    SnapshotFile opened(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (opened.file_ >= 0) opened.size_ = ::lseek(opened.file_, 0, SEEK_END);
+    if (opened.size_ < 0) return opened.Unreadable();
+    PM_RETURN_IF_ERROR(opened.Rewind());
+    return opened;
+  }
+  ~SnapshotFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  SnapshotFile(SnapshotFile&& other) noexcept
+      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_) {}
+  SnapshotFile& operator=(SnapshotFile&&) = delete;
+
+  absl::Status Rewind() {
+    return ::lseek(file_, 0, SEEK_SET) == 0 ? absl::OkStatus() : Unreadable();
+  }
+
+  // Reads at most kSnapshotPieceBytes; false at the end.
+  absl::StatusOr<bool> Next(std::string* piece) {
+    piece->resize(kSnapshotPieceBytes);
+    const ssize_t bytes = ::read(file_, piece->data(), piece->size());
+    if (bytes < 0) return Unreadable();
+    piece->resize(static_cast<size_t>(bytes));
+    return bytes > 0;
+  }
+
+  int64_t size() const { return size_; }
+
+ private:
+  SnapshotFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  absl::Status Unreadable() const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--in ", path_, " cannot be read: ", std::strerror(errno)));
+  }
+
+  std::string path_;
+  int file_;
+  int64_t size_ = -1;
+};
+
+// Checks the whole file; returns its first block.
+absl::StatusOr<v1::SnapshotCollection> Verify(const std::string& path, SnapshotFile* file) {
+  v1::SnapshotCollection head;
+  SnapshotReader reader({[&](v1::SnapshotCollection found) {
+                           head = std::move(found);
+                           return absl::OkStatus();
+                         },
+                         {},
+                         {}});
+  ProgressBar bar("verify");
+  std::string piece;
+  int64_t done = 0;
+  absl::Status status;
+  while (status.ok()) {
+    PM_ASSIGN_OR_RETURN(const bool more, file->Next(&piece));
+    if (!more) break;
+    status = reader.Read(piece);
+    done += static_cast<int64_t>(piece.size());
+    bar.Show(done, file->size());
+  }
+  if (status.ok()) status = reader.Finish();
+  if (status.ok()) return head;
+  return absl::Status(status.code(), absl::StrCat("--in ", path, ": ", status.message()));
+}
+
+absl::StatusOr<v1::GetCollectionResponse> Send(const Transport& transport, const std::string& name,
+                                               SnapshotFile* file) {
+  PM_RETURN_IF_ERROR(file->Rewind());
+  ProgressBar bar("restore");
+  int64_t done = 0;
+  PM_ASSIGN_OR_RETURN(const v1::RestoreCollectionResponse response,
+                      transport.RestoreCollection(name, [&](std::string* piece) {
+                        const absl::StatusOr<bool> more = file->Next(piece);
+                        done += static_cast<int64_t>(piece->size());
+                        bar.Show(done, file->size());
+                        return more;
+                      }));
+  return response.collection();
+}
+
+absl::StatusOr<bool> BuildRestored(const Transport& transport, const RestoreOptions& options,
+                                   const v1::GetCollectionResponse& collection) {
+  if (options.no_build || collection.items() == 0) return false;
+  const absl::Status built = BuildWithProgress(transport, options.name).status();
+  if (built.ok()) return true;
+  return absl::Status(built.code(), absl::StrCat("collection ", options.name,
+                                                 " is restored, but not built: ", built.message()));
+}
+
+absl::StatusOr<Result> Restore(const Context& context, const RestoreOptions& options) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(SnapshotFile file, SnapshotFile::Open(options.in));
+  PM_ASSIGN_OR_RETURN(const v1::SnapshotCollection head, Verify(options.in, &file));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      Send(transport, options.name, &file));
+  const bool same_digest =
+      collection.parameters().collection_uuid() == head.parameters().collection_uuid();
+  PM_ASSIGN_OR_RETURN(const bool built, BuildRestored(transport, options, collection));
+  std::string text = absl::StrCat(
+      "restored ", Counted(collection.items(), "item"), " of the collection ",
+      Printable(head.name()), " as ", options.name,
+      same_digest ? ", with the digest that it had: budgets granted for it go on\n"
+                  : ", with a digest of its own, because the server has a collection with that "
+                    "of the snapshot: to clients it is another one\n");
+  if (!built) {
+    absl::StrAppend(&text, "run `privatemail build ", options.name,
+                    "` to make it answer searches\n");
+  }
+  return Result{.json = {{"collection", options.name},
+                         {"snapshot_of", head.name()},
+                         {"items", collection.items()},
+                         {"digest", ToHex(collection.fingerprint())},
+                         {"same_digest", same_digest},
+                         {"built", built}},
+                .text = text};
+}
+
+void AddSnapshot(CLI::App& app, Context& context) {
   auto options = std::make_shared<SnapshotOptions>();
   CLI::App* snapshot = AddCommand(
       app, "snapshot",
@@ -88,9 +217,31 @@ void AddSnapshotCommand(CLI::App& app, Context& context) {
       "again, nor keys. It is checked while it is written; if anything fails, a file that was "
       "there stays. Takes a key with scope admin.\n",
       snapshot->get_footer()));
-  snapshot->callback([&context, options] {
-    context.run = [&context, options] { return Snapshot(context, *options); };
-  });
+  SetRun(snapshot, context, options, &Snapshot);
+}
+
+void AddRestore(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RestoreOptions>();
+  CLI::App* restore = AddCommand(
+      app, "restore", "Create a collection from a file that `privatemail snapshot` wrote");
+  restore->add_option("NAME", options->name, "The new collection; any name that is free")
+      ->required();
+  restore->add_option("--in", options->in, "The file")->required();
+  restore->add_flag("--no-build", options->no_build, "Leave building it to `privatemail build`");
+  restore->footer(absl::StrCat(
+      "The whole file is checked before anything is sent, and stored as a whole or not at all. The "
+      "new collection keeps the digest of the snapshot's, so that budgets and anchors that clients "
+      "hold stay valid, unless the server has a collection with it; then it gets a digest of its "
+      "own. Takes a key with scope admin.\n",
+      restore->get_footer()));
+  SetRun(restore, context, options, &Restore);
+}
+
+}  // namespace
+
+void AddSnapshotCommands(CLI::App& app, Context& context) {
+  AddSnapshot(app, context);
+  AddRestore(app, context);
 }
 
 }  // namespace privatemail::client::cli

@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/base/parallel.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {
@@ -196,7 +196,7 @@ absl::Status RunJobs(const RunOptions& options, std::vector<Place>& places) {
       return absl::OkStatus();
     };
   }
-  const auto run = [&](int i, SharedWork& /*shared*/) -> absl::Status {
+  const auto run = [&](int i, TaskGroup& /*shared*/) -> absl::Status {
     Place& place = *to_run[static_cast<size_t>(i)];
     meter.Begin();
     const Clock::time_point began = Clock::now();

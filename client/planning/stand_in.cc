@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/moments.h"
 
@@ -66,7 +66,7 @@ class FactoredProduct {
 
   // Calls task(block) for each block of a local group until the work is stopped.
   template <typename Task>
-  absl::Status ForBlocks(int local_group, const SharedWork& work, Task task) {
+  absl::Status ForBlocks(int local_group, const TaskGroup& work, Task task) {
     Block block;
     const int group = share_.first_group() + local_group;
     const Eigen::Index end = share_.groups().FirstBlock(group + 1);
@@ -100,7 +100,7 @@ class FactoredProduct {
     const Moments zero = *moments;
     const bool stores_sums = share_.first_group() > 0;
     std::vector<Vector> sums(stores_sums ? static_cast<size_t>(Groups()) : 1);
-    const auto add_group = [&](int group, SharedWork& work) -> absl::Status {
+    const auto add_group = [&](int group, TaskGroup& work) -> absl::Status {
       Moments sum = zero;
       PM_RETURN_IF_ERROR(ForBlocks(group, work, [&](const Block& block) {
         sum.Accumulate(block.points, Weights(block, sum.columns()));
@@ -109,8 +109,8 @@ class FactoredProduct {
         sums[static_cast<size_t>(group)] = sum.Values();
         return absl::OkStatus();
       }
-      if (work.AwaitTurn(group)) moments->Add(sum);
-      work.PassTurn();
+      if (work.BeginOrdered(group)) moments->Add(sum);
+      work.EndOrdered();
       return absl::OkStatus();
     };
     const absl::Status added = ParallelFor(Groups(), add_group, watched);
@@ -122,7 +122,7 @@ class FactoredProduct {
   }
 
   absl::Status Apply(const WorkObserver& watched, const Moments& moments, Eigen::Index count) {
-    const auto apply_to_group = [&](int group, SharedWork& work) {
+    const auto apply_to_group = [&](int group, TaskGroup& work) {
       return ForBlocks(group, work, [&](const Block& block) {
         Matrix sums = moments.Evaluate(block.points, polynomial_);
         const Matrix own = Weights(block, count);

@@ -83,7 +83,7 @@ void TiledAffinity::FillTile(const Block& rows, const Block& columns, bool diago
   if (diagonal) tile->diagonal().setZero();
 }
 
-absl::Status TiledAffinity::AddPanel(Eigen::Index panel, const Columns& v, const SharedWork& work,
+absl::Status TiledAffinity::AddPanel(Eigen::Index panel, const Columns& v, const TaskGroup& work,
                                      Columns* sums) const {
   Block rows;
   Block columns;
@@ -110,14 +110,14 @@ absl::Status TiledAffinity::Sums(const Matrix& v, Matrix* product, Vector* degre
   Columns sums = Columns::Zero(size(), extended.cols());
   const Eigen::Index groups = std::min(kGroups, Panels());
   std::atomic<Eigen::Index> panels_done = 0;
-  const auto add_group = [&](int group, SharedWork& work) -> absl::Status {
+  const auto add_group = [&](int group, TaskGroup& work) -> absl::Status {
     Columns partial = Columns::Zero(size(), extended.cols());
     for (Eigen::Index panel = group; panel < Panels(); panel += groups) {
       PM_RETURN_IF_ERROR(AddPanel(panel, extended, work, &partial));
       ++panels_done;
     }
-    if (work.AwaitTurn(group)) sums += partial;
-    work.PassTurn();
+    if (work.BeginOrdered(group)) sums += partial;
+    work.EndOrdered();
     return absl::OkStatus();
   };
   const WorkObserver watch = [&] {

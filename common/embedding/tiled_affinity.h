@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/embedding/affinity.h"
 #include "common/numerics/point_source.h"
 
@@ -48,7 +48,7 @@ class TiledAffinity : public AffinityOperator {
   absl::Status ReadBlock(Eigen::Index first, Eigen::Index rows, Block* block) const;
   void FillTile(const Block& rows, const Block& columns, bool diagonal, Matrix* tile) const;
   // Adds (panel of W) * v and the mirror image's product to the sums.
-  absl::Status AddPanel(Eigen::Index panel, const Columns& v, const SharedWork& work,
+  absl::Status AddPanel(Eigen::Index panel, const Columns& v, const TaskGroup& work,
                         Columns* sums) const;
 
   std::shared_ptr<const PointSource> points_;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
@@ -100,6 +101,13 @@ absl::StatusOr<int32_t> ParseLabel(absl::string_view name, int64_t line_number, 
   return BadFile(name, "line ", line_number, " column 1: expected one integer, got ", Quoted(line));
 }
 
+// Only these words: any other name may be that of a class, which must not be skipped in silence.
+bool IsLabelHeader(absl::string_view line) {
+  absl::ConsumePrefix(&line, "\"");
+  absl::ConsumeSuffix(&line, "\"");
+  return absl::EqualsIgnoreCase(line, "label") || absl::EqualsIgnoreCase(line, "labels");
+}
+
 }  // namespace
 
 absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string_view bytes) {
@@ -128,7 +136,7 @@ absl::StatusOr<std::vector<int32_t>> ParseCsvLabels(absl::string_view name,
   std::vector<int32_t> labels;
   bool first = true;
   while (const auto line = lines.Next()) {
-    if (std::exchange(first, false) && IsLineOfNames(*line)) continue;
+    if (std::exchange(first, false) && IsLabelHeader(*line)) continue;
     PM_ASSIGN_OR_RETURN(const int32_t label,
                         ParseLabel(name, lines.number(), std::ssize(labels), *line));
     labels.push_back(label);

@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/index/k_means.h"
 
 namespace privatemail {

@@ -26,7 +26,7 @@ constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMaxCollections = 1000;
 constexpr double kMaxRate = 1e6;
 
-constexpr std::pair<absl::string_view, Scopes> kScopeNames[] = {
+constexpr std::pair<absl::string_view, Scopes> kScopes[] = {
     {"search", kSearchScope}, {"write", kWriteScope}, {"admin", kAdminScope}};
 
 absl::StatusOr<std::string> RandomBytes(size_t count) {
@@ -57,16 +57,16 @@ bool IsKeyId(absl::string_view text) {
          });
 }
 
-Scopes ScopeNamed(absl::string_view name) {
-  for (const auto& [known, scope] : kScopeNames) {
+Scopes ParseScope(absl::string_view name) {
+  for (const auto& [known, scope] : kScopes) {
     if (name == known) return scope;
   }
   return 0;
 }
 
-std::vector<std::string> NamesOf(Scopes scopes) {
+std::vector<std::string> ScopeNames(Scopes scopes) {
   std::vector<std::string> names;
-  for (const auto& [name, scope] : kScopeNames) {
+  for (const auto& [name, scope] : kScopes) {
     if ((scopes & scope) != 0) names.emplace_back(name);
   }
   return names;
@@ -113,7 +113,7 @@ bool AccessKey::Covers(absl::string_view collection) const {
   return some.empty() || std::find(some.begin(), some.end(), collection) != some.end();
 }
 
-absl::StatusOr<NewAccessKey> MakeAccessKey(KeyGrant grant, int64_t created_at) {
+absl::StatusOr<NewAccessKey> CreateAccessKey(KeyGrant grant, int64_t created_at) {
   NewAccessKey made;
   PM_ASSIGN_OR_RETURN(const std::string id, RandomBytes(kIdDigits / 2));
   PM_ASSIGN_OR_RETURN(const std::string secret_bytes, RandomBytes(kSecretBytes));
@@ -133,7 +133,7 @@ KeyText ParseKeyText(absl::string_view text) {
   return {text.substr(0, kIdDigits), text.substr(kIdDigits + 1)};
 }
 
-bool Opens(const AccessKey& key, absl::string_view secret) {
+bool VerifySecret(const AccessKey& key, absl::string_view secret) {
   const std::string digest = Digest(key.salt, secret);
   return key.digest.size() == digest.size() &&
          CRYPTO_memcmp(digest.data(), key.digest.data(), digest.size()) == 0;

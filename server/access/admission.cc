@@ -9,9 +9,9 @@
 namespace privatemail::server {
 namespace {
 
-constexpr std::chrono::milliseconds kAskEvery(100);
+constexpr std::chrono::milliseconds kPollInterval(100);
 
-// Places that only administrators of all collections get.
+// Places for operators only.
 int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
 
 }  // namespace
@@ -23,14 +23,14 @@ Admission::Ticket::~Ticket() {
   if (admission_ != nullptr) admission_->Leave(entry_);
 }
 
-bool Admission::Ticket::HasPlace() const {
+bool Admission::Ticket::IsAdmitted() const {
   const std::lock_guard<std::mutex> guard(admission_->mutex_);
-  return entry_->working;
+  return entry_->running;
 }
 
-absl::Status Admission::Ticket::AwaitPlace(const std::function<bool()>& gone) {
+absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
   std::unique_lock<std::mutex> lock(admission_->mutex_);
-  while (!entry_->working) {
+  while (!entry_->running) {
     const Limits& limits = admission_->limits_;
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - entry_->since;
     const std::chrono::duration<double> left(limits.queue_seconds - waited.count());
@@ -40,30 +40,31 @@ absl::Status Admission::Ticket::AwaitPlace(const std::function<bool()>& gone) {
                        " s (queue_seconds) while ", admission_->Count(true),
                        " others were worked on (max_concurrent ", limits.max_concurrent, ")"));
     }
-    admission_->changed_.wait_for(lock, std::min<std::chrono::duration<double>>(kAskEvery, left));
-    if (gone()) return absl::CancelledError("the caller did not wait until it was its turn");
+    admission_->changed_.wait_for(lock,
+                                  std::min<std::chrono::duration<double>>(kPollInterval, left));
+    if (cancelled()) return absl::CancelledError("the caller did not wait until it was its turn");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  // Whoever waits and may work is at work already: nobody is overtaken.
-  const bool works = MayWork(caller);
-  if (!works) PM_RETURN_IF_ERROR(CheckMayWait(caller));
-  entries_.push_back({caller, std::chrono::steady_clock::now(), works});
+  // Waiting calls that can run have been admitted, so this one overtakes none.
+  const bool runs = CanRun(caller);
+  if (!runs) PM_RETURN_IF_ERROR(CheckCanWait(caller));
+  entries_.push_back({caller, std::chrono::steady_clock::now(), runs});
   return Ticket(this, std::prev(entries_.end()));
 }
 
-bool Admission::MayWork(const Caller& caller) const {
-  const int64_t kept = caller.administers ? 0 : Reserved(limits_);
-  if (Count(true) >= limits_.max_concurrent - kept) return false;
+bool Admission::CanRun(const Caller& caller) const {
+  const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
+  if (Count(true) >= limits_.max_concurrent - reserved) return false;
   return caller.key.empty() || CountOfKey(caller.key, true) < limits_.max_concurrent_per_key;
 }
 
-absl::Status Admission::CheckMayWait(const Caller& caller) const {
+absl::Status Admission::CheckCanWait(const Caller& caller) const {
   const int64_t waiting = Count(false);
-  if (waiting >= limits_.max_queued + (caller.administers ? Reserved(limits_) : 0)) {
+  if (waiting >= limits_.max_queued + (caller.is_operator ? Reserved(limits_) : 0)) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the server is busy: ", Count(true), " calls are worked on (max_concurrent ",
         limits_.max_concurrent, ") and ", waiting, " wait (max_queued ", limits_.max_queued, ")"));
@@ -76,9 +77,9 @@ absl::Status Admission::CheckMayWait(const Caller& caller) const {
       of_key, " that wait (max_concurrent_per_key ", limits_.max_concurrent_per_key, ")"));
 }
 
-void Admission::FillPlaces() {
+void Admission::AdmitWaiting() {
   for (Entry& entry : entries_) {
-    if (!entry.working) entry.working = MayWork(entry.caller);
+    if (!entry.running) entry.running = CanRun(entry.caller);
   }
   changed_.notify_all();
 }
@@ -86,27 +87,27 @@ void Admission::FillPlaces() {
 void Admission::Leave(std::list<Entry>::iterator entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   entries_.erase(entry);
-  FillPlaces();
+  AdmitWaiting();
 }
 
 void Admission::SetLimits(const Limits& limits) {
   const std::lock_guard<std::mutex> guard(mutex_);
   limits_ = limits;
-  FillPlaces();
+  AdmitWaiting();
 }
 
-int64_t Admission::Count(bool working) const {
+int64_t Admission::Count(bool running) const {
   return std::count_if(entries_.begin(), entries_.end(),
-                       [&](const Entry& entry) { return entry.working == working; });
+                       [&](const Entry& entry) { return entry.running == running; });
 }
 
-int64_t Admission::CountOfKey(const std::string& key, bool working) const {
+int64_t Admission::CountOfKey(const std::string& key, bool running) const {
   return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.working == working && entry.caller.key == key;
+    return entry.running == running && entry.caller.key == key;
   });
 }
 
-int64_t Admission::working() const {
+int64_t Admission::running() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return Count(true);
 }

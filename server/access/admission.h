@@ -1,4 +1,4 @@
-// How many calls are worked on at once.
+// Admission control of calls.
 #ifndef PRIVATEMAIL_SERVER_ACCESS_ADMISSION_H_
 #define PRIVATEMAIL_SERVER_ACCESS_ADMISSION_H_
 
@@ -16,33 +16,32 @@
 
 namespace privatemail::server {
 
-// A number of places, and a queue of bounded length and patience before them. First come, first
-// served, but for who may not have one more: no key can take all places, and some are kept for
-// who administers all collections, and must get in when all others are taken to revoke the key that
-// took them.
-// Thread-safe.
+// A fair counting semaphore with a bounded queue and a timeout. Thread-safe.
+//   - Served in order of arrival, except for callers at a limit of their own.
+//   - max_concurrent_per_key: no key can take all places.
+//   - Some places are reserved for operators, who must be able to revoke a key that took the
+//   others.
 class Admission {
   struct Entry;
 
  public:
   struct Caller {
-    std::string key;  // id; empty: calls are not counted by key
-    bool administers = false;
+    std::string key;           // id; empty: not counted by key
+    bool is_operator = false;  // has the scope admin for all collections
   };
 
-  // A place, or a turn in the queue; given back on destruction.
+  // A place or a position in the queue; released on destruction.
   class Ticket {
    public:
     Ticket(Ticket&& other) noexcept;
     Ticket& operator=(Ticket&&) = delete;
     ~Ticket();
 
-    // Whether there is no need to wait.
-    bool HasPlace() const;
+    bool IsAdmitted() const;
 
-    // Waits for the place. RESOURCE_EXHAUSTED naming limit and value: the wait was too long.
-    // CANCELLED: `gone`, which is asked several times a second, became true.
-    absl::Status AwaitPlace(const std::function<bool()>& gone);
+    // Waits until the call is admitted. RESOURCE_EXHAUSTED naming limit and value: queue_seconds
+    // have passed. CANCELLED: `cancelled`, polled ten times a second, returned true.
+    absl::Status Await(const std::function<bool()>& cancelled);
 
    private:
     friend class Admission;
@@ -55,35 +54,35 @@ class Admission {
 
   explicit Admission(const Limits& limits) : limits_(limits) {}
 
-  // Does not wait. RESOURCE_EXHAUSTED naming limit and value: the queue is full, or the key has as
-  // many calls as it may.
+  // Does not wait. RESOURCE_EXHAUSTED naming limit and value: the queue is full, or the key has its
+  // maximum of waiting calls.
   absl::StatusOr<Ticket> Enter(const Caller& caller);
 
-  // Holds for those who wait, too. Fewer places let those at work finish.
+  // Applies to waiting calls too. Running calls beyond a lower limit finish.
   void SetLimits(const Limits& limits);
 
-  int64_t working() const;
+  int64_t running() const;
   int64_t waiting() const;
 
  private:
   struct Entry {
     Caller caller;
     std::chrono::steady_clock::time_point since;
-    bool working = false;
+    bool running = false;
   };
 
   void Leave(std::list<Entry>::iterator entry);
   // The following are called with mutex_ held.
-  void FillPlaces();
-  bool MayWork(const Caller& caller) const;
-  absl::Status CheckMayWait(const Caller& caller) const;
-  int64_t Count(bool working) const;
-  int64_t CountOfKey(const std::string& key, bool working) const;
+  void AdmitWaiting();
+  bool CanRun(const Caller& caller) const;
+  absl::Status CheckCanWait(const Caller& caller) const;
+  int64_t Count(bool running) const;
+  int64_t CountOfKey(const std::string& key, bool running) const;
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   Limits limits_;
-  std::list<Entry> entries_;  // at work or waiting, by arrival
+  std::list<Entry> entries_;  // running and waiting, in order of arrival
 };
 
 }  // namespace privatemail::server

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 
 absl::StatusOr<int> OpenForAppending(const std::string& path) {
-  // A pipe that nobody reads would be waited for.
+  // O_NONBLOCK: opening a pipe without a reader would block.
   const int file =
       ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
   if (file >= 0 && ::fcntl(file, F_SETFL, O_APPEND) == 0) return file;
@@ -34,7 +34,7 @@ std::string Text(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
-// ASCII only: what a peer sent can neither end the line nor be no UTF-8.
+// ASCII only, so that a peer's text can neither end the line nor be invalid UTF-8.
 std::string Line(const ordered_json& json) {
   return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -54,17 +54,17 @@ ordered_json ToJson(const AuditEntry& entry) {
           {"ms", std::round(entry.milliseconds * 1000) / 1000}};
 }
 
-// Whether the path still names the file, which somebody else may have renamed.
+// False after another program has renamed the file.
 bool IsAt(const std::string& path, const struct stat& file) {
   struct stat found = {};
   return ::stat(path.c_str(), &found) == 0 && found.st_dev == file.st_dev &&
          found.st_ino == file.st_ino;
 }
 
-// Takes the beginning of a line back that had no place: the next line would go on where it ends.
-void TakeBack(int file, ssize_t bytes) {
+// Removes a partial line, which the next line would continue.
+void RemovePartialLine(int file, ssize_t bytes) {
   const off_t end = ::lseek(file, 0, SEEK_END);
-  // Where that fails, too, a line that nobody can parse is what is left to tell of it.
+  // If this fails too, a malformed line remains.
   if (end >= bytes) (void)!::ftruncate(file, end - bytes);
 }
 
@@ -119,7 +119,7 @@ absl::Status AuditLog::Append(const std::string& line) {
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
   const absl::Status status = absl::UnavailableError(absl::StrCat(
       "cannot write audit log ", path_, ": ", written < 0 ? std::strerror(errno) : "disk full"));
-  if (written > 0) TakeBack(file_, written);
+  if (written > 0) RemovePartialLine(file_, written);
   return status;
 }
 

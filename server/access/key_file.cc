@@ -38,7 +38,7 @@ std::string Trailer(absl::string_view body) {
 std::string Line(const AccessKey& key) {
   json line = {{"id", key.id},
                {"name", key.grant.name},
-               {"scopes", NamesOf(key.grant.scopes)},
+               {"scopes", ScopeNames(key.grant.scopes)},
                {"collections", key.grant.collections},
                {"requests_per_second", key.grant.requests_per_second},
                {"salt", absl::BytesToHexString(key.salt)},
@@ -49,13 +49,13 @@ std::string Line(const AccessKey& key) {
   return absl::StrCat(line.dump(), "\n");
 }
 
-// Throws json's exceptions; what passed the checksum is what Line wrote.
+// May throw json exceptions although the checksum matched.
 AccessKey Parse(absl::string_view text) {
   const json line = json::parse(text.begin(), text.end());
   AccessKey key;
   key.id = line.at("id");
   key.grant.name = line.at("name");
-  for (const std::string scope : line.at("scopes")) key.grant.scopes |= ScopeNamed(scope);
+  for (const std::string scope : line.at("scopes")) key.grant.scopes |= ParseScope(scope);
   key.grant.collections = line.at("collections").get<std::vector<std::string>>();
   key.grant.requests_per_second = line.at("requests_per_second");
   key.salt = absl::HexStringToBytes(line.at("salt").get<std::string>());

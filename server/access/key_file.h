@@ -1,4 +1,4 @@
-// Keys on disk.
+// The key file: access keys on disk.
 #ifndef PRIVATEMAIL_SERVER_ACCESS_KEY_FILE_H_
 #define PRIVATEMAIL_SERVER_ACCESS_KEY_FILE_H_
 
@@ -11,18 +11,15 @@
 
 namespace privatemail::server {
 
-// Where a key ring keeps its keys: all of them are read at once and written at once, which is all
-// that keys shared between several daemons would need of another place. Lines of text:
+// Reads and writes all keys at once. Lines of text:
 //
-//   privatemail keys 1    2 where a key expires
-//   {"id":...}            one key a line, as JSON; salt and digest in hex; expires_at if it does
+//   privatemail keys 1    version; 2 if a key expires
+//   {"id":...}            one key a line, as JSON; salt and digest in hex; expires_at if it expires
 //   sha256 HEX            of all bytes before this line
 //
-// Programs that know no expiry, and would let an expired key in, refuse version 2; what they can
-// serve is still written as they read it.
-//
-// A file rather than a table, because one checksum over the whole notices every damage: a key that
-// lost its revocation must not come to life again.
+// Programs that do not know expiry refuse version 2, because they would accept expired keys. A file
+// rather than a table, because one checksum over all keys detects every damage: a key must not
+// become valid again by losing its revocation.
 class KeyFile {
  public:
   explicit KeyFile(std::string path) : path_(std::move(path)) {}
@@ -30,12 +27,11 @@ class KeyFile {
   const std::string& path() const { return path_; }
   bool Exists() const;
 
-  // FAILED_PRECONDITION: cannot be read, or is of a newer version. DATA_LOSS: any byte differs from
-  // what was written.
+  // FAILED_PRECONDITION: unreadable, or a newer version. DATA_LOSS: the checksum does not match.
   absl::StatusOr<std::vector<AccessKey>> Load() const;
 
-  // When it returns OK, the keys survive a loss of power; otherwise those before them do. Mode
-  // 0600. RESOURCE_EXHAUSTED: the disk is full. FAILED_PRECONDITION with the reason otherwise.
+  // Durable and atomic, mode 0600. RESOURCE_EXHAUSTED: the disk is full. FAILED_PRECONDITION: any
+  // other error.
   absl::Status Save(const std::vector<AccessKey>& keys) const;
 
  private:

@@ -13,16 +13,16 @@ namespace privatemail::server {
 namespace {
 
 constexpr size_t kMaxKeys = 10'000;
-// For whoever looks up in a log what a key was; all of them would fill file and memory.
+// Ended keys that stay listed, to look up ids in logs.
 constexpr size_t kEndedKeys = 1000;
 
 int64_t Now() { return absl::ToUnixSeconds(absl::Now()); }
 
-bool IsLastResort(const AccessKey& key) {
-  return key.revoked_at == 0 && key.grant.expires_at == 0 && key.Operates();
+bool IsPermanentOperator(const AccessKey& key) {
+  return key.revoked_at == 0 && key.grant.expires_at == 0 && key.IsOperator();
 }
 
-// Takes out what is beyond kEndedKeys, that which ended first.
+// Removes ended keys beyond kEndedKeys, the earliest first.
 void Compact(std::vector<AccessKey>* keys, int64_t now) {
   const auto valid_end = std::partition(
       keys->begin(), keys->end(), [&](const AccessKey& key) { return key.EndedAt(now) == 0; });
@@ -33,14 +33,14 @@ void Compact(std::vector<AccessKey>* keys, int64_t now) {
   keys->erase(valid_end + kEndedKeys, keys->end());
 }
 
-// What a text with an unknown id is compared with, so that it takes as long as any other.
-const AccessKey& Nobody() {
+// Compared with texts of unknown ids, so that they take the same time.
+const AccessKey& DummyKey() {
   static const AccessKey key = [] {
-    AccessKey nobody;
-    nobody.salt = std::string(16, '\0');
-    nobody.digest = std::string(32, '\0');  // of no secret that anyone knows
-    nobody.revoked_at = 1;
-    return nobody;
+    AccessKey dummy;
+    dummy.salt = std::string(16, '\0');
+    dummy.digest = std::string(32, '\0');  // of no known secret
+    dummy.revoked_at = 1;
+    return dummy;
   }();
   return key;
 }
@@ -57,8 +57,8 @@ absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(KeyFile file,
   KeyGrant everything;
   everything.name = "admin";
   everything.scopes = kAnyScope;
-  PM_ASSIGN_OR_RETURN(NewAccessKey admin, MakeAccessKey(std::move(everything), Now()));
-  // The text first: a crash between the two leaves no key that nobody holds.
+  PM_ASSIGN_OR_RETURN(NewAccessKey admin, CreateAccessKey(std::move(everything), Now()));
+  // The text first: after a crash between the two there is no key without a holder.
   PM_RETURN_IF_ERROR(WriteFileAtomically(admin_key_path, absl::StrCat(admin.text, "\n"), 0600));
   const std::lock_guard<std::mutex> change(ring->change_mutex_);
   PM_RETURN_IF_ERROR(ring->Replace({std::move(admin.key)}));
@@ -76,8 +76,8 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> KeyRing::Authenticate(absl::str
       key = found->second;
     }
   }
-  const bool opens = Opens(key != nullptr ? *key : Nobody(), parts.secret);
-  if (key == nullptr || !opens || key->revoked_at != 0) {
+  const bool verified = VerifySecret(key != nullptr ? *key : DummyKey(), parts.secret);
+  if (key == nullptr || !verified || key->revoked_at != 0) {
     return absl::UnauthenticatedError("the key is not accepted: unknown, wrong or revoked");
   }
   if (key->EndedAt(absl::ToUnixSeconds(now)) == 0) return key;
@@ -126,7 +126,7 @@ absl::StatusOr<NewAccessKey> KeyRing::Create(KeyGrant grant) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", valid, " valid keys; the limit is ", kMaxKeys));
   }
-  PM_ASSIGN_OR_RETURN(NewAccessKey made, MakeAccessKey(std::move(grant), now));
+  PM_ASSIGN_OR_RETURN(NewAccessKey made, CreateAccessKey(std::move(grant), now));
   keys.push_back(made.key);
   PM_RETURN_IF_ERROR(Replace(std::move(keys)));
   return made;
@@ -150,8 +150,7 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   const auto found =
       std::find_if(keys.begin(), keys.end(), [&](const AccessKey& key) { return key.id == id; });
   if (found == keys.end()) {
-    // Not repeated unless it is an id: whoever gives a key's text instead must not find it in a
-    // log.
+    // A key's text, given by mistake, must not appear in a log.
     if (!IsKeyId(id)) {
       return absl::InvalidArgumentError(
           "id must be the 12 hexadecimal digits that `privatemail key list` shows, not a key's "
@@ -161,7 +160,8 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   }
   const bool again = unwritten_.count(found->id) > 0;
   if (found->revoked_at != 0 && !again) return *found;
-  if (IsLastResort(*found) && std::count_if(keys.begin(), keys.end(), IsLastResort) == 1) {
+  if (IsPermanentOperator(*found) &&
+      std::count_if(keys.begin(), keys.end(), IsPermanentOperator) == 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("key ", found->id,
                      " is the last one with the scope admin for all collections that does not "
@@ -171,7 +171,7 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   const AccessKey revoked = *found;
   const absl::Status written = Replace(keys);
   if (written.ok()) return revoked;
-  // Whoever holds the key is kept out at once: a full disk must not keep it valid.
+  // Revoked at once: a full disk must not leave the key valid.
   Serve(std::move(keys));
   unwritten_.insert(revoked.id);
   return absl::Status(written.code(),

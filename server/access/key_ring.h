@@ -1,4 +1,4 @@
-// All keys of a daemon.
+// The key ring: all access keys of a daemon.
 #ifndef PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_
 #define PRIVATEMAIL_SERVER_ACCESS_KEY_RING_H_
 
@@ -19,45 +19,39 @@
 
 namespace privatemail::server {
 
-// Thread-safe. In memory for calls, in the key file for good: a change is on disk before it takes
-// effect, and takes effect with the next call. Only a key that is revoked is so even if that cannot
-// be written.
+// Access keys in memory, backed by a key file. A change is written before it takes effect, except a
+// revocation, which takes effect even if it cannot be written. Thread-safe.
 class KeyRing {
  public:
-  // Reads the file. When there is none, makes an admin key of all collections, whose text is
-  // written to `admin_key_path` (mode 0600) and nowhere else, and then the file. Errors: those of
-  // KeyFile, and of writing.
+  // Reads the file. If there is none, creates an admin key of all collections, writes its text to
+  // `admin_key_path` (mode 0600) and then the file. Errors of KeyFile and of writing.
   static absl::StatusOr<std::unique_ptr<KeyRing>> Open(KeyFile file,
                                                        const std::string& admin_key_path);
 
-  // Whether Open made the admin key.
   bool made_admin_key() const { return made_admin_key_; }
 
-  // The key with this text, valid at `now`. UNAUTHENTICATED otherwise, with the same message and
-  // after the same work whether the key is unknown, wrong or revoked; the holder of an expired one
-  // is told since when.
+  // The key with this text. UNAUTHENTICATED: unknown, wrong or revoked, with one message and after
+  // the same work; or expired by `now`, with the time of expiry.
   absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(absl::string_view text,
                                                                 absl::Time now = absl::Now()) const;
 
-  // Of a call that goes on for long: UNAUTHENTICATED when its key was revoked or expired meanwhile.
+  // For long calls. UNAUTHENTICATED: the key was revoked or has expired since the call began.
   absl::Status CheckValid(absl::string_view id, absl::Time now) const;
 
   // INVALID_ARGUMENT naming the field; RESOURCE_EXHAUSTED beyond 10,000 valid keys; errors of the
   // file.
   absl::StatusOr<NewAccessKey> Create(KeyGrant grant);
 
-  // By time of creation. Of revoked and expired ones, the 1000 that ended last when a key was last
-  // created or revoked.
+  // By time of creation. Includes the 1000 keys that were revoked or expired last.
   std::vector<AccessKey> List() const;
 
-  // Returns the key; one that is revoked already stays as it is. NOT_FOUND; FAILED_PRECONDITION: it
-  // is the last admin key of all collections that does not expire. Errors of the file: it is
-  // revoked until the next start or reload, which the message says; revoking it again tries to
-  // write again.
+  // Idempotent. NOT_FOUND. FAILED_PRECONDITION: the last admin key of all collections that does not
+  // expire. Errors of the file: the key is revoked until the next start or reload; a retry writes
+  // the revocation.
   absl::StatusOr<AccessKey> Revoke(absl::string_view id);
 
-  // Reads the file again. Returns the ids of keys that are valid again because it was not written
-  // that they were revoked. On an error the keys stay as they were.
+  // Reads the file again. Returns the ids of keys whose revocation was not written and which are
+  // therefore valid again. On an error the keys stay unchanged.
   absl::StatusOr<std::vector<std::string>> Reload();
 
  private:
@@ -65,15 +59,15 @@ class KeyRing {
 
   explicit KeyRing(KeyFile file) : file_(std::move(file)) {}
 
-  // Saves and then serves `keys`, without those that ended long ago. change_mutex_ is held.
+  // Writes and then serves the keys without old ended ones. Requires change_mutex_.
   absl::Status Replace(std::vector<AccessKey> keys);
   void Serve(std::vector<AccessKey> keys);
 
   const KeyFile file_;
   bool made_admin_key_ = false;
-  std::mutex change_mutex_;                       // one change at a time; taken before mutex_
-  std::set<std::string, std::less<>> unwritten_;  // revoked in memory alone; under change_mutex_
-  mutable std::mutex mutex_;                      // guards keys_; never held over the disk
+  std::mutex change_mutex_;                       // serializes changes; locked before mutex_
+  std::set<std::string, std::less<>> unwritten_;  // revoked in memory only; under change_mutex_
+  mutable std::mutex mutex_;                      // guards keys_; not held during file access
   Keys keys_;                                     // by id
 };
 

@@ -1,41 +1,132 @@
-// What one caller may ask of the daemon, so that no caller can take it from the others.
+// Limits and quotas of calls.
 #ifndef PRIVATEMAIL_SERVER_ACCESS_LIMITS_H_
 #define PRIVATEMAIL_SERVER_ACCESS_LIMITS_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/access/access_key.h"
 
 namespace privatemail::server {
 
-// Settings of the same names (server/config/settings.cc says what each is for). A lower value
-// refuses sooner; what is stored already stays.
+// Settings of the same names (server/config/settings.cc). A lower value refuses earlier; stored
+// data stays.
 struct Limits {
   int64_t max_message_bytes = int64_t{64} << 20;
-  int64_t max_transport_memory = int64_t{1} << 30;  // bytes of messages on their way in, of all
-  int64_t max_parsed_memory = int64_t{1} << 32;     // bytes they take once parsed, of all
+  int64_t max_transport_memory = int64_t{1} << 30;  // bytes of incoming messages, all calls
+  int64_t max_parsed_memory = int64_t{1} << 32;     // bytes of parsed messages, all calls
   int64_t max_collections = 1000;
   int64_t max_items = 10'000'000;                 // stored items of one collection
   int64_t max_batch_items = 100'000;              // items of one message of an upload
   int64_t max_anchors = 100'000;                  // rows of a new collection's anchors
   int64_t max_dims = 65'536;                      // columns of a feature vector
-  int64_t max_k = 10'000;                         // nearest items a slot
-  int64_t max_request_memory = int64_t{1} << 30;  // bytes one call works with, builds apart
-  int64_t max_build_memory = int64_t{1} << 34;    // the same of a build, or of making cells
-  int64_t max_snapshot_bytes = int64_t{1} << 36;  // of all snapshots under way
-  int64_t max_connections = 4096;                 // of clients, about
-  double connection_idle_seconds = 300;           // longest time without a call
-  int64_t max_concurrent = 64;                    // calls at work
-  int64_t max_concurrent_per_key = 48;            // of them, and of those that wait
-  int64_t max_queued = 64;                        // calls that wait for one of these to end
-  double queue_seconds = 5;                       // longest wait
-  double stream_idle_seconds = 60;                // longest wait for a caller to send or to take
+  int64_t max_k = 10'000;                         // neighbours a slot
+  int64_t max_request_memory = int64_t{1} << 30;  // bytes of one call other than a build
+  int64_t max_build_memory = int64_t{1} << 34;    // bytes of a build or of preparing cells
+  int64_t max_snapshot_bytes = int64_t{1} << 36;  // scratch files of all running snapshots
+  int64_t max_connections = 4096;                 // approximate
+  double connection_idle_seconds = 300;           // maximum time without a call
+  int64_t max_concurrent = 64;                    // running calls
+  int64_t max_concurrent_per_key = 48;            // running calls of a key, and waiting ones
+  int64_t max_queued = 64;                        // waiting calls
+  double queue_seconds = 5;                       // maximum wait
+  double stream_idle_seconds = 60;                // maximum wait for a client to send or to read
 };
 
-// RESOURCE_EXHAUSTED when `value` is above the limit: "k is 11, more than the limit of 10 (max_k)".
+// RESOURCE_EXHAUSTED if `value` exceeds the limit: "k is 11, more than the limit of 10 (max_k)".
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting);
+
+// A byte quota shared by all calls. Thread-safe.
+class ByteQuota {
+ public:
+  // what, setting: for errors, as in CheckLimit; both must outlive the quota.
+  ByteQuota(absl::string_view what, absl::string_view setting) : what_(what), setting_(setting) {}
+  ByteQuota(const ByteQuota&) = delete;
+  ByteQuota& operator=(const ByteQuota&) = delete;
+
+  // The bytes of one call, released on destruction. The quota must outlive it. Not thread-safe.
+  class Reservation {
+   public:
+    explicit Reservation(ByteQuota* quota) : quota_(quota) {}
+    ~Reservation() { Release(); }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+    // Adds bytes (>= 0). RESOURCE_EXHAUSTED naming limit and value: all reservations together would
+    // exceed `limit`; nothing is added.
+    absl::Status Take(int64_t bytes, int64_t limit);
+    // The status that Take would return.
+    absl::Status Check(int64_t bytes, int64_t limit) const;
+    void Release();
+
+   private:
+    ByteQuota* const quota_;
+    int64_t taken_ = 0;
+  };
+
+ private:
+  const absl::string_view what_;
+  const absl::string_view setting_;
+  mutable std::mutex mutex_;  // guards taken_
+  int64_t taken_ = 0;
+};
+
+// A quota of audit log lines for callers without a valid key. Without it they could make the log
+// rotate until the lines of others are gone. Callers with a key have no quota. Thread-safe.
+class LogLineQuota {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr uint64_t kLinesPerSecond = 100;
+
+  struct Verdict {
+    bool write = true;
+    uint64_t left_out = 0;  // lines dropped since the last report
+  };
+  Verdict Take(bool has_key, Clock::time_point now);
+
+ private:
+  std::mutex mutex_;
+  Clock::time_point second_;  // start of the current second
+  uint64_t written_ = 0;      // in the current second
+  uint64_t left_out_ = 0;
+};
+
+// One token bucket for each key that has a rate: filled at requests_per_second, with the capacity
+// max(1, 2 requests_per_second); a call takes one token. Thread-safe.
+class RateLimiter {
+ public:
+  // Steady, so that setting the machine's clock neither blocks keys nor frees them.
+  using Clock = std::chrono::steady_clock;
+
+  // RESOURCE_EXHAUSTED naming the limit and the time to retry, which `wait` gets too unless it is
+  // null. Callers may pass `now` out of order.
+  absl::Status Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait = nullptr);
+
+  size_t size() const;  // number of buckets
+
+ private:
+  struct Bucket {
+    double rate = 0;
+    double capacity = 0;
+    double tokens = 0;
+    Clock::time_point filled_at;
+
+    void Fill(Clock::time_point now);
+  };
+  // Removes full buckets: a key without one gets a full one.
+  void RemoveFullBuckets(Clock::time_point now);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Bucket> buckets_;  // by key id
+};
 
 }  // namespace privatemail::server
 

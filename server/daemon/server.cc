@@ -145,7 +145,7 @@ void LogRefresh(const absl::Status& status) {
 
 }  // namespace
 
-AutomaticBuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
+RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
   return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds),
           options.limits.max_build_memory};
 }
@@ -181,7 +181,7 @@ std::string DaemonServer::admin_key_path() const {
   return std::filesystem::exists(path) ? path : "";
 }
 
-AutomaticBuilds::Hooks DaemonServer::BuildHooks() {
+RebuildScheduler::Hooks DaemonServer::BuildHooks() {
   return {.check =
               [this](const CollectionView& view) {
                 return CheckLimit("memory of this build in bytes",

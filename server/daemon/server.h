@@ -20,7 +20,7 @@
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
-#include "server/engine/automatic_builds.h"
+#include "server/engine/rebuild_scheduler.h"
 #include "server/engine/catalog.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
@@ -84,7 +84,7 @@ class DaemonServer {
   };
   DaemonServer(const DaemonOptions& options, Parts parts);
 
-  AutomaticBuilds::Hooks BuildHooks();
+  RebuildScheduler::Hooks BuildHooks();
   absl::Status Listen(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
@@ -105,13 +105,13 @@ class DaemonServer {
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;
-  AutomaticBuilds builds_;  // reports to the members above
+  RebuildScheduler builds_;  // reports to the members above
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };
 
-AutomaticBuildOptions ToAutomaticBuildOptions(const DaemonOptions& options);
+RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options);
 CatalogOptions ToCatalogOptions(const DaemonOptions& options);
 
 // Sets level and format of the log.

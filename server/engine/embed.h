@@ -6,22 +6,21 @@
 
 #include "absl/status/statusor.h"
 #include "common/embedding/embed_rows.h"
-#include "common/numerics/point_source.h"
 #include "common/embedding/public_parameters.h"
+#include "common/numerics/point_source.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
 
-// Embeds gallery and anchors together: rows are the gallery in its order, then the anchors in the
-// published order, each scaled to length 1. The result takes ids, labels, payloads and (as
-// items_version) the version over from the gallery; its own version is still 0. Statuses of
-// EmbedRows. FAILED_PRECONDITION also: the gallery is empty, or anchors on whose coordinates no
-// release could be aligned. INVALID_ARGUMENT: a row that is not unit scalable.
+// Embeds the rows of the gallery, followed by the anchors in the published order, each scaled to
+// length 1. The result has ids, labels, payloads and items_version of the gallery, and version 0.
+// Errors of EmbedRows. FAILED_PRECONDITION also: an empty gallery, or anchor coordinates that
+// cannot be aligned. INVALID_ARGUMENT: a row that is zero or not finite.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, const StepObserver& observer);
 
-// The same for features that are elsewhere: `gallery` has none, `points` are its rows and then
-// the anchors', of length 1. feature_graph: as for EmbedRows.
+// Embed with the features in `points`: rows of the gallery, then of the anchors, of length 1.
+// feature_graph: as in EmbedRows.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
                                 const StepObserver& observer,

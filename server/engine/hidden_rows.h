@@ -1,4 +1,4 @@
-// Rows of an embedding that must not be found any more.
+// Tombstones: rows of an embedding or cell index whose items have been deleted.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_HIDDEN_ROWS_H_
 #define PRIVATEMAIL_SERVER_ENGINE_HIDDEN_ROWS_H_
 
@@ -12,18 +12,16 @@
 
 namespace privatemail::server {
 
-// Items that were deleted since the embedding was made, or since what answers for cells was.
 // Immutable once shared.
 struct HiddenRows {
   std::vector<bool> hidden;  // one a row
-  int64_t count = 0;         // how many are true
+  int64_t count = 0;         // number of true values
 };
 
-// `former` (null: none) and the rows of these ids. rows: a Retriever, or what knows ids as one
-// does.
+// `former` (null: none) and the rows of these ids. Rows: Retriever or CellIndex.
 template <typename Rows>
-std::shared_ptr<const HiddenRows> HideAlso(const Rows& rows, absl::Span<const std::string> ids,
-                                           std::shared_ptr<const HiddenRows> former) {
+std::shared_ptr<const HiddenRows> AddHiddenRows(const Rows& rows, absl::Span<const std::string> ids,
+                                                std::shared_ptr<const HiddenRows> former) {
   if (ids.empty()) return former;
   auto all =
       former == nullptr ? std::make_shared<HiddenRows>() : std::make_shared<HiddenRows>(*former);

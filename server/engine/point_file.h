@@ -1,4 +1,4 @@
-// Rows that would not fit into memory, in a file.
+// A scratch file of feature rows, for galleries that exceed memory.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_POINT_FILE_H_
 #define PRIVATEMAIL_SERVER_ENGINE_POINT_FILE_H_
 
@@ -11,21 +11,21 @@
 #include "absl/status/statusor.h"
 #include "common/numerics/point_source.h"
 #include "server/store/scratch_file.h"
+#include "server/store/store.h"
 
 namespace privatemail::server {
 
-// Rows in single precision in a scratch file, each scaled to length 1 in double when it is read.
-// Rows are appended while a store is read; afterwards the file is a source of points. 8 bytes of
-// memory a row. Server side; gallery features in the clear. Reading is thread-safe; appending is
-// not, and ends before reading begins.
+// Rows in float on disk; Read scales each to length 1 in double. 8 bytes of memory a row. Server
+// side; gallery features in the clear. Appending is not thread-safe and must end before reading
+// begins; reading is thread-safe.
 class PointFile : public PointSource {
  public:
   // Errors of ScratchFile.
   static absl::StatusOr<std::unique_ptr<PointFile>> Create(const std::string& directory,
                                                            Eigen::Index cols);
 
-  // rows: any number x cols(). `field` names them in errors. INVALID_ARGUMENT: another number of
-  // columns, or a row that is zero or not finite; nothing is appended then. Errors of ScratchFile.
+  // rows: n x cols(). `field` names them in errors. INVALID_ARGUMENT: another number of columns, or
+  // a row that is zero or not finite; nothing is appended. Errors of ScratchFile.
   absl::Status Append(absl::string_view field, const FloatMatrix& rows);
 
   Eigen::Index rows() const override { return static_cast<Eigen::Index>(inverse_length_.size()); }
@@ -40,6 +40,17 @@ class PointFile : public PointSource {
   Eigen::Index cols_;
   std::vector<double> inverse_length_;
 };
+
+struct SpooledGallery {
+  Gallery columns;                    // without features
+  std::unique_ptr<PointFile> points;  // features of the gallery, then of the anchors
+};
+
+// Reads all items of one moment, some megabytes of features at a time. watch: as in LoadGallery,
+// with the bytes in memory. Errors of Store::ReadGallery and PointFile.
+absl::StatusOr<SpooledGallery> SpoolGallery(Store& store, const PublicParameters& parameters,
+                                            const Anchors& anchors, const std::string& directory,
+                                            const Store::LoadWatch& watch = nullptr);
 
 }  // namespace privatemail::server
 

@@ -18,8 +18,8 @@ std::vector<int32_t> ReleaseLabels(const PublicParameters& parameters,
   return labels;
 }
 
-// Rows of the gallery are read once for so many; between them a caller can go.
-constexpr Eigen::Index kSlotsAtOnce = 16;
+// Slots per pass over the gallery, and between polls for cancellation.
+constexpr Eigen::Index kSlotsPerPass = 16;
 
 absl::Status CheckNotCancelled(const RetrievalQuery& query) {
   if (query.cancelled && query.cancelled()) {
@@ -91,26 +91,25 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   answer.relative_residual = RelativeResidual(answer.alignment, anchors, anchor_coordinates_);
   const Matrix targets = answer.alignment.Apply(release.topRows(slots_));
   if (!targets.allFinite()) {
-    // Neighbours of a point at infinity have no order.
     return absl::FailedPreconditionError(
         "the release's slots cannot be mapped: their coordinates overflow under the alignment");
   }
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
     PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
-                        payloads_.RowsThatFit(*query.filter, query.hidden.get(), query.cancelled,
-                                              query.filter_memory));
+                        payloads_.MatchingRows(*query.filter, query.hidden.get(), query.cancelled,
+                                               query.filter_memory));
     part.emplace(index_.exact(), std::move(rows));
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
   const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;
   answer.truncated = query.k > (part ? part->size() : index_.size() - hidden_rows);
   answer.slots.reserve(static_cast<size_t>(slots_));
-  for (Eigen::Index slot = 0; slot < slots_; slot += kSlotsAtOnce) {
+  for (Eigen::Index slot = 0; slot < slots_; slot += kSlotsPerPass) {
     PM_RETURN_IF_ERROR(CheckNotCancelled(query));
-    const Matrix some = targets.middleRows(slot, std::min(kSlotsAtOnce, slots_ - slot));
+    const Matrix batch = targets.middleRows(slot, std::min(kSlotsPerPass, slots_ - slot));
     for (std::vector<Neighbor>& nearest :
-         part ? part->Search(some, query.k) : index_.Search(some, query.k, hidden)) {
+         part ? part->Search(batch, query.k) : index_.Search(batch, query.k, hidden)) {
       answer.slots.push_back(std::move(nearest));
     }
   }

@@ -1,4 +1,4 @@
-// Align a release with an embedding and retrieve.
+// Retrieval: alignment of a release with an embedding, and nearest items.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 #define PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 
@@ -15,74 +15,74 @@
 #include "common/base/matrix.h"
 #include "common/embedding/alignment.h"
 #include "common/embedding/label_graph.h"
+#include "common/embedding/public_parameters.h"
+#include "common/index/search_index.h"
 #include "common/numerics/neighbors.h"
 #include "common/wire/codec.h"
 #include "common/wire/payload_filter.h"
-#include "common/embedding/public_parameters.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/payload_columns.h"
-#include "common/index/search_index.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
 
-// What a searcher asks. The server sees all of it; none of it is raw (retrieval.proto).
+// A searcher's query. The server sees all of it; it holds no raw feature (retrieval.proto).
 struct RetrievalQuery {
   Matrix release;                     // (slots + anchors) x embedding_dim, finite
-  int64_t post_processing_steps = 0;  // 0, or the settings' steps: run them here
+  int64_t post_processing_steps = 0;  // 0, or the settings' steps to run here
   int64_t k = 0;                      // 1 to kMaxNeighbors
-  // Asked between the parts of the work; true ends it with CANCELLED. May be empty.
+  // Polled; true returns CANCELLED. May be empty.
   std::function<bool()> cancelled;
-  std::optional<PayloadFilter> filter = std::nullopt;  // only items that fit it, in every slot
-  int64_t filter_memory = std::numeric_limits<int64_t>::max();  // bytes that it may take
-  std::shared_ptr<const HiddenRows> hidden = nullptr;           // never these; null: none
+  std::optional<PayloadFilter> filter = std::nullopt;           // applies to every slot
+  int64_t filter_memory = std::numeric_limits<int64_t>::max();  // maximum bytes of the filter
+  std::shared_ptr<const HiddenRows> hidden = nullptr;           // excluded rows; null: none
 };
 
 struct RetrievalAnswer {
-  // For every slot the min(k, n) nearest, as the index finds them, of the n items that may be
-  // found, nearest first; rows of the embedding's items.
+  // One list a slot: rows of the min(k, n) nearest of n eligible items, nearest first, as exact as
+  // the index.
   std::vector<std::vector<Neighbor>> slots;
   Similarity alignment;          // from release to server coordinates
   double relative_residual = 0;  // of the anchors under it
-  bool truncated = false;        // fewer than k items may be found
+  bool truncated = false;        // fewer than k items are eligible
 };
 
-// One finished embedding, ready to answer: any number of threads may search it while the next one
-// is being built. Its answers change once at most, when an approximate index is ready. Holds
-// nothing private of a searcher.
+// A searchable embedding. Thread-safe. Its answers change at most once, when an approximate index
+// is ready. Server side; holds nothing private of a searcher.
 class Retriever {
  public:
-  // anchor_labels: one an anchor, in the published order.
+  // anchor_labels: in the published order of anchors.
   Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
             Embedding embedding, const IndexOptions& index = {});
 
-  // PRIVACY.md section 1, steps 4 to 6: optionally the post-processing iterations, Kabsch-Umeyama
-  // with scale from the release's anchor rows to the embedding's, and for every slot its nearest
-  // items. INVALID_ARGUMENT: k or post_processing_steps out of range, or "release has the wrong
-  // dimension: expected 1100 x 2, got 1100 x 3". RESOURCE_EXHAUSTED: k above kMaxNeighbors.
-  // FAILED_PRECONDITION: anchors that cannot be aligned, or a release that vanishes under
-  // post-processing. RESOURCE_EXHAUSTED also: the filter. CANCELLED. What SearchIndex takes for
-  // every slot beside the alignment, O((slots + anchors)^2) a post-processing step; with a filter,
-  // which makes every search exact, what PayloadColumns takes.
+  // PRIVACY.md section 1, steps 4 to 6: optional post-processing, Kabsch-Umeyama with scale from
+  // the release's anchor rows to the embedding's, and the nearest items of each slot.
+  //   INVALID_ARGUMENT     k, post_processing_steps or the release's shape: "release has the wrong
+  //                        dimension: expected 1100 x 2, got 1100 x 3"
+  //   RESOURCE_EXHAUSTED   k above kMaxNeighbors; memory of the filter
+  //   FAILED_PRECONDITION  anchors that cannot be aligned; a release that vanishes or overflows
+  //   CANCELLED
+  // Cost: SearchIndex for each slot, O((slots + anchors)^2) for each post-processing step, and
+  // PayloadColumns with a filter, which makes the search exact.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
   const std::string& PayloadOf(int64_t row) const { return payloads_[row]; }
-  // Has what is known of a row fetched from memory while others are read.
+  // Prefetches id and label of a row into the cache.
   void Prefetch(int64_t row) const {
     __builtin_prefetch(&IdOf(row));
     __builtin_prefetch(&labels_[static_cast<size_t>(row)]);
   }
-  // Nothing when the embedding has no such item.
+  // Empty if the embedding has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
 
   const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
   const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
-  // Whether a search without a filter takes microseconds a slot.
+  // True if a search without a filter takes microseconds a slot.
   bool IsFast() const { return index_.IsFast(); }
-  // Of what kind the index is, and how exact: SearchIndex::description.
+  // SearchIndex::description.
   std::string index_description() const { return index_.description(); }
   // As SearchIndex::BuildApproximateIndex.
   void MakeApproximateIndex(const std::atomic<bool>* stopped = nullptr) const {
@@ -91,7 +91,7 @@ class Retriever {
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }
-  // How it was computed; empty for one that was loaded.
+  // AffinityPlan::why; empty for a loaded embedding.
   const std::string& plan() const { return plan_; }
 
  private:

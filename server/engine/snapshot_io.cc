@@ -15,7 +15,7 @@
 namespace privatemail::server {
 namespace {
 
-// As NewUuid makes them: what clients keep by it must not be of any length or content.
+// Clients use the UUID in file names, so only the format of NewUuid is accepted.
 absl::Status CheckUuid(absl::string_view uuid) {
   constexpr absl::string_view kPattern = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   bool valid = uuid.size() == kPattern.size();
@@ -27,10 +27,10 @@ absl::Status CheckUuid(absl::string_view uuid) {
   return absl::InvalidArgumentError("collection_uuid is no UUID");
 }
 
-// Room for `rows` rows; doubles, so that copying takes linear time, but never beyond `most`.
-void Grow(Eigen::Index rows, Eigen::Index cols, Eigen::Index most, FloatMatrix* matrix) {
+// Doubles the capacity up to `max_rows`, so that appending takes linear time.
+void Grow(Eigen::Index rows, Eigen::Index cols, Eigen::Index max_rows, FloatMatrix* matrix) {
   if (matrix->rows() >= rows) return;
-  matrix->conservativeResize(std::min(most, std::max(rows, 2 * matrix->rows())), cols);
+  matrix->conservativeResize(std::min(max_rows, std::max(rows, 2 * matrix->rows())), cols);
 }
 
 absl::Status Begin(const PublishedCollection& published, int64_t items, uint64_t version,
@@ -85,10 +85,10 @@ absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head) 
   PM_RETURN_IF_ERROR(visitor_.announcement(head));
   collection_.name = head.name();
   PM_ASSIGN_OR_RETURN(collection_.parameters, FromProto(head.parameters()));
-  // Versions of the restored collection go on from here in 63 bits.
-  constexpr uint64_t kMost = uint64_t{1} << 62;
-  // Together, so that a snapshot of what is restored can be restored again.
-  if (head.items() > kMost || head.latest_version() > kMost - head.items()) {
+  // Versions of the restored collection continue from here in 63 bits.
+  constexpr uint64_t kMaxCount = uint64_t{1} << 62;
+  // Their sum is bounded, so that a snapshot of the restored collection can be restored again.
+  if (head.items() > kMaxCount || head.latest_version() > kMaxCount - head.items()) {
     return absl::InvalidArgumentError("counts are out of range");
   }
   collection_.items = head.items();

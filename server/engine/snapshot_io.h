@@ -1,4 +1,4 @@
-// Between collections and snapshots (common/wire/snapshot.h).
+// Writing and parsing of snapshots (common/wire/snapshot.h).
 #ifndef PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 #define PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
 
@@ -15,18 +15,18 @@
 
 namespace privatemail::server {
 
-// Writes all items of one moment; returns how many. Holds some megabytes of them. `emit` gets a
-// block at a time, and the store waits for it: it must be quick. Errors: its own, and those of
+// Writes all items of one moment and returns their number. Takes some megabytes of memory. The
+// store waits for `emit`, which gets one block at a time. Errors of `emit` and of
 // Catalog::ReadGallery.
 absl::StatusOr<uint64_t> WriteSnapshot(const Catalog& catalog, const CollectionView& collection,
                                        const SnapshotWriter::Emit& emit);
 
-// Parses what is said to be a snapshot and checks all of it. Takes the memory of the anchors that
-// have come, at most twice that while they grow, and of one block. Not thread-safe.
+// A parser of untrusted snapshots. Takes the memory of one block and at most twice that of the
+// received anchors. Not thread-safe.
 class SnapshotParser {
  public:
-  // What is told of a snapshot, in this order; an error ends the parsing and is returned, but
-  // INVALID_ARGUMENT becomes DATA_LOSS.
+  // Called in this order. An error ends the parsing and is returned; INVALID_ARGUMENT becomes
+  // DATA_LOSS.
   struct Visitor {
     std::function<absl::Status(const v1::SnapshotCollection&)> announcement;
     std::function<absl::Status(Gallery part)> items;  // of one block each; versions are not set
@@ -35,10 +35,9 @@ class SnapshotParser {
   SnapshotParser(const SnapshotParser&) = delete;
   SnapshotParser& operator=(const SnapshotParser&) = delete;
 
-  // The next bytes. DATA_LOSS naming the block: SnapshotReader's, or items that no collection of
-  // these parameters can have.
+  // Parses the next bytes. DATA_LOSS naming the block: of SnapshotReader, or an invalid item.
   absl::Status Read(absl::string_view piece) { return reader_.Read(piece); }
-  // Once, after the last bytes: the collection, with the counts that Store::Import wants.
+  // Called once, after the last bytes. Returns the collection with the counts for Store::Import.
   // DATA_LOSS.
   absl::StatusOr<StoredCollection> Finish();
 
@@ -50,11 +49,11 @@ class SnapshotParser {
   const Visitor visitor_;
   SnapshotReader reader_;
   StoredCollection collection_;
-  uint64_t items_ = 0;  // that have come
+  uint64_t items_ = 0;  // received
 };
 
-// Hands over the items of a snapshot in a file. DATA_LOSS as of SnapshotParser; errors of
-// ScratchFile and of `visit`.
+// Passes the items of a snapshot in a file to `visit`. Errors of SnapshotParser, ScratchFile and
+// `visit`.
 absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit);
 
 }  // namespace privatemail::server

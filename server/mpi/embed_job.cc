@@ -18,7 +18,7 @@
 namespace privatemail::server {
 namespace {
 
-// One session reads or writes; the watch has its own.
+// One session for reading and writing; the watch has its own.
 constexpr int kSessions = 1;
 
 absl::StatusOr<StoredCollection> FindByName(PostgresStore* store, const std::string& name) {
@@ -35,7 +35,7 @@ absl::Status Deleted(const std::string& name) {
       absl::StrCat("collection ", name, " was deleted while it was being embedded"));
 }
 
-// Ranks that have found other items would make an embedding of neither.
+// Checks that all ranks have read the same items.
 absl::Status CheckSame(const Ranks& ranks, const StoredCollection& collection) {
   const std::string state = absl::StrCat(collection.parameters.collection_uuid, " ", collection.key,
                                          " ", collection.latest_version);
@@ -46,8 +46,8 @@ absl::Status CheckSame(const Ranks& ranks, const StoredCollection& collection) {
                                          "items in each: run it again"));
 }
 
-// Tells of the steps that are done, and whether the collection is gone, for which it looks whenever
-// anything is changed in the store. Rank 0's.
+// On rank 0: reports progress, and after each change in the store checks whether the collection was
+// deleted.
 class Progress {
  public:
   Progress(PostgresStore* store, const StoredCollection& collection)
@@ -102,7 +102,7 @@ absl::StatusOr<EmbedOutcome> Save(PostgresStore* store, const StoredCollection& 
   return EmbedOutcome{*version, collection.items, rows.plan.why};
 }
 
-// Nothing that a rank does between two agreements waits for another one.
+// Between two calls of Agree no rank waits for another.
 absl::StatusOr<EmbedOutcome> RunOnRank(const EmbedJob& job, const Ranks& ranks) {
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresStore> store,
                       PostgresStore::Open(job.conninfo, {.size = kSessions}));

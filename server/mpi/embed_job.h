@@ -1,4 +1,4 @@
-// The embedding of one collection, made by all ranks together.
+// A distributed build of one collection.
 #ifndef PRIVATEMAIL_SERVER_MPI_EMBED_JOB_H_
 #define PRIVATEMAIL_SERVER_MPI_EMBED_JOB_H_
 
@@ -21,15 +21,15 @@ struct EmbedOutcome {
   std::string plan;
 };
 
-// Each rank reads its own rows, all of them embed (EmbedShare), and rank 0 saves the embedding as
-// one transaction: the same bits that a daemon's build of these items gives. Prints every step that
-// is done (rank 0, stdout). The outcome is rank 0's; the others get an empty one. Every rank
-// returns what Ranks::Agree makes of the statuses:
-//
-// NOT_FOUND: no collection of this name. ABORTED: it was deleted, or its items were changed while
-// they were being read; an embedding of later items was saved meanwhile. FAILED_PRECONDITION: it is
-// empty, needs every pair of rows (EmbedShare) or cannot be aligned with. INVALID_ARGUMENT: more
-// ranks than groups of rows. Those of PostgresStore and PointFile. Nothing is saved then.
+// Each rank reads its rows, all embed (EmbedShare), and rank 0 saves the embedding in one
+// transaction, bit for bit that of a daemon's build. Rank 0 prints its progress to stdout and
+// returns the outcome; the others return an empty one. All ranks return the status of Ranks::Agree;
+// on an error nothing is saved:
+//   NOT_FOUND            no collection of this name
+//   ABORTED              deleted or changed during the reading; an embedding of later items was
+//   saved FAILED_PRECONDITION  empty, needs every pair of rows (EmbedShare), or cannot be aligned
+//   INVALID_ARGUMENT     more ranks than groups of rows
+//   and errors of PostgresStore and PointFile
 absl::StatusOr<EmbedOutcome> Run(const EmbedJob& job, const Ranks& ranks);
 
 }  // namespace privatemail::server

@@ -11,7 +11,7 @@
 namespace privatemail::server {
 namespace {
 
-// A message is sent on from so many bytes on; one item is far from 2 GiB.
+// A message is sent when it exceeds this size; one item takes far less than 2 GiB.
 constexpr size_t kPieceBytes = 16 << 20;
 
 template <typename Value>
@@ -24,7 +24,7 @@ void AppendText(const std::string& text, std::string* to) {
   to->append(text);
 }
 
-// What Append and AppendText have written. Both ends are the same program.
+// Reads what Append and AppendText wrote. Both ends are the same program.
 class Piece {
  public:
   explicit Piece(const std::string& bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
@@ -48,7 +48,7 @@ class Piece {
   const char* end_;
 };
 
-// Every row's coordinates, and of an item also what is its own; `take` gets some megabytes at once.
+// Serializes coordinates, and id, label and payload of items; `take` gets some megabytes at a time.
 void Write(const GalleryShare& share, const Matrix& coordinates,
            absl::FunctionRef<void(const std::string&)> take) {
   std::string piece;
@@ -68,7 +68,7 @@ void Write(const GalleryShare& share, const Matrix& coordinates,
   }
 }
 
-// Puts rows into an embedding, one after the other.
+// Appends rows to an embedding.
 class Reader {
  public:
   Reader(const StoredCollection& collection, Embedding* embedding) : embedding_(*embedding) {

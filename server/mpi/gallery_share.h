@@ -1,4 +1,4 @@
-// A rank's part of a gallery: out of the store, and with its coordinates to rank 0.
+// A rank's share of a gallery, and the collection of results.
 #ifndef PRIVATEMAIL_SERVER_MPI_GALLERY_SHARE_H_
 #define PRIVATEMAIL_SERVER_MPI_GALLERY_SHARE_H_
 
@@ -15,25 +15,24 @@
 
 namespace privatemail::server {
 
-// The rows of a share: items in the order of their ids and, behind the last one, anchors.
+// The rows of a share: items ordered by id, followed by anchors.
 struct GalleryShare {
-  Gallery columns;                    // of the items here, without features
+  Gallery columns;                    // items of this share, without features
   std::vector<int32_t> labels;        // one a row
   std::shared_ptr<PointFile> points;  // one a row
 };
 
-// Reads no other items. Features are in a file in `directory` meanwhile. Errors: those of
-// PostgresStore::ReadRange and of PointFile.
+// Reads the items of this share only, with features in a scratch file in `directory`. Errors of
+// PostgresStore::ReadRange and PointFile.
 absl::StatusOr<GalleryShare> ReadShare(PostgresStore* store, const StoredCollection& collection,
                                        const RowShare& rows, const std::string& directory);
 
-// How many rows of all ranks have a label, out of what each one's have.
+// The number of rows of all ranks with each label.
 absl::StatusOr<std::map<int32_t, int64_t>> CountAllLabels(const Ranks& ranks,
                                                           const std::vector<int32_t>& labels);
 
-// Rank 0 gets ids, labels, payloads and coordinates of all rows in their order, and with them the
-// memory that they take; the others get an empty embedding. coordinates: of the rows here. All
-// ranks have agreed that they have them.
+// Gathers ids, labels, payloads and coordinates of all rows on rank 0, in memory; the others return
+// an empty embedding. coordinates: of this share. Requires a preceding Agree.
 Embedding Collect(const Ranks& ranks, const StoredCollection& collection, const GalleryShare& share,
                   const Matrix& coordinates);
 

@@ -113,7 +113,7 @@ int Main(int argc, char** argv) {
     }
     return outcome.ok() ? 0 : kExitFailure;
   } catch (const std::exception& error) {
-    // Memory that runs out, for one: the others would wait for this rank.
+    // For example std::bad_alloc. Without an abort the others would wait for this rank.
     std::fprintf(stderr, "privatemaild-embed: rank %d: %s\n", ranks.rank(), error.what());
     Ranks::Abort();
   }

@@ -11,10 +11,10 @@
 namespace privatemail::server {
 namespace {
 
-// Values that are passed on while the next ones are still being added: 64 KiB.
+// Values per pipelined message: 64 KiB.
 constexpr Eigen::Index kPassedAtOnce = 8192;
 
-// MPI counts in int; whoever calls this keeps within it. Its errors end the program.
+// Callers keep within int, in which MPI counts. MPI errors end the program.
 int Count(size_t count) { return static_cast<int>(count); }
 
 void Broadcast(std::string* text, int from) {
@@ -33,8 +33,8 @@ class RankRows final : public RowShare {
 
   absl::Status Agree(const absl::Status& own) const override { return ranks_.Agree(own); }
 
-  // From rank to rank, so that sums are added in order and no rank holds those of all; the last one
-  // has the total and tells it.
+  // From rank to rank, so that sums are added in order and no rank holds all of them; the last rank
+  // broadcasts the total.
   absl::Status AddUp(const absl::Status& own, absl::Span<const Vector> of_groups,
                      Vector* total) const override {
     PM_RETURN_IF_ERROR(ranks_.Agree(own));
@@ -67,7 +67,7 @@ class RankRows final : public RowShare {
 }  // namespace
 
 Ranks::Ranks(int* argc, char*** argv) {
-  // Other threads compute, and one alone calls MPI.
+  // Other threads compute, but only this one calls MPI.
   int provided = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);

@@ -1,4 +1,4 @@
-// The processes that mpirun has started. The only place that knows MPI.
+// The MPI ranks of a job; the only part that includes MPI.
 #ifndef PRIVATEMAIL_SERVER_MPI_RANKS_H_
 #define PRIVATEMAIL_SERVER_MPI_RANKS_H_
 
@@ -12,8 +12,8 @@
 
 namespace privatemail::server {
 
-// One of them, all of which make the same calls in the same order. A rank that dies, and a network
-// that fails, end all of them: nothing here waits for who is gone. One thread uses it.
+// One rank. All ranks make the same calls in the same order. If a rank or the network fails, MPI
+// ends all of them. Not thread-safe.
 class Ranks {
  public:
   // At most one in a process. Without mpirun there is one rank.
@@ -25,18 +25,18 @@ class Ranks {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // OK when `own` is OK in every rank; otherwise the lowest rank's that is not, "rank 2 of 3: ...".
-  // Once it was not OK, it is that for ever, without asking anyone.
+  // OK if `own` is OK in every rank; otherwise the error of the lowest rank, "rank 2 of 3: ...",
+  // which all later calls return without communication.
   absl::Status Agree(const absl::Status& own) const;
 
-  // Agrees that all is well, and gives everyone what each rank has to say: some kilobytes.
+  // Agree(OK), then an all-gather of some kilobytes.
   absl::StatusOr<std::vector<std::string>> Exchange(const std::string& own) const;
 
-  // This rank's of n rows, all of which refer to this. Each has as many groups as any other, give
-  // or take one. INVALID_ARGUMENT: there are more ranks than groups.
+  // This rank's share of the rows, balanced to one group; it refers to this object.
+  // INVALID_ARGUMENT: more ranks than groups.
   absl::StatusOr<std::shared_ptr<const RowShare>> Share(Eigen::Index rows) const;
 
-  // From any rank but 0 to rank 0, which takes messages of less than 2 GiB one after the other.
+  // From another rank to rank 0, less than 2 GiB a message.
   void Send(const std::string& message) const;
   std::string Receive(int from) const;
 

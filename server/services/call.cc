@@ -54,7 +54,7 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
 }
 
 absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {
-  parsed_.GiveBack();
+  parsed_.Release();
   PM_ASSIGN_OR_RETURN(const int64_t memory, EstimateParsedMemory(bytes, *message->GetDescriptor()));
   PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
                                 limits().max_request_memory, "max_request_memory"));

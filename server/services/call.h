@@ -25,9 +25,8 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
-#include "server/access/byte_budget.h"
-#include "server/access/key_ring.h"
 #include "server/access/limits.h"
+#include "server/access/key_ring.h"
 #include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
 #include "server/services/rpc_table.h"
@@ -57,7 +56,7 @@ class Call {
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
-    ByteBudget* parsed;  // memory of the parsed messages of all calls
+    ByteQuota* parsed;  // memory of the parsed messages of all calls
   };
   explicit Call(const Dependencies& dependencies)
       : dependencies_(dependencies), parsed_(dependencies.parsed) {}
@@ -133,7 +132,7 @@ class Call {
   virtual void SendStatus(const grpc::Status& status) = 0;
 
   const Dependencies dependencies_;
-  ByteBudget::Share parsed_;  // quota of the message that was parsed last
+  ByteQuota::Reservation parsed_;  // quota of the message that was parsed last
   const absl::Time start_ = absl::Now();
   std::shared_ptr<const AccessKey> key_;  // null: no valid key
   absl::Status key_error_;                // why key_ is null

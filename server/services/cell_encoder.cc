@@ -78,16 +78,16 @@ std::string Join(const Fields& fields, const CellIndex& index) {
 
 }  // namespace
 
-CellBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
+EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
                           const HiddenRows* hidden, bool with_payloads) {
-  CellBlock block;
+  EncodedBlock block;
   Fields fields;
   for (const int32_t row : rows) {
     if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
     AppendItem(index, row, with_payloads, &fields);
     ++block.items;
   }
-  block.message = Join(fields, index);
+  block.bytes = Join(fields, index);
   return block;
 }
 

@@ -11,9 +11,9 @@
 namespace privatemail::server {
 
 // A v1.RetrieveCellsResponse of `rows` (each < index.items()) without the `hidden` ones (null:
-// none), byte for byte as protobuf would write it, but without a message object. CellBlock::hidden
+// none), byte for byte as protobuf would write it, but without a message object. EncodedBlock::hidden
 // is left null.
-CellBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
+EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
                           const HiddenRows* hidden, bool with_payloads);
 
 }  // namespace privatemail::server

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
+#include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
 
 namespace privatemail::server {
@@ -130,6 +131,7 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes",
                                 before.build_memory(CollectionView::Features::kInFile),
                                 call.limits().max_build_memory, "max_build_memory"));
+  PM_RETURN_IF_ERROR(CheckHasItems(before));
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
   PM_ASSIGN_OR_RETURN(const CollectionView built,

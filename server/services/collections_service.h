@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "privatemail/v1/collections.grpc.pb.h"
-#include "server/access/byte_budget.h"
+#include "server/access/limits.h"
 #include "server/engine/catalog.h"
 #include "server/services/dispatcher.h"
 
@@ -62,7 +62,7 @@ class CollectionsService final
   std::mutex create_mutex_;  // makes quota check and creation atomic
   std::atomic<int64_t> reserved_ = 0;
   // Scratch files of running snapshots and restores, in the data directory.
-  ByteBudget snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};
+  ByteQuota snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};
 };
 
 }  // namespace privatemail::server

@@ -91,9 +91,9 @@ void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Exe
     // Probes need no ticket, so that a busy server still answers them.
     if (IsOpen(call->dependencies_.rpc)) return handler(*call);
     PM_RETURN_IF_ERROR(EnterQueue(call));
-    if (execution == Execution::kInline && call->ticket_->HasPlace())
+    if (execution == Execution::kInline && call->ticket_->IsAdmitted())
       return AwaitPlaceAndRun(call, handler);
-    workers_.Run([this, call, handler = std::move(handler)] {
+    thread_pool_.Run([this, call, handler = std::move(handler)] {
       Finish(call, CatchExceptions([&] { return AwaitPlaceAndRun(call, handler); }));
     });
     finished_elsewhere = true;
@@ -129,7 +129,7 @@ absl::Status Dispatcher::Authorise(Call* call, const google::protobuf::Message* 
   // Calls that are refused below count as well: each costs work and an audit line.
   if (call->key_ != nullptr) {
     absl::Duration wait;
-    const absl::Status rate = rates_.Take(*call->key_, RateLimits::Clock::now(), &wait);
+    const absl::Status rate = rates_.Take(*call->key_, RateLimiter::Clock::now(), &wait);
     if (!rate.ok()) {
       AddRetryAfter(wait, call->dependencies_.context);
       dependencies_.metrics->CountRejection("rate");
@@ -149,15 +149,15 @@ absl::Status Dispatcher::CheckScopes(const Call& call) const {
   }
   return absl::PermissionDeniedError(absl::StrCat(
       "key ", call.key_->id, " is not for ", rpc.name, ", which takes scope ",
-      absl::StrJoin(NamesOf(rpc.any_of), " or "), rpc.all_collections ? " for all collections" : "",
-      ": it has ", absl::StrJoin(NamesOf(call.key_->grant.scopes), ", "),
+      absl::StrJoin(ScopeNames(rpc.any_of), " or "), rpc.all_collections ? " for all collections" : "",
+      ": it has ", absl::StrJoin(ScopeNames(call.key_->grant.scopes), ", "),
       call.key_->CoversAll() ? "" : " for some"));
 }
 
 absl::Status Dispatcher::EnterQueue(Call* call) {
   const AccessKey& key = *call->key_;
   absl::StatusOr<Admission::Ticket> ticket =
-      dependencies_.admission->Enter({key.id, /*administers=*/key.Operates()});
+      dependencies_.admission->Enter({key.id, /*is_operator=*/key.IsOperator()});
   if (!ticket.ok()) dependencies_.metrics->CountRejection("concurrency");
   PM_RETURN_IF_ERROR(ticket.status());
   call->ticket_.emplace(*std::move(ticket));
@@ -165,7 +165,7 @@ absl::Status Dispatcher::EnterQueue(Call* call) {
 }
 
 absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
-  const absl::Status waited = call->ticket_->AwaitPlace([&] { return call->Cancelled(); });
+  const absl::Status waited = call->ticket_->Await([&] { return call->Cancelled(); });
   if (absl::IsResourceExhausted(waited)) dependencies_.metrics->CountRejection("concurrency");
   PM_RETURN_IF_ERROR(waited);
   if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
@@ -183,7 +183,7 @@ void Dispatcher::Finish(Call* call, const absl::Status& status) {
   Record(*call, status);
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context,
                                 call->limits().stream_idle_seconds);
-  const bool operates = call->key_ != nullptr && call->key_->Operates();
+  const bool operates = call->key_ != nullptr && call->key_->IsOperator();
   call->SendStatus(ToGrpc(operates ? status : HideOperatorDetails(status)));
 }
 
@@ -211,7 +211,7 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   // Lines about callers without a key are limited; probes are not audited, and logged at debug
   // level.
   const bool limited = call.key_ == nullptr && !IsProbe(call);
-  const LineBudget::Verdict verdict = lines_.Take(/*has_key=*/!limited, LineBudget::Clock::now());
+  const LogLineQuota::Verdict verdict = lines_.Take(/*has_key=*/!limited, LogLineQuota::Clock::now());
   if (verdict.left_out > 0) LogSuppressedLines(dependencies_, verdict.left_out);
   if (verdict.write) WriteLogLines(call, entry, status);
 }

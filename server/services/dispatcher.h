@@ -18,14 +18,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/base/workers.h"
+#include "common/base/thread_pool.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
-#include "server/access/byte_budget.h"
-#include "server/access/key_ring.h"
 #include "server/access/limits.h"
-#include "server/access/line_budget.h"
-#include "server/access/rate_limits.h"
+#include "server/access/key_ring.h"
 #include "server/services/call.h"
 #include "server/services/idle_calls.h"
 #include "server/services/metrics.h"
@@ -193,13 +190,13 @@ class Dispatcher {
   Limits CurrentLimits() const;
 
   const Dependencies dependencies_;
-  RateLimits rates_;
-  ByteBudget parsed_{"memory of the messages of all calls in bytes", "max_parsed_memory"};
-  LineBudget lines_;
+  RateLimiter rates_;
+  ByteQuota parsed_{"memory of the messages of all calls in bytes", "max_parsed_memory"};
+  LogLineQuota lines_;
   IdleCalls idle_;
   mutable std::mutex mutex_;  // guards limits_
   Limits limits_;
-  Workers workers_;  // last: its jobs use the members above
+  ThreadPool thread_pool_;  // last: its jobs use the members above
 };
 
 }  // namespace privatemail::server

@@ -172,7 +172,7 @@ std::string Metrics::Text() const {
   families.push_back(SingleValue("privatemail_requests_in_flight",
                                  "Calls that are worked on, or whose answers wait to be taken.",
                                  prometheus::MetricType::Gauge,
-                                 static_cast<double>(admission_->working())));
+                                 static_cast<double>(admission_->running())));
   families.push_back(SingleValue("privatemail_requests_queued", "Calls that wait for their turn.",
                                  prometheus::MetricType::Gauge,
                                  static_cast<double>(admission_->waiting())));

@@ -15,6 +15,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
+#include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
 #include "server/services/slot_encoder.h"
 
@@ -163,7 +164,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, view.Built());
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
   PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
   RetrievalQuery query;
   query.release = release.cast<double>();

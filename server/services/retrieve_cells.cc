@@ -13,6 +13,7 @@
 #include "common/cells/cell_lists.h"
 #include "server/services/cell_encoder.h"
 #include "server/services/retrieval_service.h"
+#include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
 
 namespace privatemail::server {
@@ -68,7 +69,7 @@ absl::Status CheckEmbeddingVersion(const CellIndex& index,
       "; send it again"));
 }
 
-using BlockSource = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const CellBlock>>(
+using BlockSource = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const EncodedBlock>>(
     absl::Span<const int32_t> rows, int64_t first)>;
 
 // Sends the rows in blocks of one message each and skips blocks whose items are all deleted. If
@@ -80,13 +81,13 @@ absl::Status SendBlocks(absl::Span<const int32_t> rows, int64_t rows_per_block,
   do {
     const auto block_rows =
         rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_per_block));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellBlock> block, block_of(block_rows, first));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncodedBlock> block, block_of(block_rows, first));
     first += std::ssize(block_rows);
     const bool is_last = first >= std::ssize(rows);
     if (block->items == 0 && !(is_last && sent == 0)) continue;
     sent += block->items;
     call.AddRows(block->items);
-    if (!writer.WriteBytes({block, &block->message})) {
+    if (!writer.WriteBytes({block, &block->bytes})) {
       PM_RETURN_IF_ERROR(call.StreamStatus());
       return absl::CancelledError("the caller stopped reading");
     }
@@ -100,9 +101,9 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
                                          MessageWriter<v1::RetrieveCellsResponse>& writer) const {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(view.CheckHasCells());
+  PM_RETURN_IF_ERROR(CheckHasCells(view));
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, view.Cells());
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
   if (view.published->parameters.SendsCoordinates()) {
     PM_RETURN_IF_ERROR(CheckEmbeddingVersion(*index, request));
   }
@@ -115,10 +116,10 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
   const auto encode = [&](absl::Span<const int32_t> block_rows) {
     return EncodeCellBlock(*index, block_rows, view.hidden_in_cells.get(), with_payloads);
   };
-  const int64_t rows_per_block = index->RowsOfBlock(with_payloads);
+  const int64_t rows_per_block = index->RowsPerBlock(with_payloads);
   if (request.cells_size() > 1) {  // too many possible sets for a cache to pay off
     const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t /*first*/) {
-      return std::make_shared<const CellBlock>(encode(block_rows));
+      return std::make_shared<const EncodedBlock>(encode(block_rows));
     };
     return SendBlocks(rows, rows_per_block, block_of, call, writer);
   }

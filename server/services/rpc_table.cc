@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
+#include "common/wire/parameters_proto.h"
+#include "server/services/collection_state.h"
 
 namespace privatemail::server {
 namespace {
@@ -104,8 +106,8 @@ void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* pr
   }
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());
-  proto->set_cells(view.DescribeCells());
-  proto->set_cells_ready(view.Cells().ok());
+  proto->set_cells(DescribeCells(view));
+  proto->set_cells_ready(RequireCells(view).ok());
   proto->set_cells_status(GetCellsStatus(view));
   proto->set_cells_partitions(
       static_cast<uint32_t>(view.published->parameters.cell_partitions.size()));

@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> CreateScratchFile(const Catalog& ca
   return ScratchFile::Create(catalog.directory(), "a snapshot");
 }
 
-absl::Status Append(absl::string_view bytes, const Limits& limits, ByteBudget::Share* disk,
+absl::Status Append(absl::string_view bytes, const Limits& limits, ByteQuota::Reservation* disk,
                     ScratchFile* file) {
   PM_RETURN_IF_ERROR(disk->Take(static_cast<int64_t>(bytes.size()), limits.max_snapshot_bytes));
   return file->Append(bytes);
@@ -30,7 +30,7 @@ absl::Status Append(absl::string_view bytes, const Limits& limits, ByteBudget::S
 
 // Fails before the first write if the feature vectors alone exceed the limit.
 absl::Status CheckFeatureBytes(const CollectionView& collection, const Limits& limits,
-                               const ByteBudget::Share& disk) {
+                               const ByteQuota::Reservation& disk) {
   const int64_t row_bytes =
       collection.published->parameters.feature_dim * static_cast<int64_t>(sizeof(float));
   return disk.Check(static_cast<int64_t>(collection.items) * row_bytes, limits.max_snapshot_bytes);
@@ -51,11 +51,11 @@ absl::Status Send(const ScratchFile& file, Call& call,
   return absl::OkStatus();
 }
 
-absl::Status Snapshot(const Catalog& catalog, ByteBudget* budget, Call& call,
+absl::Status Snapshot(const Catalog& catalog, ByteQuota* budget, Call& call,
                       const std::string& name,
                       MessageWriter<v1::SnapshotCollectionResponse>& writer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
-  ByteBudget::Share disk(budget);
+  ByteQuota::Reservation disk(budget);
   PM_RETURN_IF_ERROR(CheckFeatureBytes(view, call.limits(), disk));
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, CreateScratchFile(catalog));
   const auto write = [&](absl::string_view block) -> absl::Status {
@@ -86,7 +86,7 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
 // Copies the whole stream to `file` and validates it; the result has the name of the messages.
 absl::StatusOr<StoredCollection> ReceiveSnapshot(
     Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
-    const std::function<absl::Status(const std::string&)>& check_name, ByteBudget::Share* disk,
+    const std::function<absl::Status(const std::string&)>& check_name, ByteQuota::Reservation* disk,
     ScratchFile* file) {
   SnapshotParser snapshot(
       {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
@@ -134,7 +134,7 @@ absl::Status CollectionsService::ReserveCollection(const Limits& limits) {
 absl::Status CollectionsService::Restore(Call& call,
                                          MessageReader<v1::RestoreCollectionRequest>& reader,
                                          v1::RestoreCollectionResponse* response) {
-  ByteBudget::Share disk(&snapshot_bytes_);
+  ByteQuota::Reservation disk(&snapshot_bytes_);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, CreateScratchFile(*catalog_));
   const auto check_name = [&](const std::string& name) -> absl::Status {
     PM_RETURN_IF_ERROR(catalog_->CheckNewName(name));

@@ -9,7 +9,7 @@
 namespace privatemail::server {
 namespace {
 
-// OK when a blob holds exactly rows x cols values, asked before anything is allocated for them.
+// Checks that a blob holds exactly rows x cols values, before allocating for them.
 template <typename Value>
 absl::Status CheckSize(absl::string_view what, absl::string_view blob, int64_t rows, int64_t cols) {
   const auto values = static_cast<int64_t>(blob.size() / sizeof(Value));

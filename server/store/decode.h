@@ -1,7 +1,11 @@
-// From stored bytes to what they stand for. Both stores keep numbers as little-endian float32
-// (features), float64 (coordinates) and int32 (labels), row-major, and parameters as a serialised
-// v1.PublicParameters. A failure is DATA_LOSS saying what is wrong, without the place, which the
-// store adds.
+// Decoding of stored bytes, common to both stores.
+//
+//   | features    | float32, little-endian, row-major  |
+//   | coordinates | float64, little-endian, row-major  |
+//   | labels      | int32, little-endian               |
+//   | parameters  | a serialized v1.PublicParameters   |
+//
+// Errors are DATA_LOSS; the store adds its place.
 #ifndef PRIVATEMAIL_SERVER_STORE_DECODE_H_
 #define PRIVATEMAIL_SERVER_STORE_DECODE_H_
 
@@ -23,17 +27,16 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
                                                   absl::string_view anchor_features,
                                                   absl::string_view anchor_labels);
 
-// blob: rows x cols doubles; `what` names it in the message when it is not.
+// blob: rows x cols doubles; `what` names it in errors.
 absl::StatusOr<Matrix> DecodeMatrix(absl::string_view what, absl::string_view blob, int64_t rows,
                                     int64_t cols);
 
-// blob: `count` values, copied to `values`. `id` is the item's.
+// blob: `count` values, copied to `values`. id: of the item.
 absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t count,
                             float* values);
 absl::Status DecodeCoordinates(absl::string_view id, absl::string_view blob, int64_t count,
                                double* values);
 
-// The bytes of numbers, as they are.
 template <typename Value>
 absl::string_view BytesOf(const Value* values, int64_t count) {
   return {reinterpret_cast<const char*>(values), static_cast<size_t>(count) * sizeof(Value)};

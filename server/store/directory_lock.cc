@@ -32,7 +32,7 @@ absl::Status MakeDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) return Failed("create directory", path.parent_path().string(), error.value());
-  // Galleries are in the clear on disk: their owner alone may read them.
+  // 0700, because galleries on disk are in the clear.
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return Failed("create directory", path.string(), errno);
   }
@@ -53,7 +53,7 @@ absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& director
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return Failed("open lock file", path, errno);
   DirectoryLock lock(file);
-  // The directory as well: the file could be removed, and made again.
+  // The directory as well, because the lock file could be deleted and created again.
   lock.directory_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.directory_ < 0) return Failed("open data directory", directory, errno);
   if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(lock.directory_, LOCK_EX | LOCK_NB) != 0) {

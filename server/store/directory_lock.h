@@ -1,4 +1,4 @@
-// One daemon per data directory.
+// A lock on a data directory.
 #ifndef PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_
 #define PRIVATEMAIL_SERVER_STORE_DIRECTORY_LOCK_H_
 
@@ -9,13 +9,12 @@
 
 namespace privatemail::server {
 
-// Holds a directory and its lock file `privatemail.lock`, which names the holder (flock, so the
-// kernel lets go of both however the process ends). Move-only; released on destruction.
+// An flock on a directory and its file `privatemail.lock`, which names the holder; the kernel
+// releases it when the process ends. Move-only; released on destruction.
 class DirectoryLock {
  public:
-  // Creates the directory, readable by its owner alone, where there is none. FAILED_PRECONDITION:
-  // "data directory D is locked by another daemon (pid N)", or the directory or its lock file
-  // cannot be made, with the system's reason.
+  // Creates the directory, mode 0700, if there is none. FAILED_PRECONDITION: "data directory D is
+  // locked by another daemon (pid N)", or directory or lock file cannot be created.
   static absl::StatusOr<DirectoryLock> Acquire(const std::string& directory);
 
   DirectoryLock(DirectoryLock&& other) noexcept
@@ -25,7 +24,7 @@ class DirectoryLock {
 
  private:
   explicit DirectoryLock(int file) : file_(file) {}
-  int file_;  // descriptors, -1 once moved from
+  int file_;  // descriptors, -1 after a move
   int directory_ = -1;
 };
 

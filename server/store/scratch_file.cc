@@ -16,10 +16,10 @@ namespace {
 
 bool IsFull(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
 
-// A file that never has a name is not left behind by a process that is killed.
+// Unnamed, so that a killed process leaves nothing behind.
 int OpenNameless(const std::string& directory) {
   const int file = ::open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  // Not every file system has such files; kernels without them take it for opening the directory.
+  // File systems without O_TMPFILE return EOPNOTSUPP; old kernels open the directory (EISDIR).
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
   std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
   const int named = ::mkostemp(path.data(), O_CLOEXEC);

@@ -15,7 +15,7 @@ absl::StatusOr<ItemPage> Store::ScrollItems(const PublicParameters& parameters,
   int64_t scanned = 0;
   int64_t bytes = 0;
   std::string last;
-  // One more than fits is asked for, which tells whether anything follows.
+  // Reads one more item, to know whether another page follows.
   const int64_t wanted = filter ? kMaxScannedItems : std::min(limit, kMaxScannedItems);
   PM_RETURN_IF_ERROR(
       ScanItems(parameters, after, wanted + 1, /*with_features=*/true, [&](Item item) {
@@ -118,9 +118,9 @@ absl::Status Store::Import(const StoredCollection& collection, GallerySource sou
 
 int64_t GalleryPartRows(int64_t feature_dim) {
   constexpr int64_t kBytes = 4 << 20;
-  constexpr int64_t kMostRows = 5000;
+  constexpr int64_t kMaxRows = 5000;
   return std::clamp<int64_t>(kBytes / (feature_dim * static_cast<int64_t>(sizeof(float))), 1,
-                             kMostRows);
+                             kMaxRows);
 }
 
 }  // namespace privatemail::server

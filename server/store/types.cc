@@ -1,9 +1,14 @@
 #include "server/store/types.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -79,6 +84,20 @@ Item ItemOf(const Gallery& gallery, size_t row) {
           {features.begin(), features.end()},
           gallery.payloads[row],
           0};
+}
+
+absl::StatusOr<std::string> NewUuid() {
+  std::string bytes(16, '\0');
+  // Up to 256 bytes, getrandom returns all or fails.
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return absl::InternalError(
+        absl::StrCat("the system's random generator failed: ", std::strerror(errno)));
+  }
+  bytes[6] = static_cast<char>((bytes[6] & 0x0f) | 0x40);  // version 4, RFC 4122
+  bytes[8] = static_cast<char>((bytes[8] & 0x3f) | 0x80);
+  const std::string hex = absl::BytesToHexString(bytes);
+  return absl::StrCat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
+                      hex.substr(16, 4), "-", hex.substr(20));
 }
 
 }  // namespace privatemail::server

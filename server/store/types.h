@@ -1,5 +1,4 @@
-// What a collection store keeps, apart from how it keeps it. Server side; all of it is in the
-// clear.
+// Data types of a collection store. Server side; all of it is in the clear.
 #ifndef PRIVATEMAIL_SERVER_STORE_TYPES_H_
 #define PRIVATEMAIL_SERVER_STORE_TYPES_H_
 
@@ -10,27 +9,28 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::server {
 
-// One gallery item as the operator gave it.
+// A gallery item.
 struct Item {
   std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8
   int32_t label = 0;
   std::vector<float> features;  // feature_dim values, not all zero
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
-  uint64_t version = 0;         // of its last change; given by the store, ignored on the way in
+  uint64_t version = 0;         // of its last change; set by the store, ignored in writes
 };
 
 inline constexpr size_t kMaxItemIdBytes = 512;
 
-// OK when `item` may enter a collection with these parameters; otherwise INVALID_ARGUMENT naming
-// the field, what was expected and what came. Never repeats features or payload.
+// INVALID_ARGUMENT naming field, expected and actual value: the item does not fit a collection with
+// these parameters. Never repeats features or payload.
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters);
 
-// What became of a batch of items.
+// The result of an upsert of a batch.
 struct UpsertResult {
   struct Rejection {
     size_t position = 0;  // within the batch
@@ -44,9 +44,9 @@ struct UpsertResult {
   uint64_t latest_version = 0;      // of the collection, after the batch
 };
 
-// What became of a batch of ids to delete.
+// The result of a deletion of a batch of ids.
 struct DeleteResult {
-  uint64_t deleted = 0;         // those that were there
+  uint64_t deleted = 0;         // existing ones
   uint64_t items = 0;           // of the collection, after the batch
   uint64_t latest_version = 0;  // of the collection, after the batch
 };
@@ -58,23 +58,23 @@ struct StoredCollection {
   Anchors anchors;
   uint64_t items = 0;
   uint64_t latest_version = 0;  // of its last change to an item; 0 before the first
-  int64_t key = 0;              // see CollectionState; ignored on the way in
+  int64_t key = 0;              // see CollectionState; ignored in writes
 };
 
-// What changes about a collection, without what is large.
+// The mutable part of a collection, without large data.
 struct CollectionState {
   std::string uuid;
   std::string name;
-  // Given by the store when the collection is made, to no other ever: one that was deleted and
-  // restored has its UUID again, but not its key. From 1.
+  // From 1, set by the store on creation and never reused: a restored collection has the UUID of
+  // the deleted one, but another key.
   int64_t key = 0;
   uint64_t items = 0;
   uint64_t latest_version = 0;
   uint64_t embedding_version = 0;  // 0 before the first embedding
 };
 
-// How a collection differs from the gallery that its embedding was made from. An item that was
-// deleted and came back under its id counts as deleted and as inserted.
+// Differences of a collection from the gallery of its embedding. An item that was deleted and
+// inserted again counts as both.
 struct ChangesSinceEmbedding {
   uint64_t inserted = 0;
   uint64_t updated = 0;
@@ -83,17 +83,17 @@ struct ChangesSinceEmbedding {
   friend bool operator==(const ChangesSinceEmbedding&, const ChangesSinceEmbedding&) = default;
 };
 
-// Part of a collection, in the order of the bytes of ids.
+// A page of a collection, ordered by the bytes of ids.
 struct ItemPage {
   std::vector<Item> items;
-  // Where the next page begins; nothing after the last. A page may be short or even empty and still
-  // have a next one: it ends when enough was read.
+  // Cursor of the next page; empty after the last. A page with a next one may be short or empty,
+  // because reading is bounded.
   std::optional<std::string> next;
 };
 
-// All items of a collection, ordered by the bytes of their ids.
+// Items of a collection, ordered by the bytes of ids.
 struct Gallery {
-  uint64_t version = 0;               // the collection's latest version when it was read
+  uint64_t version = 0;               // latest version of the collection when it was read
   int64_t collection = 0;             // its key (CollectionState)
   std::vector<std::string> ids;       // n
   std::vector<int32_t> labels;        // n
@@ -101,30 +101,32 @@ struct Gallery {
   FloatMatrix features;               // n x feature_dim
 };
 
-// Memory that its rows take.
+// Memory of the rows.
 int64_t BytesOf(const Gallery& gallery);
-// Appends all columns but the features, and takes over version and key.
+// Appends all columns except features; takes over version and key.
 void AppendRows(Gallery part, Gallery* all);
-// OK when the columns have equal lengths and ids ascend; otherwise INVALID_ARGUMENT.
+// INVALID_ARGUMENT: the columns differ in length, or ids do not ascend.
 absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
-// Row `row` as an item of its own.
 Item ItemOf(const Gallery& gallery, size_t row);
 
-// A finished embedding with everything that an answer is made of, so that writes to items after the
-// build show only after the next one.
+// A finished embedding with labels and payloads, so that later writes show after the next build
+// only.
 struct Embedding {
-  uint64_t version = 0;               // given by the store when it is saved, from 1
-  uint64_t items_version = 0;         // of the gallery that it was made from
-  int64_t collection = 0;             // key of that gallery's collection; 0 saves it under any
+  uint64_t version = 0;               // from 1, set by the store on saving
+  uint64_t items_version = 0;         // version of its gallery
+  int64_t collection = 0;             // key of its gallery's collection; 0: not checked on saving
   double objective = 0;               // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)
   std::vector<std::string> ids;       // n, ascending by bytes
   std::vector<int32_t> labels;        // n
   std::vector<std::string> payloads;  // n
   Matrix coordinates;                 // n x embedding_dim
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
-  std::vector<std::string> deleted;   // ids out of `ids` deleted since; filled when it is loaded
-  std::string plan;                   // how it was computed (AffinityPlan::why); not stored
+  std::vector<std::string> deleted;   // ids deleted since; set on loading
+  std::string plan;                   // AffinityPlan::why; not stored
 };
+
+// A random (version 4) UUID for a new collection. INTERNAL: the system's generator failed.
+absl::StatusOr<std::string> NewUuid();
 
 }  // namespace privatemail::server
 

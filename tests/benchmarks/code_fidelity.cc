@@ -27,8 +27,7 @@
 #include "common/numerics/neighbors.h"
 #include "privatemail/out_of_sample_embedder.h"
 #include "server/cells/cell_index.h"
-#include "server/cells/partition_anchors.h"
-#include "server/cells/train_codebook.h"
+#include "server/cells/anchor_training.h"
 #include "server/engine/embed.h"
 #include "tests/benchmarks/feature_codes.h"
 
@@ -131,7 +130,7 @@ void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells,
   const PublicParameters parameters = ParametersFor(scene, code, cells);
   const std::optional<ProductCodebook>& codebook = parameters.cell_codebook;
   const std::atomic<bool> stopped{false};
-  const auto index = CellIndex::Make(parameters, scene.anchors, scene.gallery, stopped);
+  const auto index = CellIndex::Create(parameters, scene.anchors, scene.gallery, stopped);
   const Matrix decoded = Decoded(parameters, *index);
   const double error = (decoded - scene.unit_items).rowwise().squaredNorm().mean();
   std::printf("%-8s %4ld bytes an item, relative squared error of items %.2g", name,
@@ -159,7 +158,7 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
       Embed(parameters, scene.anchors, scene.gallery, /*observer=*/nullptr).value();
   const std::atomic<bool> stopped{false};
   const auto index =
-      CellIndex::Make(parameters, scene.anchors, scene.gallery, stopped,
+      CellIndex::Create(parameters, scene.anchors, scene.gallery, stopped,
                       CellCoordinates{.embedding_version = 1,
                                       .items = embedding.coordinates.cast<float>(),
                                       .anchors = embedding.anchor_coordinates.cast<float>()});

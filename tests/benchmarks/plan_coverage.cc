@@ -23,8 +23,7 @@
 #include "client/planning/query_plan.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "server/cells/partition_anchors.h"
-#include "server/cells/train_codebook.h"
+#include "server/cells/anchor_training.h"
 #include "tests/benchmarks/feature_codes.h"
 #include "tests/testing/retrieval_oracle.h"
 

@@ -13,6 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr char kName[] = "things";
 
 std::string Contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -108,6 +109,38 @@ TEST_F(BadCollection, AnchorsThatEndOnALine) {
   EXPECT_EQ(Info()["version"], 0);
 }
 
+TEST_F(BadCollection, DeletionNeedsYesWithoutATerminal) {
+  CreateCollection();
+  ExpectRefused({"collection", "delete", kName}, "INVALID_ARGUMENT", {"--yes must be given"});
+}
+
+// The program on a terminal of its own, on which `typed` is typed.
+Outcome RunOnTerminal(const std::vector<std::string>& command, const std::string& typed) {
+  static constexpr char kScript[] = R"(
+import os, sys
+pid, terminal = os.forkpty()
+if pid == 0: os.execv(sys.argv[2], sys.argv[2:])
+os.write(terminal, sys.argv[1].encode() + b"\n")
+try:
+  while piece := os.read(terminal, 4096): os.write(1, piece)
+except OSError: pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))";
+  std::vector<std::string> words = {"/usr/bin/python3", "-c", kScript, typed};
+  words.insert(words.end(), command.begin(), command.end());
+  return Program(words).Wait();
+}
+
+TEST_F(BadCollection, DeletionOnATerminalNeedsTheTypedName) {
+  CreateCollection();
+  const std::vector<std::string> command = user_.CommandLine({"collection", "delete", kName});
+  const Outcome refused = RunOnTerminal(command, "thing");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("Delete collection things with 0 items? Type its name:"));
+  EXPECT_EQ(Info()["items"], 0);
+  EXPECT_EQ(RunOnTerminal(command, "things").exit_code, 0);
+  EXPECT_THAT(Answer({"collection", "list"}), SizeIs(0));
+}
+
 class BadUpload : public BadCollection {
  protected:
   void SetUp() override {
@@ -152,6 +185,28 @@ TEST_F(BadUpload, RejectsBadRowsAloneAndListsThem) {
             {"reason", "label must be one of the collection's 5 classes (0 to 4), but is 5"}}}));
   EXPECT_THAT(outcome.err, HasSubstr("rejected row 50 (50): "));
   EXPECT_EQ(Info()["items"], kItems - 3);
+}
+
+TEST_F(BadUpload, OtherItemsOfTheSameRowNumbersAreNotReplaced) {
+  EXPECT_EQ(Ingest("gallery")["inserted"], kItems);
+  EXPECT_EQ(Ingest("gallery")["unchanged"], kItems) << "a repeated upload is safe";
+  Write("gallery", SeparatedClasses(kItems, 5));
+  ExpectRefused(Upload(), "ALREADY_EXISTS",
+                {"collection things has another item with id 0", "--id-prefix", "--replace"});
+  std::vector<std::string> prefixed = Upload();
+  prefixed.insert(prefixed.end(), {"--id-prefix", "more-"});
+  EXPECT_EQ(Answer(prefixed)["inserted"], kItems);
+  std::vector<std::string> replacing = Upload();
+  replacing.push_back("--replace");
+  EXPECT_EQ(Answer(replacing)["updated"], kItems);
+}
+
+TEST_F(BadUpload, DuplicateIdsAreRefusedBeforeSending) {
+  std::vector<std::string> command = Upload();
+  std::string ids;
+  for (int i = 0; i < kItems; ++i) ids += std::to_string(i == 150 ? 7 : i) + "\n";
+  command.insert(command.end(), {"--ids", folder_.Write("ids.txt", ids)});
+  ExpectRefused(command, "INVALID_ARGUMENT", {"row 150: id 7 is the id of row 7, too"});
 }
 
 TEST_F(BadUpload, FailsWhenEveryRowIsRejected) {

@@ -7,6 +7,7 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -36,8 +37,15 @@ class BadQuery : public FilledService {
   }
 };
 
-TEST_F(BadQuery, NothingIsWrongWithTheQueryThatTheOthersSpoil) {
-  EXPECT_THAT(Answer(With("-k", "3"))["matches"], SizeIs(3));
+TEST_F(BadQuery, UnspoiltQueryIsAnswered) {
+  const json answer = Answer(With("-k", "3"));
+  ASSERT_THAT(answer["matches"], SizeIs(3));
+  EXPECT_EQ(answer["scheme"], "joint");
+  EXPECT_EQ(answer["collection"], "things");
+  EXPECT_EQ(answer["row"], 2);
+  for (const json& match : answer["matches"]) {
+    EXPECT_EQ(match["squared_distance"], match["distance"]);
+  }
 }
 
 TEST_F(BadQuery, ValuesThatAreNotFinite) {
@@ -85,6 +93,20 @@ TEST_F(BadQuery, RowsThatTheFileDoesNotHave) {
     ExpectRefused(With("--row", row), "INVALID_ARGUMENT",
                   {"--row must be between 0 and 9, but is " + row});
   }
+}
+
+TEST_F(BadQuery, RowsSelectRangesAndAll) {
+  const auto rows = [&](const std::string& selection) {
+    std::vector<int> answered;
+    const Outcome outcome = Run(Query({"--rows", selection, "--labels", Labels("queries"),
+                                       "--epsilon", ".1", "--delta", "1e-5", "--json"}));
+    for (const json& answer : outcome.lines()) answered.push_back(answer["row"]);
+    return answered;
+  };
+  EXPECT_THAT(rows("3,7-8,1"), ElementsAre(3, 7, 8, 1));
+  EXPECT_THAT(rows("all"), SizeIs(10));
+  ExpectRefused(With("--row", "8-10"), "INVALID_ARGUMENT",
+                {"--row must be between 0 and 9, but is 10"});
 }
 
 TEST_F(BadQuery, NoNeighboursOrTooMany) {
@@ -168,7 +190,7 @@ TEST_F(BadQuery, AReportThatCannotBeWritten) {
 
 TEST_F(BadQuery, VectorsWithoutRowsAndRowsWithoutVectors) {
   ExpectRefused(Query({"--epsilon", "1", "--delta", "1e-5"}), "INVALID_ARGUMENT",
-                {"give --row I, --rows I,J,..., or --image"});
+                {"give --row I, --rows I,J,..., --rows all, or --image"});
   ExpectRefused({"query", "things", "--row", "1", "--epsilon", "1", "--delta", "1e-5"},
                 "INVALID_ARGUMENT", {"--row needs the file of --vectors"});
 }
@@ -203,7 +225,7 @@ TEST_F(BadQuery, ACollectionThatDoesNotExist) {
                 "NOT_FOUND", {message});
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"collection", "info", "nothing"},
-           {"collection", "delete", "nothing"},
+           {"collection", "delete", "nothing", "--yes"},
            {"build", "nothing"},
            {"budget", "show", "nothing"},
            {"ingest", "nothing", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")}}) {
@@ -216,7 +238,7 @@ TEST_F(BadQuery, ACollectionThatDoesNotExist) {
 TEST_F(BadQuery, ACollectionThatWasDeletedAndMadeAgainWithOtherParameters) {
   Answer(With("--epsilon", "1"));
   const json before = Info();
-  Answer({"collection", "delete", "things"});
+  Answer({"collection", "delete", "things", "--yes"});
   CreateCollection(3);
   Fill();
   Build();

@@ -19,7 +19,7 @@ class BadServer : public FilledService {
             {"collection", "info", "things"},
             {"collection", "create", "more", "--anchors", Vectors("anchors"), "--anchor-labels",
              Labels("anchors")},
-            {"collection", "delete", "things"},
+            {"collection", "delete", "things", "--yes"},
             {"ingest", "things", "--vectors", Vectors("queries"), "--labels", Labels("queries")},
             {"budget", "set", "things", "--epsilon", "1", "--delta", ".1"},
             Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5"})};

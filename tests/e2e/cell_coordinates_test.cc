@@ -118,7 +118,7 @@ TEST_F(CellCoordinates, RestoredCollectionDropsReceivedItems) {
   const std::string file = folder_ / "things.snapshot";
   Answer(Query(0));
   Answer({"snapshot", "things", "--out", file});
-  Answer({"collection", "delete", "things"});
+  Answer({"collection", "delete", "things", "--yes"});
   Answer({"restore", "things", "--in", file, "--no-build"});
   Write("more", SeparatedClasses(2 * kItems, 9));
   Ingest("more");

@@ -313,7 +313,7 @@ TEST_F(Cells, PlanSpendsNothingAndItsQueryKeepsToIt) {
 TEST_F(Cells, PlanForOtherAnchorsIsRefused) {
   const std::string plan = folder_ / "plan.json";
   Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "1M", "--out", plan});
-  Answer({"collection", "delete", "things"});
+  Answer({"collection", "delete", "things", "--yes"});
   Write("others", SeparatedClasses(kClasses * kAnchorsPerClass, 5));
   Answer(Create("things", "others", {"--cells", "5", "--cell-code", "float16"}));
   ExpectRefused(OfRow({"query", "things", "--plan", plan}, "17"), "FAILED_PRECONDITION",

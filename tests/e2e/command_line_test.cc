@@ -42,16 +42,37 @@ class CommandLine : public Service {
   }
 };
 
-TEST_F(CommandLine, NamesTheCommandThatWasProbablyMeant) {
+TEST_F(CommandLine, MistypedCommandIsSuggested) {
   ExpectUsageError({"quary"}, "there is no command \"quary\"; did you mean \"query\"?");
   ExpectUsageError({"collection", "creat"},
                    "there is no command \"creat\"; did you mean \"create\"?");
+  ExpectUsageError({"info"}, "there is no command \"info\"; did you mean \"collection info\"?");
+}
+
+TEST_F(CommandLine, MistypedOptionIsSuggested) {
+  ExpectUsageError({"query", "things", "--vector", "v.npy", "--epsilon", "1"},
+                   "there is no option --vector; did you mean \"--vectors\"?");
+  ExpectUsageError({"query", "things", "--sevrer=there"}, "did you mean \"--server\"?");
+  ExpectUsageError({"calibrate", "--epsilom", "1"}, "did you mean \"--epsilon\"?");
+  ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
+}
+
+TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
+  const Outcome script = Run({"completion", "bash"});
+  EXPECT_EQ(script.exit_code, 0) << script.err;
+  const std::string run =
+      script.out +
+      "COMP_WORDS=(privatemail --json collection d); COMP_CWORD=3; _privatemail; "
+      "echo ${COMPREPLY[@]}; "
+      "COMP_WORDS=(privatemail query things --vect); COMP_CWORD=3; _privatemail; "
+      "echo ${COMPREPLY[@]}\n";
+  EXPECT_EQ(Program({"/bin/bash", "-c", run}).Wait().out, "delete\n--vectors\n");
+  EXPECT_THAT(Run({"--help"}).out, Not(HasSubstr("completion")));
 }
 
 TEST_F(CommandLine, SaysWhatIsWrongWithOptions) {
   ExpectUsageError({}, "subcommand is required");
   ExpectUsageError({"query", "things", "--delta", "1e-5"}, "--epsilon is required");
-  ExpectUsageError({"calibrate", "--epsilom", "1"}, "");
   ExpectUsageError({"collection", "create", "things", "--label-graph", "round"},
                    "--label-graph must be distance, kernel or one_hot_kernel, but is \"round\"");
 }
@@ -113,10 +134,10 @@ TEST_F(CommandLine, NoNumberIsEmpty) {
       found.insert(option);
     }
   }
-  EXPECT_THAT(found, ::testing::IsSupersetOf({"--alpha", "--bandwidth", "--confidence",
-                                              "--deadline", "--delta", "--dimension", "--epsilon",
-                                              "--lower", "--mean", "--radius", "--rate", "--row",
-                                              "--seed", "--sensitivity", "-k"}));
+  EXPECT_THAT(found,
+              ::testing::IsSupersetOf({"--alpha", "--bandwidth", "--confidence", "--deadline",
+                                       "--delta", "--dimension", "--epsilon", "--lower", "--mean",
+                                       "--radius", "--rate", "--seed", "--sensitivity", "-k"}));
 }
 
 TEST_F(CommandLine, WhatIsNoNumberIsToldWhichIsExpected) {
@@ -129,9 +150,9 @@ TEST_F(CommandLine, WhatIsNoNumberIsToldWhichIsExpected) {
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   for (const char* flag : {"--row", "--rows"}) {
     ExpectUsageError({"query", "n", "--epsilon", "1", flag, "x"},
-                     "--row,--rows must be whole numbers separated by commas, but has \"x\"");
+                     "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");
   }
-  EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("--row,--rows NUMBER[,NUMBER]..."));
+  EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("--row,--rows ROWS"));
 }
 
 TEST_F(CommandLine, AFlagWithoutAValueIsShownAsItIsGiven) {

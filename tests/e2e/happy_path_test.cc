@@ -194,7 +194,7 @@ TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
   EXPECT_EQ(info["alpha"], 12);
   info.erase("changes");  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
-  EXPECT_EQ(Answer({"collection", "delete", "things"}), (json{{"deleted_items", kItems}}));
+  EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
 }
 

@@ -55,9 +55,9 @@ TEST_F(Items, AreListedFetchedCountedAndDeleted) {
   EXPECT_THAT(next["items"][0]["features"], SizeIs(kFeatures));
   EXPECT_THAT(Ids(Answer({"items", "list", "things", "--limit", "100000"})), SizeIs(kItems));
 
-  const json fetched = Answer({"items", "get", "things", "7", "none", "3"});
+  const json fetched = Answer({"items", "get", "things", "7", "3"});
   EXPECT_THAT(Ids(fetched), ElementsAre("7", "3"));
-  EXPECT_EQ(fetched["missing"], 1);
+  EXPECT_EQ(fetched["missing"], 0);
   EXPECT_EQ(fetched["items"][0]["version"], 8);
   EXPECT_EQ(fetched["items"][0]["label"], 2);
 
@@ -67,7 +67,15 @@ TEST_F(Items, AreListedFetchedCountedAndDeleted) {
       3);
   EXPECT_EQ(Answer({"items", "count", "things"})["items"], kItems - 3);
   EXPECT_EQ(Info()["embedded"], kItems - 3);
-  EXPECT_THAT(Run({"items", "get", "things", "7"}).out, HasSubstr("1 id not there"));
+}
+
+TEST_F(Items, GetOfMissingIdFailsAndPrintsTheOthers) {
+  const Outcome outcome = Run({"items", "get", "things", "7", "none", "3", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(Ids(outcome.json()), ElementsAre("7", "3"));
+  EXPECT_EQ(outcome.json()["missing"], 1);
+  EXPECT_EQ(outcome.json()["missing_ids"], json::array({"none"}));
+  EXPECT_THAT(outcome.err, HasSubstr("error: collection things has no item none (NOT_FOUND)"));
 }
 
 TEST_F(Items, ADeletedItemIsNeverReturnedAgain) {

@@ -1,4 +1,6 @@
 // The commands for those who look after a guarantee.
+#include <csignal>
+
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -211,6 +213,13 @@ TEST_F(PrivacyCommands, AuditsEveryMechanismByItselfAndInTheReleases) {
     EXPECT_EQ(row["confidence"], .999999) << name;
     EXPECT_EQ(row["releases"], 50) << name;
   }
+}
+
+TEST(Audit, AllEstimatesItsTimeFirst) {
+  Program audit({PRIVATEMAIL, "audit", "--all"});
+  EXPECT_THAT(audit.ReadLine().value_or(""), HasSubstr("mechanism"));
+  audit.Signal(SIGKILL);
+  EXPECT_THAT(audit.Wait().err, HasSubstr("38 mechanisms with 1000000 releases each takes about"));
 }
 
 // What a query says of its guarantee in words is what the guarantee holds as a value.

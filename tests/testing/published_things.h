@@ -8,6 +8,7 @@
 
 #include "common/embedding/public_parameters.h"
 #include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"
 

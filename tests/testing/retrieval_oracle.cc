@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/parallel.h"
+#include "common/base/thread_pool.h"
 #include "common/base/validate.h"
 #include "common/cells/item_code.h"
 #include "common/numerics/neighbors.h"
@@ -47,7 +47,7 @@ RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Ancho
                                  const LabelledFeatures& gallery, const LabelledFeatures& targets)
     : gallery_(gallery),
       targets_(targets),
-      index_(CellIndex::Make(parameters, anchors, Stored(gallery), /*stopped=*/{false})) {
+      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false})) {
   const Matrix items = UnitRows("gallery", gallery.features).value();
   const Matrix queries = UnitRows("targets", targets.features).value();
   const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();

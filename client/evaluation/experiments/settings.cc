@@ -10,9 +10,9 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
-#include "common/base/parallel.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/embedding/default_alpha.h"
 
 namespace privatemail::client {
@@ -176,7 +176,7 @@ std::vector<Tried> Ranked(const Sweep& sweep, const std::vector<JobResult>& resu
 absl::StatusOr<std::string> ScoredAgain(const Condition& best, const Study& study) {
   std::vector<std::vector<double>> precision(static_cast<size_t>(study.seeds));
   std::vector<std::vector<double>> fidelity = precision;
-  const auto ask = [&](int i, SharedWork& /*shared*/) -> absl::Status {
+  const auto ask = [&](int i, TaskGroup& /*shared*/) -> absl::Status {
     const auto at = static_cast<size_t>(i);
     PM_ASSIGN_OR_RETURN(const Answers answers,
                         best.run(0, static_cast<uint64_t>(study.seeds) + at + 1,

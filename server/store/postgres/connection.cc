@@ -2,20 +2,24 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server::postgres {
 namespace {
 
 constexpr int kOldestServer = 150000;
-// Longer than kStatementTimeout: the server ends a statement before the client gives up on it.
-constexpr absl::Duration kPatience = absl::Minutes(3);
+// Longer than kStatementTimeout, so that the server ends a statement before the client does.
+constexpr absl::Duration kClientTimeout = absl::Minutes(3);
 
 absl::StatusCode CodeOf(absl::string_view state) {
   using absl::StatusCode;
@@ -38,11 +42,56 @@ std::string PlaceOf(PGconn* handle) {
                       absl::StartsWith(host, "/") ? " port " : ":", shown(PQport(handle)));
 }
 
+// Seconds, except tcp_user_timeout in milliseconds: a lost peer is detected within 30 s.
+constexpr std::pair<const char*, const char*> kDefaults[] = {
+    {"connect_timeout", "5"},  {"keepalives_idle", "10"},     {"keepalives_interval", "5"},
+    {"keepalives_count", "3"}, {"tcp_user_timeout", "30000"}, {"application_name", "privatemaild"}};
+
+constexpr absl::string_view kSecretKeywords[] = {"password", "sslpassword"};
+
 }  // namespace
+
+absl::StatusOr<Target> Target::Parse(const std::string& conninfo) {
+  const std::string text(absl::StripAsciiWhitespace(conninfo));
+  // libpq's message would repeat parts of conninfo.
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+      text.empty() ? nullptr : PQconninfoParse(text.c_str(), nullptr), PQconninfoFree);
+  if (parsed == nullptr) {
+    return absl::InvalidArgumentError(
+        "the connection to PostgreSQL must be keyword=value pairs of libpq, or a postgresql:// "
+        "URI, but cannot be read as one (it is not repeated here, because it may hold a password)");
+  }
+  Target target;
+  for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr || *option->val == '\0') continue;
+    target.options_.emplace_back(option->keyword, option->val);
+    const bool secret = std::find(std::begin(kSecretKeywords), std::end(kSecretKeywords),
+                                  absl::string_view(option->keyword)) != std::end(kSecretKeywords);
+    if (secret) target.secrets_.emplace_back(option->val);
+  }
+  for (const auto& [keyword, value] : kDefaults) {
+    const bool given = std::any_of(target.options_.begin(), target.options_.end(),
+                                   [&](const auto& option) { return option.first == keyword; });
+    if (!given) target.options_.emplace_back(keyword, value);
+  }
+  return target;
+}
+
+std::string Target::Redacted(absl::string_view text) const {
+  std::string line(text);
+  for (const std::string& secret : secrets_) {
+    line = absl::StrReplaceAll(line, {{secret, "****"}});
+  }
+  for (char& character : line) {
+    if (absl::ascii_isspace(character)) character = ' ';
+  }
+  absl::RemoveExtraAsciiWhitespace(&line);
+  return Printable(line);
+}
 
 Connection::Connection(const Target& target, PGconn* handle)
     : target_(&target), handle_(handle), place_(PlaceOf(handle)) {
-  // Notices would go to standard error.
+  // By default notices go to standard error.
   PQsetNoticeProcessor(
       handle, [](void*, const char*) {}, nullptr);
 }
@@ -54,14 +103,13 @@ absl::Status Connection::Unavailable(absl::string_view reason) const {
 
 absl::Status Connection::ErrorOf(const PGresult* result) const {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  // Without a state it is libpq that speaks, and what it says is that the server is gone. The
-  // primary message names relations at most; detail and context would repeat values.
+  // Without a state the error is libpq's: the connection is lost. The primary message names
+  // relations at most; detail and context would repeat values.
   const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   if (state == nullptr) return Unavailable(PQerrorMessage(handle_.get()));
   const std::string reason = primary == nullptr ? "no reason given" : primary;
   const absl::StatusCode code = CodeOf(state);
-  // The session has ended with it, or all have: should it have been committing, as when the log has
-  // no space left, nobody knows whether it has.
+  // The session or the server has ended. A commit in progress has an unknown outcome.
   const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   const bool ended = severity != nullptr && absl::string_view(severity) != "ERROR";
   if (ended || code == absl::StatusCode::kUnavailable) return Unavailable(reason);
@@ -109,7 +157,7 @@ absl::Status Connection::Prepare() {
                      " off, so that what it acknowledges would not survive a loss of power: turn "
                      "it on")));
   }
-  // Stricter settings (remote_apply) are left alone.
+  // Stricter settings (remote_apply) stay.
   const absl::string_view commit = settings.Bytes(0, 2);
   if (commit != "off" && commit != "local") return absl::OkStatus();
   return Execute("SET synchronous_commit = on");
@@ -134,7 +182,7 @@ absl::Status Connection::WaitUntilReady(absl::Time deadline) {
 }
 
 absl::StatusOr<Result> Connection::Await() {
-  const absl::Time deadline = absl::Now() + kPatience;
+  const absl::Time deadline = absl::Now() + kClientTimeout;
   absl::Status status;
   Result last(nullptr);
   while (true) {

@@ -1,4 +1,4 @@
-// libpq behind statuses: where to connect, and one session.
+// A PostgreSQL connection: libpq with statuses.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_CONNECTION_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_CONNECTION_H_
 
@@ -17,12 +17,11 @@
 
 namespace privatemail::server::postgres {
 
-// Where a database is and how to get in. Holds secrets, and prints none.
+// A connection target. Holds secrets and never prints them.
 class Target {
  public:
-  // conninfo: as libpq takes it, "host=db user=me password=..." or "postgresql://me:...@db/name".
-  // Timeouts that it does not name get values, so that no call waits for ever. INVALID_ARGUMENT,
-  // which does not repeat any of it: it may hold a password.
+  // conninfo: of libpq, "host=db user=me password=..." or "postgresql://me:...@db/name". Adds
+  // default timeouts. INVALID_ARGUMENT, without repeating it: it may hold a password.
   static absl::StatusOr<Target> Parse(const std::string& conninfo);
 
   // `text` in one line, without the passwords.
@@ -35,36 +34,37 @@ class Target {
   std::vector<std::string> secrets_;
 };
 
-// Longest time that one statement may take, and one wait for a lock.
+// Maximum times of a statement and of a wait for a lock.
 inline constexpr absl::Duration kStatementTimeout = absl::Minutes(2);
 inline constexpr absl::Duration kLockTimeout = absl::Seconds(30);
 
-// A session. One thread at a time. Failures are statuses that name the database, repeat neither
-// values nor passwords, and are UNAVAILABLE ("the store is unavailable: ...") when the server
-// cannot be reached, is starting, stopping or gone, or has no connection left; DEADLINE_EXCEEDED
-// when a statement or a lock took too long; ABORTED for a deadlock; RESOURCE_EXHAUSTED for space,
-// memory and limits; FAILED_PRECONDITION for what an operator has to put right (who may log in,
-// rights, a read-only server); DATA_LOSS for damage; INTERNAL otherwise.
+// A session. Not thread-safe. Errors name the database and repeat neither values nor passwords:
+//   UNAVAILABLE          "the store is unavailable: ...": the server cannot be reached, is starting
+//                        or stopping, or has no connection left
+//   DEADLINE_EXCEEDED    timeout of a statement or lock
+//   ABORTED              deadlock
+//   RESOURCE_EXHAUSTED   space, memory, limits
+//   FAILED_PRECONDITION  login, rights, a read-only server
+//   DATA_LOSS            damage
+//   INTERNAL             anything else
 class Connection {
  public:
-  // A session whose commits are durable when they are acknowledged. FAILED_PRECONDITION also for a
-  // server before version 15 or one that runs with fsync or full_page_writes off, whose commits
-  // would not survive a loss of power.
+  // Acknowledged commits are durable. FAILED_PRECONDITION also: a server before version 15, or with
+  // fsync or full_page_writes off.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const Target& target);
 
-  // SQL without values; any number of statements.
+  // Any number of statements without parameters.
   absl::Status Execute(const std::string& sql);
   // One statement.
   absl::StatusOr<Result> Query(const std::string& sql, const Parameters& parameters = {});
 
-  // False once a failure has left the session unfit for more; then it must be closed.
+  // False after a failure that requires closing the session.
   bool usable() const { return usable_ && PQstatus(handle_.get()) == CONNECTION_OK; }
-  // Within a transaction, be it failed or not.
+  // Also in a failed transaction.
   bool in_transaction() const { return PQtransactionStatus(handle_.get()) != PQTRANS_IDLE; }
 
   int socket() const { return PQsocket(handle_.get()); }
-  // Reads what has arrived, without waiting; true when there were notifications, which are then
-  // gone. UNAVAILABLE.
+  // Consumes notifications that have arrived, without waiting; true if there were any. UNAVAILABLE.
   absl::StatusOr<bool> TakeNotifications();
 
  private:
@@ -76,7 +76,7 @@ class Connection {
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
   absl::Status ErrorOf(const PGresult* result) const;
-  // Waits until the answer to what was sent is complete; the session is unusable when it never is.
+  // Waits for the complete result. After a timeout the session is unusable.
   absl::StatusOr<Result> Await();
   absl::Status WaitUntilReady(absl::Time deadline);
 

@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
     const bool free = released_.wait_for(lock, absl::ToChronoNanoseconds(options_.wait),
                                          [&] { return in_use_ < options_.size; });
     if (!free) {
-      // As when the server itself has no more of them, and not as when it has no more room.
+      // UNAVAILABLE, like an exhausted server, and not RESOURCE_EXHAUSTED, which means no space.
       return OperatorOnlyError(absl::UnavailableError(
           absl::StrCat("all ", options_.size, " connections to the store were busy for ",
                        absl::FormatDuration(options_.wait), ": try again later")));
@@ -47,8 +47,8 @@ absl::StatusOr<Transaction> Transaction::Begin(Pool* pool, Kind kind) {
         kind == Kind::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
     if (begun.ok()) return Transaction(pool, std::move(connection));
     pool->Release(std::move(connection));
-    // Nothing was asked of it yet, so a session that died while it was idle costs nothing: each
-    // round takes one of them out of the pool.
+    // Nothing was sent yet, so a session that died while idle can be replaced; each round removes
+    // one of them from the pool.
     if (!reused || !absl::IsUnavailable(begun)) return begun;
   }
 }
@@ -56,7 +56,7 @@ absl::StatusOr<Transaction> Transaction::Begin(Pool* pool, Kind kind) {
 Transaction::~Transaction() {
   if (connection_ == nullptr) return;
   if (connection_->usable() && connection_->in_transaction()) {
-    // What cannot be rolled back is closed by the pool, which comes to the same.
+    // If it fails, the pool closes the session, which rolls back too.
     connection_->Execute("ROLLBACK").IgnoreError();
   }
   pool_->Release(std::move(connection_));
@@ -64,7 +64,7 @@ Transaction::~Transaction() {
 
 absl::Status Transaction::Commit() {
   PM_ASSIGN_OR_RETURN(const Result result, connection_->Query("COMMIT"));
-  // A transaction in which a statement failed is rolled back, which the server calls a success.
+  // For a failed transaction the server reports ROLLBACK as a success.
   if (result.command() == "COMMIT") return absl::OkStatus();
   return absl::InternalError("a transaction that had failed was to be committed");
 }

@@ -1,4 +1,4 @@
-// A bounded number of sessions, and transactions on them.
+// A connection pool, and transactions.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_POOL_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_POOL_H_
 
@@ -17,11 +17,11 @@
 namespace privatemail::server::postgres {
 
 struct PoolOptions {
-  int size = 8;                             // sessions at most; more calls at once wait
-  absl::Duration wait = absl::Seconds(10);  // for one of them
+  int size = 8;                             // maximum of sessions; further calls wait
+  absl::Duration wait = absl::Seconds(10);  // for a free session
 };
 
-// Thread-safe. Must outlive its transactions.
+// A bounded pool of connections. Must outlive its transactions. Thread-safe.
 class Pool {
  public:
   Pool(Target target, PoolOptions options) : target_(std::move(target)), options_(options) {}
@@ -31,10 +31,10 @@ class Pool {
  private:
   friend class Transaction;
 
-  // An idle session, or a new one; null the other is what `reused` says. UNAVAILABLE: all are
-  // busy for longer than the wait; those of Connection::Open.
+  // An idle session or a new one, as `reused` says. UNAVAILABLE: all are busy for longer than the
+  // wait. Errors of Connection::Open.
   absl::StatusOr<std::unique_ptr<Connection>> Acquire(bool* reused);
-  // Keeps a session for the next call unless it is null or no longer usable.
+  // Returns a session to the pool unless it is null or unusable.
   void Release(std::unique_ptr<Connection> connection);
 
   const Target target_;
@@ -45,17 +45,16 @@ class Pool {
   int in_use_ = 0;
 };
 
-// One transaction on a session of its own out of the pool; rolled back on destruction unless
-// committed. One thread at a time. Errors as Connection.
+// A transaction on a session of the pool; rolled back on destruction unless committed. Not
+// thread-safe. Errors of Connection.
 class Transaction {
  public:
   enum class Kind {
-    kWrite,  // read committed: each statement sees what others have committed before it
-    kRead,   // read only, all of it at one moment (repeatable read)
+    kWrite,  // read committed
+    kRead,   // read only, of one moment (repeatable read)
   };
 
-  // Sessions that the server has closed meanwhile, as when it was restarted, are replaced.
-  // UNAVAILABLE: no session within the pool's wait.
+  // Replaces sessions that the server has closed. UNAVAILABLE: no session within the pool's wait.
   static absl::StatusOr<Transaction> Begin(Pool* pool, Kind kind);
 
   Transaction(Transaction&& other) noexcept
@@ -68,8 +67,7 @@ class Transaction {
   }
   absl::Status Execute(const std::string& sql) { return connection_->Execute(sql); }
 
-  // When it returns OK, what was written survives a crash of the server and of its machine. After
-  // UNAVAILABLE nobody knows whether it was written.
+  // OK: the writes survive a crash of the server and its machine. UNAVAILABLE: unknown.
   absl::Status Commit();
 
  private:
@@ -77,7 +75,7 @@ class Transaction {
       : pool_(pool), connection_(std::move(connection)) {}
 
   Pool* pool_;
-  std::unique_ptr<Connection> connection_;  // null once moved from
+  std::unique_ptr<Connection> connection_;  // null after a move
 };
 
 }  // namespace privatemail::server::postgres

@@ -1,14 +1,14 @@
-// How collections come into PostgresStore.
+// PostgresStore: creation and import of collections.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/wire/parameters_proto.h"
 #include "server/store/decode.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
-#include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
 
@@ -18,8 +18,7 @@ using postgres::Transaction;
 
 namespace {
 
-// Within the caller's transaction; returns the collection's key. The counts are those that it will
-// have when the transaction commits.
+// In the caller's transaction; returns the key. The counts are those at its commit.
 absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection& collection,
                                uint64_t items, uint64_t latest_version) {
   v1::PublicParameters proto;
@@ -31,7 +30,7 @@ absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection&
   values.Bytes(BytesOf(anchors.features.data(), anchors.features.size()));
   values.Bytes(BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size())));
   values.Int(static_cast<int64_t>(items)).Int(static_cast<int64_t>(latest_version));
-  // Who creates the same name at the same time waits here for the outcome of the first.
+  // A concurrent creation of the same name waits here for the outcome of the first.
   PM_ASSIGN_OR_RETURN(const Result inserted,
                       transaction->Query("INSERT INTO collections (uuid, name, parameters, "
                                          "anchor_features, anchor_labels, items, latest_version) "
@@ -47,7 +46,7 @@ absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection&
       " exists already"));
 }
 
-// Rows `first` to before `last`; versions go on after `version`.
+// Rows first .. last - 1; versions continue after `version`.
 absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gallery& gallery,
                          uint64_t version, size_t first, size_t last) {
   std::vector<std::string> ids;
@@ -75,7 +74,7 @@ absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gal
       .status();
 }
 
-// How many rows from `first` on make a statement of about a megabyte.
+// The number of rows from `first` on in a statement of about a megabyte.
 size_t RowsOfAStatement(const Gallery& gallery, size_t first) {
   constexpr size_t kBytes = size_t{1} << 20;
   size_t bytes = 0;

@@ -1,4 +1,4 @@
-// What PostgresStore does with embeddings.
+// PostgresStore: embeddings.
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
@@ -16,7 +16,7 @@ using postgres::Transaction;
 
 namespace {
 
-// The embedding that the new one shall replace, unless that was made from later items.
+// The embedding to be replaced. ABORTED: it is of later items.
 absl::StatusOr<EmbeddingRow> FindFormer(Transaction* transaction, int64_t collection,
                                         int64_t items_version) {
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former, postgres::FindEmbedding(transaction, collection));
@@ -52,7 +52,7 @@ absl::Status Replace(Transaction* transaction, int64_t collection, const Embeddi
 
 }  // namespace
 
-// The rows are written before the collection is locked, so that its items may change meanwhile.
+// Writes the rows before locking the collection, so that its items can change meanwhile.
 absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& parameters,
                                                       const Embedding& embedding) {
   const std::string& uuid = parameters.collection_uuid;

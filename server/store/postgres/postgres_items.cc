@@ -1,4 +1,4 @@
-// What PostgresStore does with single items.
+// PostgresStore: items.
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,7 @@ using postgres::Transaction;
 
 namespace {
 
-// An item of a batch as it will be stored.
+// The stored form of an item of a batch.
 struct Written {
   int32_t label = 0;
   std::string features;
@@ -28,11 +28,10 @@ struct Written {
   bool changed = false;
 };
 
-// Items of one batch by id. Decides in memory what each is, so that a batch of any size takes two
-// statements.
+// A batch by id. Classifies its items in memory, so that any batch takes two statements.
 class Batch {
  public:
-  // What is stored under the ids of the batch.
+  // Loads the stored items with the ids of the batch.
   absl::Status Load(Transaction* transaction, int64_t collection,
                     const std::vector<std::string>& ids) {
     PM_ASSIGN_OR_RETURN(
@@ -105,7 +104,7 @@ class Batch {
   std::map<std::string, Written> items_;
 };
 
-// Brings the collection's counts up to date, tells the others and commits.
+// Updates the collection's counts, notifies other daemons and commits.
 absl::Status Finish(Transaction* transaction, absl::string_view uuid, int64_t key, uint64_t items,
                     uint64_t latest_version) {
   PM_RETURN_IF_ERROR(transaction

@@ -1,4 +1,4 @@
-// Collections, their items and their embeddings in a PostgreSQL database.
+// A collection store in a PostgreSQL database.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
 
@@ -15,19 +15,17 @@
 
 namespace privatemail::server {
 
-// The schema `privatemail` of a database of PostgreSQL 15 or later, which any number of daemons may
-// share. Calls run side by side, each on a session out of a bounded pool; changes to the items of
-// one collection wait for each other (a lock on its row), so that versions are committed in their
-// order. Every change tells the other daemons (NOTIFY, within its transaction).
-//
-// When the server is away, calls fail with UNAVAILABLE, and succeed again once it is back. Messages
-// name the database and never hold a password. The statuses beside those of Store are those of
-// postgres::Connection and postgres::Pool.
+// The schema `privatemail` of PostgreSQL 15 or later, which any number of daemons may share.
+//   - Calls run concurrently, each on a session of a bounded pool. Changes to the items of one
+//     collection are serialized by a row lock, so that versions commit in order.
+//   - Every change notifies the other daemons (NOTIFY) in its transaction.
+//   - During an outage calls return UNAVAILABLE.
+// Errors of postgres::Connection and postgres::Pool; they never contain a password.
 class PostgresStore final : public Store {
  public:
-  // conninfo: as postgres::Target::Parse takes it. Creates or migrates the schema, for which the
-  // role needs the right to create one. INVALID_ARGUMENT: conninfo cannot be read.
-  // FAILED_PRECONDITION: a newer program has used the database; those of postgres::Connection.
+  // conninfo: as in postgres::Target::Parse. Creates or migrates the schema, for which the role
+  // needs the right. INVALID_ARGUMENT: conninfo. FAILED_PRECONDITION: a newer program has used the
+  // database.
   static absl::StatusOr<std::unique_ptr<PostgresStore>> Open(
       const std::string& conninfo, const postgres::PoolOptions& options = {});
 
@@ -53,9 +51,8 @@ class PostgresStore final : public Store {
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
                                      std::function<void(const absl::Status&)> report) override;
 
-  // ReadGallery for `count` items from number `first` on, all of which exist, in the order of ids.
-  // Finding the first takes time that grows with its number. ABORTED: items were changed since
-  // `collection` was loaded.
+  // ReadGallery for `count` existing items from number `first` on, ordered by id. Seeking takes
+  // O(first). ABORTED: items have changed since `collection` was loaded.
   absl::Status ReadRange(const StoredCollection& collection, int64_t first, int64_t count,
                          GalleryVisitor visit);
 

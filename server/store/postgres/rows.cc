@@ -11,8 +11,7 @@
 namespace privatemail::server::postgres {
 namespace {
 
-// Rows that are read, written or passed over at once: few enough to bound memory and the time of a
-// statement.
+// Rows per statement, which bounds its memory and time.
 constexpr int64_t kChunkRows = 5000;
 constexpr size_t kChunkBytes = 8 << 20;
 
@@ -34,8 +33,8 @@ absl::Status CountsWrong() {
   return Place(absl::DataLossError("a collection counts other items than it has"));
 }
 
-// The id of the item before number `first`; before number 0 there is none. In hops, of which each
-// ends within the time of a statement however many there are.
+// The id of the item before number `first`; empty for 0. Seeks in steps, each within the time of a
+// statement.
 absl::StatusOr<std::string> IdBefore(Transaction* transaction, const CollectionRow& collection,
                                      int64_t first) {
   std::string id;
@@ -152,7 +151,7 @@ absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection
   int64_t left = range.count;
   do {
     const int64_t wanted = std::min(part_rows, left);
-    // Behind the last item of all another one is asked for, which must not be there.
+    // Reads beyond the last item, to detect a wrong count.
     const bool ends = wanted == left && range.first + range.count == collection.items;
     PM_ASSIGN_OR_RETURN(
         const Result chunk,

@@ -1,6 +1,5 @@
-// Between rows of the PostgreSQL store's tables and what they stand for. Called by PostgresStore
-// within a transaction; errors as postgres::Connection, DATA_LOSS too when a row is not what the
-// schema promises.
+// Reading and writing of rows of the PostgreSQL store, called in a transaction. Errors of
+// postgres::Connection; DATA_LOSS also for rows that violate the schema.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_ROWS_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_ROWS_H_
 
@@ -17,12 +16,12 @@
 
 namespace privatemail::server::postgres {
 
-// A collection's row. Which lock it is read under decides who may go on meanwhile:
+// The lock under which a collection's row is read.
 enum class RowLock {
   kNone,
-  kKeepAlive,  // the collection cannot be deleted before this transaction ends
-  kChange,     // and nobody else changes its items or its embedding
-  kDelete,     // nor can anybody else keep it alive
+  kKeepAlive,  // the collection cannot be deleted during the transaction
+  kChange,     // also excludes changes of its items and embedding
+  kDelete,     // also excludes kKeepAlive
 };
 struct CollectionRow {
   int64_t key = 0;
@@ -33,7 +32,7 @@ struct CollectionRow {
 absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::string_view uuid,
                                              RowLock lock);
 
-// A transaction that begins by finding its collection: read only without a lock. Errors of both.
+// A transaction that starts with FindCollection; read only without a lock.
 struct CollectionTransaction {
   Transaction transaction;
   CollectionRow collection;
@@ -41,7 +40,7 @@ struct CollectionTransaction {
 absl::StatusOr<CollectionTransaction> BeginWithCollection(Pool* pool, absl::string_view uuid,
                                                           RowLock lock);
 
-// Key and versions of a collection's embedding; zeros before the first.
+// Key and versions of an embedding; zeros before the first.
 struct EmbeddingRow {
   int64_t key = 0;
   int64_t version = 0;
@@ -49,23 +48,22 @@ struct EmbeddingRow {
 };
 absl::StatusOr<EmbeddingRow> FindEmbedding(Transaction* transaction, int64_t collection);
 
-// What ReadCollection reads, out of the table collections.
+// Columns of the table collections for ReadCollection.
 inline constexpr char kCollectionColumns[] =
     "name, parameters, anchor_features, anchor_labels, items, latest_version, key";
 absl::StatusOr<StoredCollection> ReadCollection(const Result& result, int row);
 
-// What ReadItem reads, out of the table items, with features or without.
+// Columns of the table items for ReadItem.
 absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim,
                               bool with_features);
 
-// Items in the order of ids: `count` of them from number `first` on.
+// `count` items from number `first` on, ordered by id.
 struct ItemRange {
   int64_t first = 0;
   int64_t count = 0;
 };
-// Items of the collection, as Store::ReadGallery hands them over; how many there are in all is
-// range.count.
+// Items of a range, as in Store::ReadGallery; range.count is the total.
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
                        const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit);
 
@@ -74,17 +72,16 @@ absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Emb
 absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that were there at `items_version` and were deleted since, and after the version
-// `after`.
+// Ids of items that existed at `items_version` and were deleted later, and after version `after`.
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
                                                           int64_t collection, int64_t items_version,
                                                           int64_t after);
 
-// Tells every daemon that watches, when the transaction commits.
+// Notifies watching daemons when the transaction commits.
 absl::Status Notify(Transaction* transaction, absl::string_view uuid);
 inline constexpr char kChannel[] = "privatemail_changes";
 
-// DATA_LOSS that says where, out of one of decode.h's that does not.
+// Adds the store to a DATA_LOSS of decode.h.
 absl::Status Place(const absl::Status& status);
 
 }  // namespace privatemail::server::postgres

@@ -8,13 +8,13 @@
 namespace privatemail::server::postgres {
 namespace {
 
-// Never changed once released: what comes later is another migration.
+// Never changed after a release: later changes are further migrations.
 //
-// Blobs are as decode.h says. Ids and payloads are bytes too: bytea orders as the other store does,
-// holds any UTF-8 (text has no NUL) and does not depend on the database's encoding. Keys come from
-// sequences and are never used again, so no row can pass from a deleted collection to a new one.
+// Blobs as in decode.h. Ids and payloads are bytea: it orders as SQLite does, holds any UTF-8 (text
+// has no NUL) and is independent of the database's encoding. Keys come from sequences and are never
+// reused, so no row can pass from a deleted collection to a new one.
 // `inserted` and `version` of an item are those of its insertion and of its last change;
-// `deletions` remembers items that are gone until an embedding without them is saved.
+// `deletions` holds tombstones until an embedding without the items is saved.
 constexpr const char* kMigrations[] = {R"sql(
   CREATE TABLE collections (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -64,10 +64,10 @@ constexpr const char* kMigrations[] = {R"sql(
   );
 )sql"};
 
-// Any number that no other program is likely to use; "pmail" in ASCII.
+// The advisory lock: "pmail" in ASCII.
 constexpr int64_t kMigrationLock = 0x706d61696c;
 
-// Everything happens under the lock, which ends with the transaction.
+// Runs under the advisory lock, which ends with the transaction.
 absl::StatusOr<Transaction> BeginLocked(Pool* pool) {
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(pool, Transaction::Kind::kWrite));
   PM_RETURN_IF_ERROR(

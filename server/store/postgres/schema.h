@@ -1,4 +1,4 @@
-// The tables of the PostgreSQL store, and how they come to be.
+// Schema and migrations of the PostgreSQL store.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_SCHEMA_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_SCHEMA_H_
 
@@ -8,14 +8,12 @@
 
 namespace privatemail::server::postgres {
 
-// SQL of this program's migrations, the first being number 1.
+// SQL of the migrations, from number 1.
 absl::Span<const char* const> Migrations();
 
-// Brings the schema `privatemail` of the database up to the last of `migrations`: each that the
-// table privatemail.migrations does not list yet runs in a transaction of its own, which lists it.
-// One daemon at a time (advisory lock); the others wait and find nothing left to do.
-// FAILED_PRECONDITION: the database has a migration that is not among these, so a newer program has
-// used it. Errors as Connection.
+// Runs each migration that the table privatemail.migrations does not list, in its own transaction,
+// under an advisory lock. FAILED_PRECONDITION: the database lists an unknown migration, so a newer
+// program has used it. Errors of Connection.
 absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations);
 
 }  // namespace privatemail::server::postgres

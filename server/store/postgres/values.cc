@@ -14,7 +14,7 @@ constexpr Oid kFloat8 = 701;
 constexpr Oid kByteaArray = 1001;
 constexpr Oid kInt8Array = 1016;
 
-// Most significant byte first, as everything numeric on this wire.
+// Big-endian, as all numbers of the protocol.
 template <typename Unsigned>
 void AppendBigEndian(Unsigned value, std::string* out) {
   for (int shift = 8 * (sizeof(Unsigned) - 1); shift >= 0; shift -= 8) {

@@ -1,4 +1,4 @@
-// Values on their way to and from PostgreSQL, in its binary formats. Knows nothing of collections.
+// SQL parameters and results in the binary formats of PostgreSQL.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_VALUES_H_
 
@@ -14,7 +14,7 @@
 
 namespace privatemail::server::postgres {
 
-// The values of $1, $2, ... in their order, copied. Nothing of a value is ever part of SQL text.
+// The values of $1, $2, ..., copied. Values never become part of SQL text.
 class Parameters {
  public:
   Parameters& Int(int64_t value);                                // bigint
@@ -34,8 +34,7 @@ class Parameters {
   std::vector<std::string> values_;
 };
 
-// Rows of an answer. Columns count from 0. A column read as another type than it has, or a NULL,
-// gives 0 or no bytes: what is read is what the schema of this program promises.
+// Rows of a result. Columns count from 0. A NULL or a column of another type reads as 0 or empty.
 class Result {
  public:
   explicit Result(PGresult* handle) : handle_(handle) {}
@@ -45,7 +44,7 @@ class Result {
   int rows() const { return PQntuples(handle_.get()); }
   int64_t Int(int row, int column) const;  // smallint, integer or bigint
   double Double(int row, int column) const;
-  // bytea or text; the view lives as long as the result.
+  // bytea or text; valid as long as the result.
   absl::string_view Bytes(int row, int column) const;
 
  private:

@@ -45,7 +45,7 @@ void Watch::Report(const absl::Status& status) {
   if (report_) report_(status);
 }
 
-void Watch::Tell() {
+void Watch::NotifyChanged() {
   absl::Status status;
   do {
     status = changed_();
@@ -56,15 +56,15 @@ void Watch::Tell() {
 absl::Status Watch::Listen() {
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(target_));
   PM_RETURN_IF_ERROR(connection->Execute(absl::StrCat("LISTEN ", kChannel)));
-  Tell();
+  NotifyChanged();
   while (!StopWithin(kSilence, connection->socket())) {
     PM_ASSIGN_OR_RETURN(bool any, connection->TakeNotifications());
     if (!any) {
-      // Silence, or the end of the session that shows only when it is used.
+      // An idle or a lost connection: a query tells which.
       PM_RETURN_IF_ERROR(connection->Execute("SELECT 1"));
       PM_ASSIGN_OR_RETURN(any, connection->TakeNotifications());
     }
-    if (any) Tell();
+    if (any) NotifyChanged();
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Learns of changes that other daemons make.
+// Change notifications of other daemons (LISTEN/NOTIFY).
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_WATCH_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_WATCH_H_
 
@@ -13,9 +13,8 @@
 
 namespace privatemail::server::postgres {
 
-// A thread with a session of its own that listens (LISTEN). Whenever it has connected it calls
-// `changed` after it listens, so nothing that was committed while it was away is missed; it asks
-// the server for a sign of life when nothing was heard for a while.
+// A thread with its own session. After each connection it calls `changed` once it listens, so that
+// no commit during an outage is missed. It probes an idle server.
 class Watch final : public ChangeWatch {
  public:
   // The target must outlive the watch.
@@ -25,20 +24,20 @@ class Watch final : public ChangeWatch {
 
  private:
   void Run();
-  // Until the session fails or the watch is to end.
+  // Returns when the session fails or the watch ends.
   absl::Status Listen();
-  // Calls `changed` until it succeeds or the watch is to end.
-  void Tell();
-  // Unless it was the last that was reported.
+  // Calls `changed` until it succeeds or the watch ends.
+  void NotifyChanged();
+  // Skips a repeated status.
   void Report(const absl::Status& status);
-  // True when the watch is to end; otherwise waits for the time, or for something to read.
+  // Waits for the time or for input; true: the watch ends.
   bool StopWithin(absl::Duration time, int socket = -1) const;
 
   const Target& target_;
   const std::function<absl::Status()> changed_;
   const std::function<void(const absl::Status&)> report_;
   absl::Status reported_;  // last
-  int stop_ = -1;          // readable once the watch is to end
+  int stop_ = -1;          // readable when the watch ends
   std::thread thread_;
 };
 

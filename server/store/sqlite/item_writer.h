@@ -1,4 +1,4 @@
-// Changes to items of the embedded store.
+// Writes of items to the SQLite store.
 #ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_
 #define PRIVATEMAIL_SERVER_STORE_SQLITE_ITEM_WRITER_H_
 
@@ -12,21 +12,19 @@
 
 namespace privatemail::server {
 
-// Writes items of one collection within one transaction, each change under the next version.
-// Errors as sqlite::Database.
+// Writes items of one collection in one transaction, each change under the next version. Errors of
+// sqlite::Database.
 class ItemWriter {
  public:
   static absl::StatusOr<ItemWriter> Prepare(sqlite::Database* database, int64_t key);
 
-  // Inserts a checked item, replaces the one with its id or leaves an equal one alone; counts which
-  // in `result`.
+  // Inserts or replaces a valid item unless it is equal to the stored one; counts it in `result`.
   absl::Status Write(const Item& item, UpsertResult* result);
 
-  // True when there was such an item.
+  // False: no such item.
   absl::StatusOr<bool> Erase(const std::string& id);
 
-  // Brings the collection's counts up to date. After it, items() and latest_version() are those of
-  // the collection, before it not yet.
+  // Updates the collection's counts. items() and latest_version() are valid afterwards.
   absl::Status Finish();
   uint64_t items() const { return static_cast<uint64_t>(items_); }
   uint64_t latest_version() const { return static_cast<uint64_t>(latest_version_); }

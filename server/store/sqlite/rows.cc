@@ -24,7 +24,7 @@ absl::StatusOr<int64_t> CountRows(Database* database, absl::string_view table, i
   return count.Int(0);
 }
 
-// Names the file in what decode.h found damaged.
+// Adds the file to errors of decode.h.
 absl::Status Place(const Database& database, const absl::Status& status) {
   return status.ok() ? status : Damaged(database, status.message());
 }

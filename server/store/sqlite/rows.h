@@ -1,5 +1,5 @@
-// Between rows of the embedded store's tables and what they stand for. Called by SqliteStore under
-// its lock; errors as sqlite::Database, DATA_LOSS too when a row is not what the schema promises.
+// Reading and writing of rows of the SQLite store, called under its lock. Errors of
+// sqlite::Database; DATA_LOSS also for rows that violate the schema.
 #ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
 #define PRIVATEMAIL_SERVER_STORE_SQLITE_ROWS_H_
 
@@ -14,10 +14,10 @@
 
 namespace privatemail::server {
 
-// DATA_LOSS that names the file, out of one that does not.
+// DATA_LOSS naming the file.
 absl::Status Damaged(const sqlite::Database& database, absl::string_view what);
 
-// What ReadCollection reads, out of the table collections.
+// Columns of the table collections for ReadCollection.
 inline constexpr char kCollectionColumns[] =
     "name, parameters, anchor_features, anchor_labels, items, latest_version, key";
 
@@ -25,12 +25,12 @@ inline constexpr char kCollectionColumns[] =
 absl::StatusOr<StoredCollection> ReadCollection(const sqlite::Database& database,
                                                 const sqlite::Statement& row);
 
-// What ReadItem reads, out of the table items, with features or without.
+// Columns of the table items for ReadItem.
 absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const sqlite::Database& database, const sqlite::Statement& row,
                               int64_t feature_dim, bool with_features);
 
-// All items of the collection with this key, ordered by id, as Store::ReadGallery hands them over.
+// All items of a collection, as in Store::ReadGallery.
 absl::Status ReadItems(sqlite::Database* database, int64_t key, int64_t feature_dim,
                        Store::GalleryVisitor visit);
 
@@ -40,8 +40,7 @@ absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,
 absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that were there at `items_version` and were deleted since, and after the version
-// `after`.
+// Ids of items that existed at `items_version` and were deleted later, and after version `after`.
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
                                                           uint64_t items_version, uint64_t after);
 

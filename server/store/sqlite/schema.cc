@@ -11,8 +11,8 @@
 namespace privatemail::server {
 namespace {
 
-// What brings a file from one version to the next. Blobs are as decode.h says. Keys of collections
-// are never used again, so no row can pass from a deleted collection to a new one.
+// Migrations from one version to the next. Blobs as in decode.h. AUTOINCREMENT: keys are never
+// reused, so no row can pass from a deleted collection to a new one.
 constexpr const char* kMigrations[] = {
     R"sql(
   CREATE TABLE collections (
@@ -49,11 +49,12 @@ constexpr const char* kMigrations[] = {
   ) STRICT, WITHOUT ROWID;
 )sql",
     // Versions of items. `inserted` and `version` are those of an item's insertion and of its last
-    // change; `deletions` remembers items that are gone until an embedding without them is saved.
+    // change; `deletions` holds tombstones until an embedding without them is saved.
     //
     // Items that were there before get versions as if what the embedding shows had come first, then
     // the embedding (items_version), then the rest: 1. embedded and alike, 2. embedded and changed
-    // since (inserted at 0, before everything), 3. new. A change of features alone cannot be seen.
+    // since (inserted at 0, before everything), 3. new. A change of features alone cannot be
+    // detected.
     R"sql(
   ALTER TABLE collections ADD COLUMN latest_version INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE items ADD COLUMN inserted INTEGER NOT NULL DEFAULT 0;

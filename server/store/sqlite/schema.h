@@ -1,4 +1,4 @@
-// The tables of the embedded store.
+// The schema of the SQLite store.
 #ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_SCHEMA_H_
 #define PRIVATEMAIL_SERVER_STORE_SQLITE_SCHEMA_H_
 
@@ -7,9 +7,8 @@
 
 namespace privatemail::server {
 
-// Sets the connection up for durable writes, creates the tables in a new file and brings those of
-// an older version up to date, in one transaction. FAILED_PRECONDITION when the file has a newer
-// version than this program knows; errors of the file as sqlite::Database.
+// Configures durable writes, and creates or migrates the tables in one transaction.
+// FAILED_PRECONDITION: the file has a newer version. Errors of sqlite::Database.
 absl::Status PrepareSchema(sqlite::Database* database);
 
 }  // namespace privatemail::server

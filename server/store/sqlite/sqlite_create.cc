@@ -1,10 +1,10 @@
-// How collections come into SqliteStore.
+// SqliteStore: creation and import of collections.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/sqlite/sqlite_store.h"
 #include "common/wire/parameters_proto.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail::server {
 namespace {
@@ -21,7 +21,7 @@ absl::Status CheckFree(Database* database, absl::string_view column, const std::
   return absl::AlreadyExistsError(absl::StrCat("collection ", value, " exists already"));
 }
 
-// Within the caller's transaction. key: nothing for one that no collection ever had.
+// In the caller's transaction. key: empty for a new one.
 absl::Status Insert(Database* database, const StoredCollection& collection,
                     std::optional<int64_t> key, uint64_t items, uint64_t latest_version) {
   PM_RETURN_IF_ERROR(CheckFree(database, "name", collection.name));
@@ -45,7 +45,7 @@ absl::Status Insert(Database* database, const StoredCollection& collection,
   return insert.Run();
 }
 
-// Within the caller's transaction: versions go on after `version`.
+// In the caller's transaction. Versions continue after `version`.
 absl::Status InsertItems(Database* database, int64_t key, const Gallery& part, uint64_t version) {
   PM_ASSIGN_OR_RETURN(Statement insert,
                       database->Prepare("INSERT INTO items (collection, id, label, features, "
@@ -70,12 +70,12 @@ absl::Status SqliteStore::Create(const StoredCollection& collection) {
   return transaction.Commit();
 }
 
-// Items come in transactions of their own, under a key that no collection has yet: other calls go
-// on between them, and nobody sees an item before the last transaction makes the collection.
+// Items are inserted in several transactions under a reserved key, so that other calls can run in
+// between. They become visible when the last transaction creates the collection.
 absl::Status SqliteStore::ImportParts(const StoredCollection& collection, GallerySource source) {
   PM_ASSIGN_OR_RETURN(const int64_t key, ReserveKey(collection));
   const absl::Status imported = ImportInto(key, collection, source);
-  // What is left over because this fails, too, goes at the next start.
+  // If this fails too, the next start removes the rows.
   if (!imported.ok()) RemoveRowsOf(key).IgnoreError();
   return imported;
 }

@@ -1,6 +1,5 @@
-// How collections leave SqliteStore: the collection in one small transaction, what belonged to it
-// in many, so that neither other calls nor a disk that is almost full have to bear all of it at
-// once.
+// SqliteStore: deletion of collections. The collection goes in one small transaction, its rows in
+// many, which bounds the wait of other calls and the space on an almost full disk.
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -13,8 +12,8 @@ namespace {
 using sqlite::Statement;
 using sqlite::Transaction;
 
-// What belongs to a collection, and the column that an index finds one of its rows by; that of
-// items follows the order in which they were written, so that whole pages become free.
+// Tables with rows of collections, and an indexed column. That of items follows the order of
+// insertion, so that whole pages become free.
 struct Table {
   const char* name;
   const char* column;
@@ -25,14 +24,14 @@ constexpr Table kTables[] = {{"items", "version"},
                              {"embeddings", "collection"}};
 constexpr int kRowsAtOnce = 1000;
 
-// A thread that unlocks a mutex and locks it again mostly comes before those that wait for it.
-constexpr absl::Duration kTurnOfOthers = absl::Milliseconds(1);
+// std::mutex is not fair: without a pause this thread would mostly get it again.
+constexpr absl::Duration kYieldTime = absl::Milliseconds(1);
 
 }  // namespace
 
 absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
   PM_ASSIGN_OR_RETURN(const Removed removed, RemoveCollection(uuid));
-  // It is deleted by then. What is left over because this fails goes at the next start.
+  // The collection is deleted already. If this fails, the next start removes the rows.
   RemoveRowsOf(removed.key).IgnoreError();
   return removed.items;
 }
@@ -43,7 +42,7 @@ absl::StatusOr<SqliteStore::Removed> SqliteStore::RemoveCollection(absl::string_
   Removed removed;
   PM_ASSIGN_OR_RETURN(removed.key, KeyOf(uuid));
   {
-    // Finished before the commit, which an open statement would hold up.
+    // Finished before the commit, which an open statement would block.
     PM_ASSIGN_OR_RETURN(Statement count,
                         database_->Prepare("SELECT items FROM collections WHERE key = ?1"));
     PM_RETURN_IF_ERROR(count.Bind(1, removed.key).Step().status());
@@ -64,7 +63,7 @@ absl::Status SqliteStore::RemoveRowsOf(int64_t key) {
     while (true) {
       PM_ASSIGN_OR_RETURN(const int64_t removed, RemovePart(part, key));
       if (removed < kRowsAtOnce) break;
-      absl::SleepFor(kTurnOfOthers);
+      absl::SleepFor(kYieldTime);
     }
   }
   return absl::OkStatus();
@@ -79,18 +78,18 @@ absl::StatusOr<int64_t> SqliteStore::RemovePart(const std::string& sql, int64_t 
   return database_->changes();
 }
 
-absl::Status SqliteStore::RemoveRowsOfNoCollection() {
+absl::Status SqliteStore::RemoveOrphanRows() {
   for (const Table& table : kTables) {
-    PM_ASSIGN_OR_RETURN(int64_t key, NextKeyOfNone(table.name, 0));
+    PM_ASSIGN_OR_RETURN(int64_t key, NextOrphanKey(table.name, 0));
     while (key != 0) {
       PM_RETURN_IF_ERROR(RemoveRowsOf(key));
-      PM_ASSIGN_OR_RETURN(key, NextKeyOfNone(table.name, key));
+      PM_ASSIGN_OR_RETURN(key, NextOrphanKey(table.name, key));
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> SqliteStore::NextKeyOfNone(absl::string_view table, int64_t after) {
+absl::StatusOr<int64_t> SqliteStore::NextOrphanKey(absl::string_view table, int64_t after) {
   const std::lock_guard<std::mutex> guard(mutex_);
   for (int64_t key = after;;) {
     PM_ASSIGN_OR_RETURN(Statement next,

@@ -1,4 +1,4 @@
-// What SqliteStore does with single items.
+// SqliteStore: items.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

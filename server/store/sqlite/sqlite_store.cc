@@ -39,7 +39,7 @@ absl::Status CannotMake(const std::string& path) {
       absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made")));
 }
 
-// A new file gets its name when it has its tables, so that one that is empty has lost what it had.
+// A new file gets its name after its tables, so an empty file is a damaged one.
 absl::Status MakeFile(const std::string& directory, const std::string& path) {
   const std::string draft = path + ".new";
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((draft + suffix).c_str());
@@ -73,13 +73,13 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
   PM_RETURN_IF_ERROR(database->CheckpointLog());
   auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
-  // Nobody sees what is left over, so a full disk is no reason not to start.
-  const absl::Status removed = store->RemoveRowsOfNoCollection();
+  // Orphan rows are invisible, so a full disk does not prevent the start.
+  const absl::Status removed = store->RemoveOrphanRows();
   if (!removed.ok() && !absl::IsResourceExhausted(removed)) return removed;
   return store;
 }
 
-// What fails here is found by the next start, which has the log and its mark.
+// After a failure the next start recovers from the log.
 SqliteStore::~SqliteStore() {
   if (database_ != nullptr) database_->CheckpointLog().IgnoreError();
 }
@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
 }
 
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  // A connection of its own: however long a visit takes, other calls of the store go on.
+  // A separate connection, so that a slow visitor does not block other calls.
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<Database> reader,
                       Database::OpenReadOnly(database_->path()));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "absl/strings/str_format.h"
-#include "server/store/uuid.h"
+#include "server/store/types.h"
 
 namespace privatemail::testing {
 namespace {

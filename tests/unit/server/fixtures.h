@@ -1,4 +1,4 @@
-// A small collection.
+// Fixtures of a small collection.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_FIXTURES_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_FIXTURES_H_
 
@@ -17,23 +17,25 @@
 
 namespace privatemail::testing {
 
+using namespace server;  // NOLINT: every test of the server
+
 inline constexpr int kDim = 4;
 
 // 12 anchors of kDim features in the classes 3, 5 and 9.
 Anchors SmallAnchors();
-// Settings whose embedding of so few points is well spread: two columns, three steps.
+// Settings with a well-spread embedding of few points: two columns, three steps.
 EmbeddingSettings SmallSettings();
 StoredCollection SmallCollection(const std::string& name);
 
-// An item whose features depend on `seed` alone.
+// An item with features that depend on `seed` only.
 Item MakeItem(const std::string& id, int32_t label, unsigned seed);
 // Items "item-000", "item-001", ... with labels 3, 5, 9, 3, ...
 std::vector<Item> MakeItems(int count, unsigned seed);
-// As it is read from a store, but for its version and key.
+// As read from a store, without version and key.
 Gallery GalleryOf(const std::vector<Item>& items);
-// Imports the collection with this gallery, in one part, whose version comes before its items'.
+// Imports the collection with this gallery in one part. Its version precedes those of the items.
 absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery);
-// What an embedding of MakeItems(count, 1) might be; the coordinates mean nothing.
+// An embedding of MakeItems(count, 1) with arbitrary coordinates.
 Embedding SomeEmbedding(int items);
 
 }  // namespace privatemail::testing

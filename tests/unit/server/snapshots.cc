@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/wire/parameters_proto.h"
 #include "server/engine/snapshot_io.h"
 #include "tests/unit/server/fixtures.h"
 

@@ -1,4 +1,4 @@
-// Snapshots in memory.
+// Helpers for snapshots in memory.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SNAPSHOTS_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SNAPSHOTS_H_
 
@@ -10,7 +10,9 @@
 
 namespace privatemail::testing {
 
-// All that a snapshot holds. The counts of the collection are those of the snapshot.
+using namespace server;  // NOLINT: every test of the server
+
+// The content of a snapshot. The counts of the collection are those of the snapshot.
 struct SnapshotContents {
   StoredCollection collection;
   Gallery gallery;
@@ -18,7 +20,7 @@ struct SnapshotContents {
 
 Gallery LoadGallery(const Catalog& catalog, const CollectionView& view);
 std::string SnapshotOf(const Catalog& catalog, const CollectionView& view);
-// Contents that need not make any sense, in blocks that are whole.
+// Encodes any content, also inconsistent, in well-formed blocks.
 std::string BytesOf(const SnapshotContents& contents);
 absl::StatusOr<SnapshotContents> Parse(const std::string& bytes);
 absl::StatusOr<CollectionView> Restore(Catalog* catalog, const SnapshotContents& contents);

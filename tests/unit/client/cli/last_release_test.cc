@@ -15,7 +15,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Told by its size, too: a release that was written into another's draft is longer or shorter.
+// Sizes differ, so that a mix of two drafts is detected.
 LastRelease ReleaseOf(int sender) {
   LastRelease last;
   last.request.set_collection(absl::StrCat("of sender ", sender));
@@ -29,7 +29,7 @@ std::string BytesOf(const LastRelease& last) {
   return last.request.SerializeAsString() + last.collection.SerializeAsString();
 }
 
-TEST(LastRelease, IsReadAsItWasSavedAndByItsOwnerAlone) {
+TEST(LastRelease, RoundTripsWithOwnerOnlyMode) {
   const TemporaryFolder folder;
   EXPECT_THAT(LoadLastRelease(folder.path()),
               FailsWith(absl::StatusCode::kNotFound, "nothing was released yet"));
@@ -44,7 +44,7 @@ TEST(LastRelease, IsReadAsItWasSavedAndByItsOwnerAlone) {
   }
 }
 
-TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
+TEST(LastRelease, CellsRoundTripAndTruncationIsDataLoss) {
   const TemporaryFolder folder;
   LastRelease saved = ReleaseOf(0);
   saved.request.Clear();
@@ -60,13 +60,12 @@ TEST(LastRelease, OfCellsIsReadAsItWasSavedAndDamageShows) {
   std::filesystem::resize_file(folder / "last_release.pb", size - 1);
   EXPECT_THAT(LoadLastRelease(folder.path()),
               FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
-  // The next one is of the joint scheme again.
-  ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
+    ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
   EXPECT_EQ(joint.scheme, Scheme::kJoint);
 }
 
-TEST(LastRelease, KnowsItsScheme) {
+TEST(LastRelease, SchemeRoundTrips) {
   const TemporaryFolder folder;
   for (const auto& [name, scheme] : kSchemeNames) {
     LastRelease saved = ReleaseOf(1);
@@ -78,7 +77,7 @@ TEST(LastRelease, KnowsItsScheme) {
   }
 }
 
-TEST(LastRelease, ShowsEveryFlippedBit) {
+TEST(LastRelease, EveryFlippedBitIsDetected) {
   const TemporaryFolder folder;
   LastRelease saved = ReleaseOf(0);
   saved.request.mutable_release()->mutable_values()->Resize(5, 1);
@@ -97,7 +96,7 @@ TEST(LastRelease, ShowsEveryFlippedBit) {
   }
 }
 
-TEST(LastRelease, SaysThatItCannotBeWrittenOrRead) {
+TEST(LastRelease, MissingFolderAndDamagedFileFail) {
   const TemporaryFolder folder;
   EXPECT_THAT(SaveLastRelease(folder / "missing", ReleaseOf(0)),
               FailsWith(absl::StatusCode::kUnavailable, "last_release.pb cannot be written"));
@@ -107,7 +106,7 @@ TEST(LastRelease, SaysThatItCannotBeWrittenOrRead) {
               FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
 }
 
-TEST(LastRelease, OfProcessesThatSaveAtOnceTheLastWinsWhole) {
+TEST(LastRelease, ConcurrentSavesLeaveOneWholeFile) {
   constexpr int kSenders = 3;
   const TemporaryFolder folder;
   ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(0)), IsOk());
@@ -128,7 +127,7 @@ TEST(LastRelease, OfProcessesThatSaveAtOnceTheLastWinsWhole) {
   for (int status = 0; ended < kSenders;) {
     const LastRelease last = LoadLastRelease(folder.path()).value_or(LastRelease());
     EXPECT_NE(std::find(whole.begin(), whole.end(), BytesOf(last)), whole.end())
-        << "neither is whole: " << last.request.collection() << ", " << last.collection.name();
+        << "a mix of two: " << last.request.collection() << ", " << last.collection.name();
     if (::waitpid(senders[static_cast<size_t>(ended)], &status, WNOHANG) == 0) continue;
     EXPECT_EQ(status, 0) << "sender " << ended << " was told that its release cannot be kept";
     ++ended;

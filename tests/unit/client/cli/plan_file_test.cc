@@ -31,7 +31,7 @@ class PlanFile : public ::testing::Test {
   const std::string path_ = folder_ / "plan.json";
 };
 
-TEST_F(PlanFile, SaysWhatAQueryTakesFromIt) {
+TEST_F(PlanFile, RoundTrips) {
   ASSERT_OK_AND_ASSIGN(const PlannedQuery read, Read(PlanText(kQuery)));
   EXPECT_EQ(read.collection, "birds");
   EXPECT_EQ(read.fingerprint, kQuery.fingerprint);
@@ -43,7 +43,7 @@ TEST_F(PlanFile, SaysWhatAQueryTakesFromIt) {
   EXPECT_EQ(read.k, 5);
 }
 
-TEST_F(PlanFile, IsRefusedByNameWhereAFieldIsMissingOrOfAnotherType) {
+TEST_F(PlanFile, MissingOrMistypedFieldIsNamed) {
   const auto good = nlohmann::json::parse(PlanText(kQuery));
   ASSERT_EQ(good.size(), 9U);
   for (const auto& [field, value] : good.items()) {
@@ -63,7 +63,7 @@ TEST_F(PlanFile, IsRefusedByNameWhereAFieldIsMissingOrOfAnotherType) {
   }
 }
 
-TEST_F(PlanFile, IsRefusedWhereItIsNone) {
+TEST_F(PlanFile, OtherFilesAreRefused) {
   EXPECT_THAT(ReadPlan(folder_ / "nowhere"), FailsWith(kInvalid, "cannot read --plan "));
   EXPECT_THAT(ReadPlan("/dev/zero"), FailsWith(kInvalid, "cannot read --plan /dev/zero"));
   EXPECT_THAT(Read("{"), FailsWith(kInvalid, "it holds no JSON object"));

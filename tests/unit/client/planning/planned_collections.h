@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "common/embedding/public_parameters.h"
-#include "server/cells/partition_anchors.h"
-#include "server/cells/train_codebook.h"
+#include "server/cells/anchor_training.h"
 #include "tests/testing/retrieval_oracle.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client {
+
+using namespace server;  // NOLINT(google-build-using-namespace): forecasts are compared with a server's lists
 
 struct PlannedCollection {
   Anchors anchors;

@@ -258,10 +258,12 @@ TEST(Csv, LabelsAreOneIntegerPerLine) {
   EXPECT_THAT(ParseLabels("l.txt", "label\n3\n-4\r\n").value(), ElementsAre(3, -4));
   EXPECT_THAT(ParseLabels("l.csv", "2147483647\n-2147483648").value(),
               ElementsAre(2147483647, std::numeric_limits<int32_t>::min()));
-  EXPECT_EQ(LabelError("l.csv", "name\n1\n2147483648\n"),
+  EXPECT_EQ(LabelError("l.csv", "Labels\n1\n2147483648\n"),
             "l.csv: row 1 (line 3): label '2147483648' is beyond what a 32-bit integer holds");
   EXPECT_EQ(LabelError("l.csv", "1\n1.5\n"),
             "l.csv: line 2 column 1: expected one integer, got '1.5'");
+  EXPECT_EQ(LabelError("l.txt", "heron\n1\n"),
+            "l.txt: line 1 column 1: expected one integer, got 'heron'");
   EXPECT_EQ(LabelError("l.csv", "1,2\n"),
             "l.csv: line 1 column 1: expected one integer, got '1,2'");
 }

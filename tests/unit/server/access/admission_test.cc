@@ -12,6 +12,9 @@
 #include "tests/testing/matchers.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
@@ -28,12 +31,12 @@ bool Never() { return false; }
 
 const Admission::Caller kAnyone;
 
-// As a call does: a ticket, then its place.
+// Enters and waits.
 absl::StatusOr<Admission::Ticket> Enter(Admission* admission, const std::function<bool()>& gone,
                                         const Admission::Caller& caller = kAnyone) {
   absl::StatusOr<Admission::Ticket> ticket = admission->Enter(caller);
   if (!ticket.ok()) return ticket;
-  if (absl::Status status = ticket->AwaitPlace(gone); !status.ok()) return status;
+  if (absl::Status status = ticket->Await(gone); !status.ok()) return status;
   return ticket;
 }
 
@@ -44,7 +47,7 @@ void WaitUntil(const std::function<bool()>& condition) {
   ASSERT_TRUE(condition());
 }
 
-TEST(Admission, HasAsManyPlacesAsItWasGivenAndTakesThemBack) {
+TEST(Admission, AdmitsUpToMaxConcurrent) {
   Admission admission(Places(2, 0, 5));
   {
     const auto first = Enter(&admission, Never);
@@ -54,13 +57,13 @@ TEST(Admission, HasAsManyPlacesAsItWasGivenAndTakesThemBack) {
                 FailsWith(kExhausted,
                           "2 calls are worked on (max_concurrent 2) and 0 wait "
                           "(max_queued 0)"));
-    EXPECT_EQ(admission.working(), 2);
+    EXPECT_EQ(admission.running(), 2);
   }
-  EXPECT_EQ(admission.working(), 0);
+  EXPECT_EQ(admission.running(), 0);
   EXPECT_THAT(Enter(&admission, Never), IsOk());
 }
 
-TEST(Admission, RefusesWhoWaitsTooLong) {
+TEST(Admission, WaitBeyondQueueSecondsReturnsResourceExhausted) {
   Admission admission(Places(1, 1, .05));
   const auto place = Enter(&admission, Never);
   EXPECT_THAT(Enter(&admission, Never),
@@ -68,14 +71,14 @@ TEST(Admission, RefusesWhoWaitsTooLong) {
   EXPECT_EQ(admission.waiting(), 0);
 }
 
-TEST(Admission, LetsGoOfACallerWhoIsGone) {
+TEST(Admission, CancelledCallerLeavesQueue) {
   Admission admission(Places(1, 1, 60));
   const auto place = Enter(&admission, Never);
   EXPECT_THAT(Enter(&admission, [] { return true; }), FailsWith(absl::StatusCode::kCancelled, ""));
   EXPECT_EQ(admission.waiting(), 0);
 }
 
-TEST(Admission, ServesInTheOrderOfArrival) {
+TEST(Admission, AdmitsInOrderOfArrival) {
   Admission admission(Places(1, 3, 60));
   std::mutex mutex;
   std::vector<int> order;
@@ -96,7 +99,7 @@ TEST(Admission, ServesInTheOrderOfArrival) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
-TEST(Admission, NewLimitsHoldForThoseWhoWait) {
+TEST(Admission, NewLimitsApplyToWaitingCalls) {
   Admission admission(Places(1, 1, 60));
   const auto place = Enter(&admission, Never);
   std::thread caller([&] { EXPECT_THAT(Enter(&admission, Never), IsOk()); });
@@ -105,7 +108,7 @@ TEST(Admission, NewLimitsHoldForThoseWhoWait) {
   caller.join();
 }
 
-TEST(Admission, NeverHasMoreAtWorkThanPlaces) {
+TEST(Admission, NeverExceedsMaxConcurrent) {
   Admission admission(Places(3, 100, 3600));
   std::atomic<int> working = 0;
   std::atomic<int> most = 0;
@@ -125,7 +128,7 @@ TEST(Admission, NeverHasMoreAtWorkThanPlaces) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_LE(most, 3);
-  EXPECT_EQ(admission.working(), 0);
+  EXPECT_EQ(admission.running(), 0);
 }
 
 Limits PlacesOfKey(int64_t concurrent, int64_t queued, int64_t of_key) {
@@ -134,7 +137,7 @@ Limits PlacesOfKey(int64_t concurrent, int64_t queued, int64_t of_key) {
   return limits;
 }
 
-TEST(Admission, AKeyCannotTakeAllPlaces) {
+TEST(Admission, KeyCannotTakeAllPlaces) {
   Admission admission(PlacesOfKey(3, 9, 2));
   const Admission::Caller greedy = {"greedy", false};
   const auto first = Enter(&admission, Never, greedy);
@@ -143,29 +146,29 @@ TEST(Admission, AKeyCannotTakeAllPlaces) {
   const auto third = admission.Enter(greedy);
   const auto fourth = admission.Enter(greedy);
   ASSERT_THAT(fourth, IsOk());
-  EXPECT_EQ(admission.working(), 2);
+  EXPECT_EQ(admission.running(), 2);
   EXPECT_EQ(admission.waiting(), 2);
   EXPECT_THAT(admission.Enter(greedy),
               FailsWith(kExhausted,
                         "key greedy has 2 calls that are worked on and 2 that wait "
                         "(max_concurrent_per_key 2)"));
-  // Who comes later is not held up by those who wait for their own key.
+  // Calls that wait for their own key do not block later callers.
   EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());
 }
 
-TEST(Admission, AKeyGoesOnWhenOneOfItsCallsEnds) {
+TEST(Admission, WaitingCallOfKeyRunsWhenAnotherEnds) {
   Admission admission(PlacesOfKey(3, 9, 1));
   const Admission::Caller key = {"key", false};
   auto first = std::make_unique<absl::StatusOr<Admission::Ticket>>(admission.Enter(key));
   auto second = admission.Enter(key);
   ASSERT_THAT(second, IsOk());
-  EXPECT_EQ(admission.working(), 1);
+  EXPECT_EQ(admission.running(), 1);
   first.reset();
-  EXPECT_THAT(second->AwaitPlace(Never), IsOk());
-  EXPECT_EQ(admission.working(), 1);
+  EXPECT_THAT(second->Await(Never), IsOk());
+  EXPECT_EQ(admission.running(), 1);
 }
 
-TEST(Admission, KeepsPlacesForAdministrators) {
+TEST(Admission, ReservesPlacesForOperators) {
   Admission admission(PlacesOfKey(16, 1, 100));  // 2 of 16
   std::vector<Admission::Ticket> tickets;
   for (int i = 0; i < 14; ++i) {
@@ -179,7 +182,7 @@ TEST(Admission, KeepsPlacesForAdministrators) {
   const auto one = Enter(&admission, Never, {"admin", true});
   const auto two = Enter(&admission, Never, {"admin", true});
   EXPECT_THAT(two, IsOk());
-  EXPECT_EQ(admission.working(), 16);
+  EXPECT_EQ(admission.running(), 16);
 }
 
 }  // namespace

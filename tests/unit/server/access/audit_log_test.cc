@@ -12,6 +12,9 @@
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 std::vector<std::string> LinesOf(const std::string& path) {
@@ -38,7 +41,7 @@ AuditEntry Entry(const std::string& collection) {
   return entry;
 }
 
-TEST(AuditLog, WritesOneLineOfJsonACallForItsOwnerAlone) {
+TEST(AuditLog, WritesOneJsonLinePerCall) {
   const TemporaryFolder folder;
   const auto log = AuditLog::Open(folder / "audit.jsonl", 0);
   ASSERT_THAT(log, IsOk());
@@ -55,7 +58,7 @@ TEST(AuditLog, WritesOneLineOfJsonACallForItsOwnerAlone) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(AuditLog, IsNotBrokenByWhatAPeerSends) {
+TEST(AuditLog, EscapesTextOfPeers) {
   const TemporaryFolder folder;
   const auto log = AuditLog::Open(folder / "a", 0);
   const std::string evil = "x\"}\n{\"rpc\":\"forged\xff\xc3\xa9\x1b";
@@ -67,7 +70,7 @@ TEST(AuditLog, IsNotBrokenByWhatAPeerSends) {
   EXPECT_EQ(line["collection"], "x\"}\n{\"rpc\":\"forged\xef\xbf\xbd\xc3\xa9\x1b");
 }
 
-TEST(AuditLog, AppendsOverRestartsAndFollowsItsNameWhenReopened) {
+TEST(AuditLog, AppendsAcrossRestartsAndReopensByName) {
   const TemporaryFolder folder;
   ASSERT_THAT((*AuditLog::Open(folder / "a", 0))->Write(Entry("one")), IsOk());
   const auto log = AuditLog::Open(folder / "a", 0);
@@ -81,7 +84,7 @@ TEST(AuditLog, AppendsOverRestartsAndFollowsItsNameWhenReopened) {
   EXPECT_EQ(LinesOf(folder / "a").size(), 1u);
 }
 
-TEST(AuditLog, NamesAFileThatCannotBeOpenedOrWritten) {
+TEST(AuditLog, ErrorsNameFile) {
   const auto failed = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(AuditLog::Open("/nowhere/a", 0),
               FailsWith(failed, "cannot open audit log /nowhere/a"));
@@ -91,7 +94,7 @@ TEST(AuditLog, NamesAFileThatCannotBeOpenedOrWritten) {
               FailsWith(absl::StatusCode::kUnavailable, "audit log /dev/full"));
 }
 
-TEST(AuditLog, LinesOfSeveralThreadsDoNotMix) {
+TEST(AuditLog, ConcurrentLinesDoNotMix) {
   const TemporaryFolder folder;
   const auto log = AuditLog::Open(folder / "a", 0);
   std::vector<std::thread> threads;
@@ -107,7 +110,7 @@ TEST(AuditLog, LinesOfSeveralThreadsDoNotMix) {
   for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
 }
 
-TEST(AuditLog, TellsOfTheDaemonsOwnLife) {
+TEST(AuditLog, RecordsEventsOfDaemon) {
   const TemporaryFolder folder;
   const auto log = AuditLog::Open(folder / "a", 0);
   const absl::Time before = absl::Now() - absl::Milliseconds(1);
@@ -133,13 +136,13 @@ class AuditLogOfLimitedSize : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(AuditLogOfLimitedSize, KeepsTheLatestLinesOnAtMostTwiceItsSize) {
-  constexpr uintmax_t kMost = 2000;
-  const auto log = AuditLog::Open(folder_ / "a", kMost);
+TEST_F(AuditLogOfLimitedSize, RotationKeepsLatestLines) {
+  constexpr uintmax_t kMaxBytes = 2000;
+  const auto log = AuditLog::Open(folder_ / "a", kMaxBytes);
   for (int i = 0; i < 100; ++i) {
     ASSERT_THAT((*log)->Write(Entry(std::to_string(i))), IsOk());
-    EXPECT_LE(Size("a"), kMost) << i;
-    EXPECT_LE(Size("a.1"), kMost) << i;
+    EXPECT_LE(Size("a"), kMaxBytes) << i;
+    EXPECT_LE(Size("a.1"), kMaxBytes) << i;
   }
   std::vector<std::string> lines = LinesOf(folder_ / "a.1");
   EXPECT_GT(lines.size(), 5u);
@@ -151,7 +154,7 @@ TEST_F(AuditLogOfLimitedSize, KeepsTheLatestLinesOnAtMostTwiceItsSize) {
   EXPECT_EQ(Size("a.2"), 0u);
 }
 
-TEST_F(AuditLogOfLimitedSize, IsKeptWhenTheDaemonStartsOverALargerFile) {
+TEST_F(AuditLogOfLimitedSize, RestartOverLargerFileRotates) {
   folder_.Write("a", std::string(5000, 'x') + "\n");
   const auto log = AuditLog::Open(folder_ / "a", 2000);
   ASSERT_THAT((*log)->Record("start"), IsOk());
@@ -159,8 +162,8 @@ TEST_F(AuditLogOfLimitedSize, IsKeptWhenTheDaemonStartsOverALargerFile) {
   EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
 }
 
-// Two rotations at once would throw the larger part of what was logged away.
-TEST_F(AuditLogOfLimitedSize, IsOneForAllLogsThatAreOpenOnTheFile) {
+// Two concurrent rotations would lose most lines.
+TEST_F(AuditLogOfLimitedSize, LogsOnOneFileShareLimit) {
   const auto calls = AuditLog::Open(folder_ / "a", 2000);
   const auto events = AuditLog::Open(folder_ / "a", 2000);
   for (int i = 0; Size("a.1") == 0; ++i) {
@@ -174,7 +177,7 @@ TEST_F(AuditLogOfLimitedSize, IsOneForAllLogsThatAreOpenOnTheFile) {
   EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "last");
 }
 
-TEST_F(AuditLogOfLimitedSize, GrowsNoFurtherWhereItCannotBeRenamed) {
+TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
   const auto log = AuditLog::Open(folder_ / "a", 2000);
   std::filesystem::create_directories(folder_ / "a.1/full");
   absl::Status status;
@@ -193,12 +196,12 @@ TEST_F(AuditLogOfLimitedSize, GrowsNoFurtherWhereItCannotBeRenamed) {
   EXPECT_EQ(Size("a.1"), size);
 }
 
-TEST_F(AuditLogOfLimitedSize, IsNothingToADevice) {
+TEST_F(AuditLogOfLimitedSize, DeviceIsNotRotated) {
   const auto log = AuditLog::Open("/dev/null", 1);
   for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
 }
 
-TEST(AuditLog, IsNotWaitedForWhereNobodyReadsIt) {
+TEST(AuditLog, PipeWithoutReaderDoesNotBlock) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(AuditLog::Open(folder / "pipe", 0),

@@ -12,6 +12,9 @@
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 std::vector<AccessKey> SomeKeys() {
@@ -22,7 +25,7 @@ std::vector<AccessKey> SomeKeys() {
     grant.scopes = static_cast<Scopes>(1 + i);
     if (i > 0) grant.collections = {"birds", "fish \"quoted\""};
     grant.requests_per_second = i / 3.0;
-    keys.push_back(MakeAccessKey(grant, 1000 + i)->key);
+    keys.push_back(CreateAccessKey(grant, 1000 + i)->key);
     keys.back().revoked_at = i == 2 ? 2000 : 0;
     keys.back().grant.expires_at = i == 3 ? 3000 : 0;
   }
@@ -36,7 +39,7 @@ std::string Content(const std::string& path) {
   return text.str();
 }
 
-TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
+TEST(KeyFile, LoadsWhatWasSavedWithMode0600) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   EXPECT_FALSE(file.Exists());
@@ -63,19 +66,19 @@ TEST(KeyFile, GivesBackWhatWasSavedAndIsItsOwnersAlone) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(KeyFile, HoldsNoSecret) {
+TEST(KeyFile, ContainsNoSecret) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   KeyGrant grant;
   grant.name = "n";
   grant.scopes = kSearchScope;
-  const auto made = MakeAccessKey(grant, 1);
+  const auto made = CreateAccessKey(grant, 1);
   ASSERT_THAT(file.Save({made->key}), IsOk());
   EXPECT_THAT(Content(file.path()),
               ::testing::Not(::testing::HasSubstr(std::string(ParseKeyText(made->text).secret))));
 }
 
-TEST(KeyFile, NoticesEveryFlippedBitAndTruncationAndNamesTheFile) {
+TEST(KeyFile, FlippedBitOrTruncationReturnsDataLoss) {
   const TemporaryFolder folder;
   const KeyFile file(folder / "keys");
   ASSERT_THAT(file.Save(SomeKeys()), IsOk());
@@ -104,7 +107,7 @@ std::string WithChecksum(const std::string& body) {
   return body + "sha256 " + absl::BytesToHexString(digest) + "\n";
 }
 
-// As the first version of this program wrote it.
+// A file of version 1.
 std::string FirstVersion() {
   const std::string digits(32, '5');
   return WithChecksum(
@@ -114,7 +117,7 @@ std::string FirstVersion() {
       "\",\"scopes\":[\"search\"]}\n");
 }
 
-TEST(KeyFile, OfTheFirstVersionIsReadAndWrittenAsItWasUntilAKeyExpires) {
+TEST(KeyFile, Version1IsWrittenUnlessKeyExpires) {
   const TemporaryFolder folder;
   const KeyFile file(folder.Write("keys", FirstVersion()));
   auto keys = file.Load();
@@ -126,19 +129,19 @@ TEST(KeyFile, OfTheFirstVersionIsReadAndWrittenAsItWasUntilAKeyExpires) {
 
   keys->at(0).grant.expires_at = 2'000'000'000;
   ASSERT_THAT(file.Save(*keys), IsOk());
-  // Which the first version refuses: it would let the key in for ever.
+  // Version 2, which programs that do not know expiry refuse.
   EXPECT_THAT(Content(file.path()), ::testing::StartsWith("privatemail keys 2\n"));
   EXPECT_EQ(file.Load()->at(0).grant.expires_at, 2'000'000'000);
 }
 
-TEST(KeyFile, OfAVersionToComeIsRefused) {
+TEST(KeyFile, NewerVersionIsRefused) {
   const TemporaryFolder folder;
   const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 3\n")));
   EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kFailedPrecondition,
                                      "is of a version that this program does not know"));
 }
 
-TEST(KeyFile, NamesAFileThatIsNotThere) {
+TEST(KeyFile, MissingFileIsNamed) {
   EXPECT_THAT(KeyFile("/nowhere/keys").Load(),
               FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
   EXPECT_THAT(KeyFile("/nowhere/keys").Save({}),

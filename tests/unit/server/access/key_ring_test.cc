@@ -13,6 +13,9 @@
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -46,7 +49,7 @@ class KeyRingTest : public ::testing::Test {
   std::unique_ptr<KeyRing> ring_;
 };
 
-TEST_F(KeyRingTest, FirstStartWritesAnAdminKeyForItsOwnerAlone) {
+TEST_F(KeyRingTest, FirstStartWritesAdminKey) {
   EXPECT_TRUE(ring_->made_admin_key());
   struct stat info = {};
   ASSERT_EQ(::stat((folder_ / "admin.key").c_str(), &info), 0);
@@ -62,7 +65,7 @@ TEST_F(KeyRingTest, FirstStartWritesAnAdminKeyForItsOwnerAlone) {
   EXPECT_THAT(ring_->Authenticate(before), IsOk());
 }
 
-TEST_F(KeyRingTest, AKeyOpensWhatItWasMadeForAlsoAfterARestart) {
+TEST_F(KeyRingTest, KeyAuthenticatesAfterRestart) {
   const auto made = ring_->Create(Grant("reader", kSearchScope, {"birds"}));
   ASSERT_THAT(made, IsOk());
   for (int start = 0; start < 2; ++start) {
@@ -78,7 +81,7 @@ TEST_F(KeyRingTest, AKeyOpensWhatItWasMadeForAlsoAfterARestart) {
   }
 }
 
-TEST_F(KeyRingTest, UnknownWrongRevokedAndMalformedKeysAreToldTheSame) {
+TEST_F(KeyRingTest, InvalidKeysGetOneMessage) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
   const auto revoked = ring_->Create(Grant("former", kSearchScope));
   ASSERT_THAT(ring_->Revoke(revoked->key.id), IsOk());
@@ -97,7 +100,7 @@ TEST_F(KeyRingTest, UnknownWrongRevokedAndMalformedKeysAreToldTheSame) {
   EXPECT_EQ(messages.begin()->find(made->key.id), std::string::npos);
 }
 
-TEST_F(KeyRingTest, ARevokedKeyStaysRevokedAndListed) {
+TEST_F(KeyRingTest, RevokedKeyStaysRevokedAndListed) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
   EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
   const auto revoked = ring_->Revoke(made->key.id);
@@ -109,13 +112,13 @@ TEST_F(KeyRingTest, ARevokedKeyStaysRevokedAndListed) {
   ASSERT_EQ(ring_->List().size(), 2u);
   EXPECT_THAT(ring_->Revoke("0123456789ab"),
               FailsWith(absl::StatusCode::kNotFound, "key 0123456789ab does not exist"));
-  // The text of a key, given by mistake, comes back in no message.
+  // A key's text, given by mistake, is not repeated.
   const absl::Status text = ring_->Revoke(made->text).status();
   EXPECT_THAT(text, FailsWith(absl::StatusCode::kInvalidArgument, "not a key's text"));
   EXPECT_THAT(std::string(text.message()), ::testing::Not(::testing::HasSubstr("pm_")));
 }
 
-TEST_F(KeyRingTest, KeepsTheLastKeyThatCanMakeKeys) {
+TEST_F(KeyRingTest, LastOperatorKeyCannotBeRevoked) {
   const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
   ASSERT_THAT(ring_->Create(Grant("of birds", kAdminScope, {"birds"})), IsOk());
   EXPECT_THAT(ring_->Revoke(admin),
@@ -124,7 +127,7 @@ TEST_F(KeyRingTest, KeepsTheLastKeyThatCanMakeKeys) {
   EXPECT_THAT(ring_->Revoke(admin), IsOk());
 }
 
-TEST_F(KeyRingTest, AKeyThatExpiresOpensUntilThenAndItsHolderIsToldSinceWhen) {
+TEST_F(KeyRingTest, ExpiredKeyReturnsTimeOfExpiry) {
   const absl::Time end = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) + absl::Hours(1);
   KeyGrant grant = Grant("guest", kSearchScope);
   grant.expires_at = absl::ToUnixSeconds(end);
@@ -139,7 +142,7 @@ TEST_F(KeyRingTest, AKeyThatExpiresOpensUntilThenAndItsHolderIsToldSinceWhen) {
                 FailsWith(kUnauthenticated,
                           "the key expired on " +
                               absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", end, absl::UTCTimeZone())));
-    // Whoever holds only the id learns nothing of it.
+    // The id alone does not reveal the expiry.
     EXPECT_THAT(ring_->Authenticate(wrong, end), FailsWith(kUnauthenticated, "unknown, wrong or"));
     Open();
   }
@@ -147,7 +150,7 @@ TEST_F(KeyRingTest, AKeyThatExpiresOpensUntilThenAndItsHolderIsToldSinceWhen) {
   EXPECT_THAT(ring_->Authenticate(made->text, end), FailsWith(kUnauthenticated, "or revoked"));
 }
 
-TEST_F(KeyRingTest, RefusesAKeyThatWouldHaveExpired) {
+TEST_F(KeyRingTest, PastExpiryIsRefused) {
   for (const int64_t expires_at : {int64_t{-1}, int64_t{1}, absl::ToUnixSeconds(absl::Now())}) {
     KeyGrant grant = Grant("n", kSearchScope);
     grant.expires_at = expires_at;
@@ -155,7 +158,7 @@ TEST_F(KeyRingTest, RefusesAKeyThatWouldHaveExpired) {
   }
 }
 
-TEST_F(KeyRingTest, AnAdminKeyThatExpiresIsNoneToRelyOn) {
+TEST_F(KeyRingTest, ExpiringOperatorKeyIsNotPermanent) {
   const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
   KeyGrant grant = Grant("for a day", kAdminScope);
   grant.expires_at = absl::ToUnixSeconds(absl::Now() + absl::Hours(24));
@@ -166,10 +169,10 @@ TEST_F(KeyRingTest, AnAdminKeyThatExpiresIsNoneToRelyOn) {
   EXPECT_THAT(ring_->Revoke(guest->key.id), IsOk());
 }
 
-TEST_F(KeyRingTest, ForgetsWhatEndedLongestAgoWhenItPilesUp) {
+TEST_F(KeyRingTest, ListsLatestEndedKeysOnly) {
   std::vector<AccessKey> keys = ring_->List();
   for (int i = 0; i < 2000; ++i) {
-    keys.push_back(MakeAccessKey(Grant(std::to_string(i), kSearchScope), 1000)->key);
+    keys.push_back(CreateAccessKey(Grant(std::to_string(i), kSearchScope), 1000)->key);
     if (i < 1500) {  // ended at second 10,000 + i, in one way or the other
       AccessKey& ended = keys.back();
       (i % 2 == 0 ? ended.revoked_at : ended.grant.expires_at) = 10'000 + i;
@@ -190,7 +193,7 @@ TEST_F(KeyRingTest, ForgetsWhatEndedLongestAgoWhenItPilesUp) {
 
 TEST_F(KeyRingTest, RevokedKeysDoNotCountAgainstTheLimit) {
   std::vector<AccessKey> keys = ring_->List();
-  AccessKey key = MakeAccessKey(Grant("n", kSearchScope), 1000)->key;
+  AccessKey key = CreateAccessKey(Grant("n", kSearchScope), 1000)->key;
   for (int i = 1; i < 10'000; ++i) {
     key.id = absl::StrFormat("%012x", i);
     keys.push_back(key);
@@ -203,7 +206,7 @@ TEST_F(KeyRingTest, RevokedKeysDoNotCountAgainstTheLimit) {
   EXPECT_THAT(ring_->Create(Grant("n", kSearchScope)), IsOk());
 }
 
-TEST_F(KeyRingTest, RefusesGrantsThatSayTooLittleOrTooMuch) {
+TEST_F(KeyRingTest, InvalidGrantsAreRefused) {
   EXPECT_THAT(ring_->Create(Grant("", kSearchScope)), FailsWith(kInvalid, "name must be"));
   EXPECT_THAT(ring_->Create(Grant(std::string(65, 'a'), kSearchScope)),
               FailsWith(kInvalid, "name must be"));
@@ -221,9 +224,9 @@ TEST_F(KeyRingTest, RefusesGrantsThatSayTooLittleOrTooMuch) {
   EXPECT_EQ(ring_->List().size(), 1u);
 }
 
-TEST_F(KeyRingTest, AChangeThatCannotBeSavedDoesNotTakeEffect) {
+TEST_F(KeyRingTest, UnsavedChangeDoesNotTakeEffect) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
-  // A folder in the place of the draft.
+  // A folder at the path of the temporary file.
   std::filesystem::create_directories(folder_ / "keys.new/full");
   EXPECT_FALSE(ring_->Create(Grant("n", kSearchScope)).ok());
   EXPECT_EQ(ring_->List().size(), 2u);
@@ -254,7 +257,7 @@ class UnwrittenRevocation : public KeyRingTest {
   NewAccessKey made_;
 };
 
-TEST_F(UnwrittenRevocation, HoldsAtOnceAndIsWrittenWhenItIsAskedForAgain) {
+TEST_F(UnwrittenRevocation, TakesEffectAtOnceAndIsWrittenByRetry) {
   RevokeInVain();
   MakeRoom();
   EXPECT_THAT(ring_->Revoke(made_.key.id), IsOk());
@@ -271,7 +274,7 @@ TEST_F(UnwrittenRevocation, IsWrittenWithTheNextChange) {
   EXPECT_THAT(ring_->Authenticate(made_.text), FailsWith(kUnauthenticated, "revoked"));
 }
 
-TEST_F(UnwrittenRevocation, EndsWithAReloadWhichTellsOfIt) {
+TEST_F(UnwrittenRevocation, ReloadEndsAndReportsIt) {
   const auto valid_again = ring_->Reload();
   ASSERT_THAT(valid_again, IsOk());
   EXPECT_EQ(*valid_again, std::vector<std::string>{made_.key.id});
@@ -279,7 +282,7 @@ TEST_F(UnwrittenRevocation, EndsWithAReloadWhichTellsOfIt) {
   EXPECT_TRUE(ring_->Reload()->empty());
 }
 
-TEST_F(KeyRingTest, RefusesToStartOverADamagedFileAndKeepsItsKeysOverADamagedReload) {
+TEST_F(KeyRingTest, DamagedFileStopsStartNotReload) {
   folder_.Write("keys", "privatemail keys 1\n");
   EXPECT_THAT(ring_->Reload(), FailsWith(absl::StatusCode::kDataLoss, folder_ / "keys"));
   EXPECT_THAT(ring_->Authenticate(AdminKey()), IsOk());
@@ -287,7 +290,7 @@ TEST_F(KeyRingTest, RefusesToStartOverADamagedFileAndKeepsItsKeysOverADamagedRel
               FailsWith(absl::StatusCode::kDataLoss, folder_ / "keys"));
 }
 
-TEST_F(KeyRingTest, ServesCallsWhileKeysComeAndGo) {
+TEST_F(KeyRingTest, AuthenticatesDuringChanges) {
   const std::string admin = AdminKey();
   std::thread operators([&] {
     for (int i = 0; i < 20; ++i) {
@@ -300,9 +303,9 @@ TEST_F(KeyRingTest, ServesCallsWhileKeysComeAndGo) {
   EXPECT_EQ(ring_->List().size(), 21u);
 }
 
-TEST(AccessKey, TextsDifferAndAreOfTheDocumentedForm) {
+TEST(AccessKey, TextsHaveDocumentedFormat) {
   std::set<std::string> texts;
-  for (int i = 0; i < 100; ++i) texts.insert(MakeAccessKey(Grant("n", kSearchScope), 1)->text);
+  for (int i = 0; i < 100; ++i) texts.insert(CreateAccessKey(Grant("n", kSearchScope), 1)->text);
   EXPECT_EQ(texts.size(), 100u);
   for (const std::string& text : texts) {
     EXPECT_THAT(text, ::testing::MatchesRegex("pm_[0-9a-f]+_[A-Za-z0-9_-]+"));

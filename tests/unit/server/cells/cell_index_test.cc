@@ -1,4 +1,3 @@
-// What answers for cells, on small data.
 #include "server/cells/cell_index.h"
 
 #include <malloc.h>
@@ -9,7 +8,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "server/cells/partition_anchors.h"
+#include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -17,7 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kItems = 200;
 
 FloatMatrix UnitRows(const FloatMatrix& rows) {
@@ -26,38 +24,6 @@ FloatMatrix UnitRows(const FloatMatrix& rows) {
     units.row(i) = (rows.row(i).cast<double>() / rows.row(i).cast<double>().norm()).cast<float>();
   }
   return units;
-}
-
-TEST(PartitionAnchors, PutsEachAnchorWithItsNearestCentroidAndAlwaysAlike) {
-  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
-  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors, {3, 5}));
-  ASSERT_EQ(partitions.size(), 2u);
-  EXPECT_THAT(Validate(partitions, 12), IsOk());
-  for (const CellPartition& partition : partitions) {
-    // k-means has settled: whoever is nearer to another cell's mean would have moved.
-    const Matrix centroids = CellCentroids(partition, anchors.cast<double>());
-    for (Eigen::Index i = 0; i < 12; ++i) {
-      Eigen::Index nearest = 0;
-      (centroids.rowwise() - anchors.row(i).cast<double>()).rowwise().norm().minCoeff(&nearest);
-      EXPECT_EQ(partition.cell_of_anchor[static_cast<size_t>(i)], nearest);
-    }
-  }
-  ASSERT_OK_AND_ASSIGN(const auto again, PartitionAnchors(anchors, {3, 5}));
-  EXPECT_EQ(again[1].cell_of_anchor, partitions[1].cell_of_anchor);
-}
-
-TEST(PartitionAnchors, SaysWhichCountsCannotBe) {
-  const FloatMatrix anchors = UnitRows(SmallAnchors().features);
-  EXPECT_THAT(PartitionAnchors(anchors, {1}),
-              FailsWith(kInvalid, "cells must be between 2 and 12, but is 1"));
-  EXPECT_THAT(PartitionAnchors(anchors, {13}),
-              FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
-  EXPECT_THAT(PartitionAnchors(anchors, std::vector<int64_t>(9, 2)),
-              FailsWith(kInvalid, "number of cell partitions must be between 0 and 8, but is 9"));
-  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {3}),
-              FailsWith(kInvalid, "cells must be fewer than 3"));
-  EXPECT_THAT(PartitionAnchors(FloatMatrix::Ones(12, 4), {2}),
-              FailsWith(kInvalid, "cells cannot be made of anchors that all have one direction"));
 }
 
 struct Scene {
@@ -70,7 +36,7 @@ struct Scene {
     gallery.version = 9;
     parameters = *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
                                        *PartitionAnchors(UnitRows(anchors.features), {3, 5}), code);
-    index = CellIndex::Make(parameters, anchors, gallery, /*stopped=*/{false});
+    index = CellIndex::Create(parameters, anchors, gallery, /*stopped=*/{false});
   }
 
   std::vector<int32_t> Rows(size_t partition, const std::vector<uint32_t>& cells, double epsilon,
@@ -78,7 +44,7 @@ struct Scene {
     return index->RowsFor(partition, cells, epsilon, length, [] { return false; }).value();
   }
 
-  // Of each cell by itself.
+  // For each cell alone.
   std::vector<std::vector<int64_t>> Lists(size_t partition, double epsilon, int64_t length) const {
     std::vector<std::vector<int64_t>> lists;
     for (int64_t cell = 0; cell < parameters.cell_partitions[partition].cells; ++cell) {
@@ -91,7 +57,7 @@ struct Scene {
   }
 };
 
-// The lists of the evaluation's parts, from neighbours that are scanned for in double.
+// Lists of CellList over exact neighbours in double.
 std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
                                               int64_t length) {
   const FloatMatrix items = UnitRows(scene.gallery.features);
@@ -113,7 +79,7 @@ std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partiti
   return CellLists(Demand(known, of.cells, items.rows()), lie, epsilon, length);
 }
 
-// Which item is wanted how much is a sum of floats, so that neighbours in a list may change places.
+// Demand is a sum of floats, so adjacent rows may be swapped.
 int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int64_t>> b) {
   int differences = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -127,7 +93,7 @@ int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int
   return differences;
 }
 
-TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
+TEST(CellIndex, EqualsCellListForAnyHistory) {
   const Scene scene;
   ASSERT_NE(scene.index, nullptr);
   EXPECT_EQ(scene.index->items(), kItems);
@@ -145,7 +111,7 @@ TEST(CellIndex, ListsWhatTheEvaluationListsWhateverWasAskedForBefore) {
       << "epsilon decides what is worth sending";
 }
 
-TEST(CellIndex, OfSeveralCellsEachRowComesOnceInTheOrderOfTheCells) {
+TEST(CellIndex, RowsOfSeveralCellsAreDistinctAndInCellOrder) {
   const Scene scene;
   for (const int64_t length : {5, 60, kItems}) {
     const auto lists = scene.Lists(1, 2, length);
@@ -161,7 +127,7 @@ TEST(CellIndex, OfSeveralCellsEachRowComesOnceInTheOrderOfTheCells) {
   }
 }
 
-TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
+TEST(CellIndex, EncodesItemsScaledToLengthOne) {
   for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
     const Scene scene(code);
     const CellIndex& index = *scene.index;
@@ -178,7 +144,7 @@ TEST(CellIndex, KnowsItsItemsAndEncodesThemScaledToLengthOne) {
   }
 }
 
-TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
+TEST(CellIndex, CoordinatesReplaceCodes) {
   Scene scene;
   const auto lists = scene.Lists(0, 4, 20);
   scene.parameters.cell_code = CellCode::kNone;
@@ -186,7 +152,7 @@ TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
                                     .items = FloatMatrix::Random(kItems, 2),
                                     .anchors = FloatMatrix::Random(12, 2)};
   scene.index =
-      CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
+      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
   EXPECT_EQ(scene.index->embedding_version(), 6u);
   EXPECT_EQ(scene.index->anchor_coordinates(), coordinates.anchors);
   for (const int64_t row : {0, 7, kItems - 1}) {
@@ -199,29 +165,29 @@ TEST(CellIndex, SendsCoordinatesWhereTheCodeIsNoneAndListsAsEver) {
   EXPECT_EQ(Scene().index->anchor_coordinates().size(), 0);
 }
 
-TEST(CellIndex, ItemsOfAnyScaleLieWhereTheirDirectionPoints) {
+TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
   scene.gallery.features *= 1e-30F;  // whose squares no float holds
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
-TEST(CellIndex, AnEmptyGalleryAndOneItemAnswerToo) {
+TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_THAT(scene.Lists(0, 1, 1)[2], ElementsAre(0));
   scene.gallery = GalleryOf({});
-  scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
-TEST(CellIndex, StopsWhenItIsToldTo) {
+TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
-  EXPECT_EQ(CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
+  EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
-              FailsWith(absl::StatusCode::kCancelled, "the caller is gone"));
+              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
 }
 
 int64_t AllocatedBytes() {
@@ -229,9 +195,9 @@ int64_t AllocatedBytes() {
   return static_cast<int64_t>(all.uordblks + all.hblkhd);
 }
 
-// A thousand lists of a quarter of the items are 8 MB. (Under a sanitizer, which allocates by
-// itself, nothing is measured.)
-TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
+// A thousand lists of a quarter of the items take 8 MB. (Sanitizers replace the allocator, so
+// nothing is measured.)
+TEST(CellIndex, ManyCellsTakeBoundedMemory) {
   constexpr int kMany = 8000, kManyCells = 1000;
   Anchors anchors = SmallAnchors();
   anchors.features = FloatMatrix::Random(kManyCells, kDim);
@@ -245,22 +211,23 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
   }
   const PublicParameters parameters = *MakePublicParameters(
       "uuid", SmallSettings(), anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-  const auto index = CellIndex::Make(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
+  const auto index =
+      CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
   const int64_t before = AllocatedBytes();
   int64_t most = 0;
-  int asked = 0;
+  int polls = 0;
   const auto measure = [&] {  // before each list is made
-    ++asked;
+    ++polls;
     most = std::max(most, AllocatedBytes() - before);
     return false;
   };
   ASSERT_OK_AND_ASSIGN(const std::vector<int32_t> rows,
                        index->RowsFor(0, cells, 1. / 16, kMany / 4, measure));
-  EXPECT_EQ(asked, kManyCells - 1) << "so that each list was made";
+  EXPECT_EQ(polls, kManyCells - 1) << "each list was computed";
   EXPECT_GT(rows.size(), kMany / 4U);
-  asked = 0;
+  polls = 0;
   EXPECT_THAT(index->RowsFor(0, cells, 8, kMany, measure), IsOk());
-  EXPECT_EQ(asked, 1) << "after the first list there is no row left to be found";
+  EXPECT_EQ(polls, 1) << "the first list has all rows";
   constexpr int64_t kKept = 1 << 20;
   EXPECT_LT(most, kKept + index->MemoryOfRows(kManyCells - 1, kMany / 4));
   EXPECT_EQ(index->MemoryOfRows(kManyCells - 1, kMany / 4),
@@ -268,9 +235,9 @@ TEST(CellIndex, AnswersForManyCellsWithoutHoldingOnToTheirLists) {
   EXPECT_EQ(index->MemoryOfRows(2, 10), 4 * 20 + kMany / 8 + 12 * kMany + 8 * 64);
 }
 
-CellBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
+EncodedBlock BlockOf(const char* message) { return {message, 1, nullptr}; }
 
-TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
+TEST(CellIndex, CachesBlocksPerHiddenRows) {
   const Scene scene;
   int made = 0;
   const auto ask = [&](const CellIndex::BlockKey& key, const std::shared_ptr<const void>& hidden) {
@@ -282,7 +249,7 @@ TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
         });
     EXPECT_THAT(block, IsOk());
     EXPECT_EQ((*block)->items, 1u);
-    return (*block)->message;
+    return (*block)->bytes;
   };
   const CellIndex::BlockKey key = {0, 1, 2, false, 0, 10};
   EXPECT_EQ(ask(key, nullptr), "all");
@@ -301,23 +268,23 @@ TEST(CellIndex, KeepsABlockWhileTheSameRowsAreHidden) {
   made = 0;
   auto hidden = std::make_shared<const int>(1);
   const std::weak_ptr<const int> watched = hidden;
-  EXPECT_EQ(ask(key, hidden), "some") << "who was deleted is in no block that was kept";
+  EXPECT_EQ(ask(key, hidden), "some") << "deleted items are in no cached block";
   EXPECT_EQ(ask(key, hidden), "some");
   EXPECT_EQ(made, 1);
   hidden.reset();
-  EXPECT_FALSE(watched.expired()) << "its address could be another's";
-  // One that began before the deletion gets what it would have had, and nothing of it stays behind.
+  EXPECT_FALSE(watched.expired()) << "its address must stay unique";
+  // A call with the view before the deletion gets the block of that view.
   EXPECT_EQ(ask(key, nullptr), "all");
-  EXPECT_TRUE(watched.expired()) << "let go with the block";
+  EXPECT_TRUE(watched.expired()) << "released with the block";
   EXPECT_EQ(ask(key, std::make_shared<const int>(1)), "some");
 }
 
-TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
+TEST(CellIndex, BlockSizeIsBounded) {
   Scene scene;
-  // 10 bytes of id, 8 of code and about 12 beside them.
+  // 10 bytes of id, 8 of code and about 12 of overhead.
   const auto rows_for = [&](bool with_payloads) {
-    scene.index = CellIndex::Make(scene.parameters, scene.anchors, scene.gallery, {false});
-    return scene.index->RowsOfBlock(with_payloads);
+    scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+    return scene.index->RowsPerBlock(with_payloads);
   };
   EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);
   scene.gallery.payloads.assign(kItems, std::string(2000, 'x'));
@@ -330,21 +297,20 @@ TEST(CellIndex, ABlockHasHalfAMebibyteAndNeverMuchMoreThanTwo) {
   EXPECT_EQ(rows_for(true), 1);
 }
 
-// What making takes is stated beside the gallery, by its parts: 200 items of 4 dimensions are all
-// queries, and there are two partitions.
-TEST(CellIndex, StatesWhatMakingTakes) {
+// All 200 items of 4 dimensions are queries; there are two partitions.
+TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
   const int64_t of_item = 24 + 4 + 8 + 2 * 16;
   const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
-  EXPECT_EQ(CellIndex::MemoryToMake(scene.parameters, kItems), kItems * (of_item + of_query));
+  EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;
   coordinates.cell_code = CellCode::kNone;
-  // Two floats and their copies in place of 8 bytes of code, and the anchors'.
-  EXPECT_EQ(CellIndex::MemoryToMake(coordinates, kItems),
+  // Two floats and their copies replace 8 bytes of code; plus those of the anchors.
+  EXPECT_EQ(CellIndex::MemoryToCreate(coordinates, kItems),
             kItems * (of_item + 8 + of_query) + 12 * 8);
-  EXPECT_GT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * of_item);
-  EXPECT_LT(CellIndex::MemoryToMake(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
+  EXPECT_GT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * of_item);
+  EXPECT_LT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
       << "a sample of them are queries";
 }
 

@@ -1,4 +1,3 @@
-// What answers for the cells of a collection follows its items.
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -8,8 +7,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/cells/item_code.h"
-#include "server/engine/publish.h"
+#include "server/engine/collection_registry.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -18,12 +18,10 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
 // 700 anchors and some items in 16 dimensions.
@@ -68,18 +66,18 @@ class CatalogCells : public CatalogTest {
 
   void Build() { EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()); }
 
-  // Waits until the cells answer from items of this version or a later one.
+  // Waits for a cell index of at least this items version.
   CollectionView Ready(uint64_t version) const {
     for (int i = 0; i < 2000; ++i) {
       const auto view = catalog_->Find("birds");
       if (view->cells != nullptr && view->cells->items_version() >= version) return *view;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->cells_problem;
     return *catalog_->Find("birds");
   }
 
-  // Waits until coordinates of the embedding that searches use answer.
+  // Waits for coordinates of the current embedding.
   CollectionView CoordinatesReady() const {
     for (int i = 0; i < 2000; ++i) {
       const auto view = catalog_->Find("birds");
@@ -89,11 +87,11 @@ class CatalogCells : public CatalogTest {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->DescribeCells();
+    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->cells_problem;
     return *catalog_->Find("birds");
   }
 
-  // Every item that answers lies where searches find it, and so do the anchors.
+  // Coordinates, labels and payloads equal those of the retriever.
   static void ExpectCoordinatesOfTheEmbedding(const CollectionView& view) {
     const CellIndex& cells = *view.cells;
     EXPECT_EQ(cells.anchor_coordinates(), view.retriever->anchor_coordinates().cast<float>());
@@ -108,37 +106,33 @@ class CatalogCells : public CatalogTest {
     }
   }
 
-  // What an answer that takes the whole gallery holds.
+  // Visible ids of the cell index.
   static std::vector<std::string> Answering(const CollectionView& view) {
-    const auto index = view.Cells();
-    EXPECT_THAT(index, IsOk());
     std::vector<std::string> ids;
-    for (int64_t row = 0; row < (*index)->items(); ++row) {
+    for (int64_t row = 0; row < view.cells->items(); ++row) {
       const auto hidden = view.hidden_in_cells;
       if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
-      ids.push_back((*index)->IdOf(row));
+      ids.push_back(view.cells->IdOf(row));
     }
     return ids;
   }
 };
 
-TEST_F(CatalogCells, AreMadeAfterABuildAndAgainAfterARestart) {
+TEST_F(CatalogCells, BuildAndRestartPrepareCells) {
   const CollectionView created = Create(5);
   EXPECT_THAT(created.published->parameters.cell_partitions, SizeIs(2));
-  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "is not built yet"));
-  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
+  EXPECT_EQ(catalog_->Find("birds")->cells, nullptr);
   Build();
   const std::string fingerprint = created.published->fingerprint;
   for (int restart = 0; restart < 2; ++restart) {
     const CollectionView view = Ready(5);
     EXPECT_THAT(Answering(view), SizeIs(5));
-    EXPECT_EQ(view.DescribeCells(), "ready: 5 items");
     EXPECT_EQ(view.published->fingerprint, fingerprint);
     Reopen();
   }
 }
 
-TEST_F(CatalogCells, AfterARestartFewestItemsComeFirst) {
+TEST_F(CatalogCells, RestartPreparesSmallCollectionsFirst) {
   for (const auto& [name, items] : {std::pair{"large", 40}, {"small", 5}, {"middle", 20}}) {
     NewCollection collection = WithCells();
     collection.name = name;
@@ -168,14 +162,7 @@ TEST_F(CatalogCells, AfterARestartFewestItemsComeFirst) {
   EXPECT_THAT(ready, ElementsAre("", "small ", "middle small "));
 }
 
-TEST_F(CatalogCells, ACollectionWithoutAnySaysSo) {
-  CreateBirds(4);
-  Build();
-  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kFailedPrecondition, "has no cells"));
-  EXPECT_EQ(catalog_->Find("birds")->DescribeCells(), "");
-}
-
-TEST_F(CatalogCells, AreRefusedWithTheFieldNamedAndNothingIsMade) {
+TEST_F(CatalogCells, InvalidCellsOfNewCollectionAreRefused) {
   EXPECT_THAT(catalog_->Create(WithCells({13})),
               FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
   EXPECT_THAT(catalog_->Create(WithCells({})),
@@ -184,37 +171,26 @@ TEST_F(CatalogCells, AreRefusedWithTheFieldNamedAndNothingIsMade) {
   uncoded.cell_code.reset();
   EXPECT_THAT(catalog_->Create(uncoded),
               FailsWith(kInvalid, "cell_code must be given where there are cells"));
+  EXPECT_THAT(catalog_->Create(WithCells({3, 4}, CellCode::kPq8)),
+              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
-TEST_F(CatalogCells, ADeletedItemAnswersNoMoreWhenTheCallReturnedAlsoAfterARestart) {
+TEST_F(CatalogCells, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   Create(5);
   Build();
   Ready(5);
   DeleteItems({"item-001", "none"});
   const CollectionView view = *catalog_->Find("birds");
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  EXPECT_EQ(view.DescribeCells(), "ready: 4 items");
   Reopen();
   EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
 }
 
-TEST_F(CatalogCells, AnItemThatIsDeletedWhileTheyAreMadeDoesNotAnswer) {
-  Create(6);
-  for (int i = 0; i < 6; ++i) {
-    Build();  // the cells are being made from here on
-    DeleteItems({"item-00" + std::to_string(i)});
-    EXPECT_THAT(Answering(Ready(static_cast<uint64_t>(6 + i))),
-                Not(Contains("item-00" + std::to_string(i))));
-    const auto view = catalog_->Find("birds");
-    ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("other-" + std::to_string(i), 3, 1)}}), IsOk());
-  }
-}
-
-TEST_F(CatalogCells, AnItemThatIsDeletedAfterItWasReadDoesNotAnswer) {
+TEST_F(CatalogCells, ItemDeletedAfterGalleryWasReadIsHidden) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
-  // The first is the build's, the second the cells'.
+  // The first gallery is read by the build, the second for the cells.
   hooks.read_gallery = [&] {
     if (++galleries == 2) DeleteItems({"item-001"});
   };
@@ -227,7 +203,7 @@ TEST_F(CatalogCells, AnItemThatIsDeletedAfterItWasReadDoesNotAnswer) {
   catalog_.reset();  // before the hooks
 }
 
-TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
+TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
   hooks.read_gallery = [&] {
@@ -239,37 +215,39 @@ TEST_F(CatalogCells, WhatCannotBeReadIsSaidAndTriedAgainByTheNextBuild) {
   for (int i = 0; i < 2000 && catalog_->Find("birds")->cells_problem.ok(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_THAT(catalog_->Find("birds")->Cells(), FailsWith(kUnavailable, "could not be made"));
+  EXPECT_THAT(catalog_->Find("birds")->cells_problem,
+              FailsWith(kUnavailable, "cells of collection birds could not be made"));
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
   catalog_.reset();
 }
 
-TEST_F(CatalogCells, WhatTakesTooMuchMemoryIsNotMadeAndSaysBothFigures) {
+TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   const CollectionView created = Create(5);
-  // The gallery itself counts, too.
-  const int64_t beside = CellIndex::MemoryToMake(created.published->parameters, 5);
+  // The gallery counts too.
+  const int64_t beside = CellIndex::MemoryToCreate(created.published->parameters, 5);
   for (const int64_t memory : {int64_t{1000}, beside}) {
     catalog_->SetOptions({.index = {}, .cells_memory = memory});
     Build();
-    const std::string limit = "more than the limit of " + std::to_string(memory);
-    for (int i = 0; i < 2000 && !absl::StrContains(catalog_->Find("birds")->DescribeCells(), limit);
-         ++i) {
+    const std::string limit =
+        absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
+    const auto reported = [&] {
+      const absl::Status problem = catalog_->Find("birds")->cells_problem;
+      return absl::StrContains(problem.message(), "memory of making it in bytes is at least ") &&
+             absl::EndsWith(problem.message(), limit);
+    };
+    for (int i = 0; i < 2000 && !reported(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    EXPECT_THAT(
-        catalog_->Find("birds")->DescribeCells(),
-        MatchesRegex(".*cells of collection birds could not be made: memory of making it in "
-                     "bytes is at least [0-9]+, " +
-                     limit + " .max_build_memory.; `privatemail build` tries it again"));
+    EXPECT_TRUE(reported()) << catalog_->Find("birds")->cells_problem;
   }
   catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
 }
 
-TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
+TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
   Create(4);
   Build();
   Ready(4);
@@ -281,8 +259,8 @@ TEST_F(CatalogCells, AnItemThatCameBackAnswersAfterABuild) {
   EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
 }
 
-// What has changed since the embedding is found as it was, as searches find it, or not at all.
-TEST_F(CatalogCells, WithoutACodeAreOfWhatIsEmbedded) {
+// Changed items keep the label and payload of the embedding; new and deleted ones are missing.
+TEST_F(CatalogCells, CoordinatesAreOfEmbeddedItems) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
   const auto put = [&](const std::string& id, int32_t label, unsigned seed) {
@@ -323,7 +301,7 @@ TEST_F(CatalogCells, WithoutACodeAreOfWhatIsEmbedded) {
   catalog_.reset();  // before the hooks
 }
 
-TEST_F(CatalogCells, WithoutACodeAreMadeAgainByEveryBuildAndAfterARestart) {
+TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
   Create(5, CellCode::kNone);
   for (uint64_t version = 1; version < 4; ++version) {
     Build();
@@ -340,36 +318,38 @@ TEST_F(CatalogCells, WithoutACodeAreMadeAgainByEveryBuildAndAfterARestart) {
   ExpectCoordinatesOfTheEmbedding(view);
 }
 
-TEST_F(CatalogCells, WithoutACodeAreKeptByASnapshot) {
-  const CollectionView birds = Create(8, CellCode::kNone);
-  const std::string bytes = SnapshotOf(*catalog_, birds);
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
-  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(bytes));
-  ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
-  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
-  EXPECT_EQ(back.published->parameters.cell_code, CellCode::kNone);
-  Build();
-  EXPECT_THAT(Answering(CoordinatesReady()), SizeIs(8));
-}
-
-// An embedding of later items has told of a deletion that nothing else did.
-TEST(IdsNotIn, AreThoseThatALaterEmbeddingDoesNotHave) {
-  const Anchors anchors = SmallAnchors();
+// Another daemon's deletion may be known only from its later embedding.
+TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
+  StoredCollection collection{.name = "birds", .parameters = {}, .anchors = SmallAnchors()};
   CellPartition halves{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
-  const PublicParameters parameters = *MakePublicParameters(
-      "uuid", SmallSettings(), anchors, {}, "vectors", {halves}, CellCode::kFloat16);
+  collection.parameters = *MakePublicParameters("uuid", SmallSettings(), collection.anchors, {},
+                                                "vectors", {halves}, CellCode::kFloat16);
   Gallery gallery = GalleryOf(MakeItems(6, 1));
   gallery.version = 6;
-  const auto cells = CellIndex::Make(parameters, anchors, gallery, {false});
-  Embedding embedding = SomeEmbedding(4);
-  for (const auto& [version, missing] : {std::pair{6U, 0U}, {5U, 0U}, {7U, 2U}}) {
-    embedding.items_version = version;
-    const Retriever retriever(parameters, anchors.labels, embedding, IndexOptions{});
-    EXPECT_THAT(IdsNotIn(retriever, *cells), SizeIs(missing)) << version;
+  const auto cells = CellIndex::Create(collection.parameters, collection.anchors, gallery, {false});
+  for (const auto& [items_version, missing] : {std::pair{6U, 0}, {5U, 0}, {7U, 2}}) {
+    CollectionRegistry registry;
+    const auto entry = registry.Add(collection);
+    const auto install = [&](int items, uint64_t version) {
+      Embedding embedding = SomeEmbedding(items);
+      embedding.version = version;
+      embedding.items_version = version == 1 ? 6 : items_version;
+      ASSERT_TRUE(registry.InstallRetriever(
+          entry.get(),
+          std::make_shared<const Retriever>(collection.parameters, collection.anchors.labels,
+                                            embedding, IndexOptions{}),
+          {}));
+    };
+    install(6, 1);
+    registry.InstallCells(entry.get(), cells);
+    EXPECT_EQ(registry.ViewOf(*entry).hidden_in_cells, nullptr);
+    install(4, 2);
+    const auto hidden = registry.ViewOf(*entry).hidden_in_cells;
+    EXPECT_EQ(hidden == nullptr ? 0 : hidden->count, missing) << items_version;
   }
 }
 
-TEST_F(CatalogCells, ASnapshotKeepsThem) {
+TEST_F(CatalogCells, SnapshotKeepsPartitions) {
   const CollectionView birds = Create(8);
   const std::string bytes = SnapshotOf(*catalog_, birds);
   ASSERT_THAT(catalog_->Delete("birds"), IsOk());
@@ -387,21 +367,14 @@ TEST_F(CatalogCells, ASnapshotKeepsThem) {
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
 }
 
-// Codes that were received before are read by it.
-TEST_F(CatalogCells, ACodebookIsTheSameAfterARestartAndInASnapshot) {
-  ASSERT_OK_AND_ASSIGN(CollectionView wide, catalog_->Create(WithProductCode()));
+// Clients decode stored codes with it.
+TEST_F(CatalogCells, SnapshotKeepsCodebook) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView wide, catalog_->Create(WithProductCode()));
   const PublicParameters& parameters = wide.published->parameters;
   ASSERT_TRUE(parameters.cell_codebook.has_value());
   EXPECT_EQ(parameters.cell_codebook->centroids_per_part(), 16);
   EXPECT_GT(parameters.cell_codebook->relative_squared_error, 0);
-  Reopen();
-  ASSERT_OK_AND_ASSIGN(const CollectionView reopened, catalog_->Find("wide"));
-  EXPECT_EQ(reopened.published->fingerprint, wide.published->fingerprint);
-  ASSERT_TRUE(reopened.published->parameters.cell_codebook.has_value());
-  EXPECT_EQ(reopened.published->parameters.cell_codebook->centroids,
-            parameters.cell_codebook->centroids);
-
-  const std::string bytes = SnapshotOf(*catalog_, reopened);
+  const std::string bytes = SnapshotOf(*catalog_, wide);
   ASSERT_THAT(catalog_->Delete("wide"), IsOk());
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
   ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
@@ -413,14 +386,6 @@ TEST_F(CatalogCells, ACodebookIsTheSameAfterARestartAndInASnapshot) {
   contents.collection.parameters.cell_codebook.reset();
   EXPECT_THAT(Restore(catalog_.get(), contents),
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_codebook must be given"));
-}
-
-TEST_F(CatalogCells, AProductCodeOfFewAnchorsIsRefusedAndNothingIsMade) {
-  NewCollection few = WithCells();
-  few.cell_code = CellCode::kPq8;
-  EXPECT_THAT(catalog_->Create(few),
-              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
-  EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-// A deleted item is in no answer, on whichever side of a build it was deleted.
 #include "tests/unit/server/engine/catalog_fixture.h"
 
 namespace privatemail::testing {
@@ -10,7 +9,7 @@ using ::testing::Not;
 
 class CatalogDeletions : public CatalogTest {};
 
-TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
+TEST_F(CatalogDeletions, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   DeleteItems({"item-001", "none", "item-001"});
@@ -21,7 +20,7 @@ TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
   }
   DeleteItems({"item-003"});
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
-  // Back under its id, but what is embedded is still the one that was deleted.
+  // Inserted again, but the embedding still has the deleted one.
   ASSERT_THAT(catalog_->Upsert(view, std::vector<Item>{MakeItem("item-001", 9, 5)}), IsOk());
   for (int restart = 0; restart < 2; ++restart) {
     EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
@@ -31,7 +30,7 @@ TEST_F(CatalogDeletions, ADeletedItemIsNotFoundAnyMoreAlsoAfterARestart) {
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
+TEST_F(CatalogDeletions, ItemDeletedDuringBuildIsHidden) {
   CreateBirds(6);
   for (const bool first_build : {true, false}) {
     const std::string id = first_build ? "item-001" : "item-002";
@@ -48,24 +47,24 @@ TEST_F(CatalogDeletions, AnItemThatIsDeletedDuringABuildIsNotInItsResult) {
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatIsDeletedInTheLastMomentOfABuildIsNotInItsResult) {
+TEST_F(CatalogDeletions, ItemDeletedAfterDeletedSinceIsHidden) {
   StoreHooks hooks;
   ReopenWith(&hooks);
   CreateBirds(5);
-  // The store has been asked already, and the new embedding does not answer yet.
-  hooks.told_of_deletions = [&] {
+  // After DeletedSince and before the new embedding is installed.
+  hooks.deleted_since = [&] {
     DeleteItems({"item-001"});
     return absl::OkStatus();
   };
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  hooks.told_of_deletions = [] { return absl::OkStatus(); };
+  hooks.deleted_since = [] { return absl::OkStatus(); };
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003", "item-004"));
 }
 
-TEST_F(CatalogDeletions, AnItemThatWasDeletedBeforeABuildAndCameBackIsInItsResult) {
+TEST_F(CatalogDeletions, ItemReinsertedBeforeGalleryIsReadIsFound) {
   const CollectionView view = CreateBirds(3);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  // Deleted and back within the build, but before it reads the gallery.
+  // Deleted and inserted again before the build reads the gallery.
   ASSERT_THAT(catalog_->Build("birds",
                               [&](int done, int) {
                                 if (done != 0) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// A catalog over a directory of its own.
+// A fixture: a catalog over a temporary directory.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CATALOG_FIXTURE_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CATALOG_FIXTURE_H_
 
@@ -23,7 +23,7 @@ class CatalogTest : public ::testing::Test {
     Open(*SqliteStore::Open(directory_.path()));
   }
 
-  // The same over a store in which something else happens, too.
+  // Reopens over a store with hooks.
   void ReopenWith(const StoreHooks* hooks) {
     catalog_.reset();
     Open(std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), hooks));
@@ -40,7 +40,7 @@ class CatalogTest : public ::testing::Test {
 
   static RetrievalQuery SomeQuery() { return {Matrix::Random(15, 2), 3, 3, nullptr}; }
 
-  // Ids that a search for everything finds in its first slot, ascending.
+  // All ids that a search finds, ascending.
   std::vector<std::string> Findable() const {
     const auto view = catalog_->Find("birds");
     RetrievalQuery query = SomeQuery();

@@ -1,4 +1,3 @@
-// Which index answers for a collection.
 #include "absl/time/clock.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 
@@ -11,14 +10,14 @@ class CatalogIndexTest : public CatalogTest {
  protected:
   std::string Index() const { return catalog_->Find("birds")->retriever->index_description(); }
 
-  // Once nothing is being made any more.
+  // Waits until no index is being built.
   std::string FinalIndex() const {
     while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
     return Index();
   }
 };
 
-TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) {
+TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
   NewCollection birds = Birds();
   birds.settings.embedding_dim = 5;
   const auto view = catalog_->Create(birds);
@@ -38,7 +37,7 @@ TEST_F(CatalogIndexTest, OptionsAreForEmbeddingsThatAreBuiltOrLoadedFromThenOn) 
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
 }
 
-TEST_F(CatalogIndexTest, IsMadeAlthoughTheCollectionBeforeItIsDeletedMeanwhile) {
+TEST_F(CatalogIndexTest, DeletedCollectionDoesNotBlockQueue) {
   catalog_->SetOptions({.index = {true, .9}});
   for (const char* name : {"fish", "birds"}) {
     NewCollection collection = Birds();

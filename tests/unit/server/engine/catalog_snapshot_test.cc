@@ -1,4 +1,3 @@
-// A collection into a snapshot and back.
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -6,6 +5,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
+#include "common/wire/parameters_proto.h"
 #include "common/wire/snapshot.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
@@ -30,7 +30,7 @@ class CatalogSnapshot : public CatalogTest {
     return Restore(catalog_.get(), *contents);
   }
 
-  // Ids and distances of the nearest few, for every slot.
+  // Ids and distances of the nearest items of each slot.
   std::vector<std::pair<std::string, double>> Answer(const std::string& name) const {
     std::srand(5);
     const RetrievalQuery query = SomeQuery();
@@ -51,7 +51,7 @@ class CatalogSnapshot : public CatalogTest {
   }
 };
 
-TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAlike) {
+TEST_F(CatalogSnapshot, RestoredCollectionAnswersAsOriginal) {
   const CollectionView birds = CreateBirds(20);
   Build("birds");
   const auto before = Answer("birds");
@@ -69,7 +69,7 @@ TEST_F(CatalogSnapshot, ADeletedCollectionComesBackUnderAnotherNameAndAnswersAli
   EXPECT_EQ(Answer("eagles"), before);
 }
 
-TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
+TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {
   const CollectionView birds = CreateBirds(20);
   Build("birds");
   const std::string bytes = Snapshot("birds");
@@ -88,8 +88,8 @@ TEST_F(CatalogSnapshot, BesideTheOriginalACopyHasAFingerprintOfItsOwn) {
   EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
 }
 
-// It would be saved under the UUID, and searches would find what the deleted one had.
-TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) {
+// Otherwise it would be saved under the shared UUID.
+TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
   const CollectionView birds = CreateBirds(20);
   const std::string bytes = Snapshot("birds");
   absl::StatusOr<CollectionView> restored = absl::UnknownError("not yet");
@@ -109,9 +109,8 @@ TEST_F(CatalogSnapshot, ABuildOfTheDeletedCollectionDoesNotReachTheRestoredOne) 
   EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
 }
 
-// Each batch replaces every item, so a snapshot of one moment has features of one batch alone, and
-// the version is its batch's.
-TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
+// Each batch replaces all items, so a consistent snapshot has features and version of one batch.
+TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
   constexpr int kItems = 200;
   const CollectionView view = CreateBirds(kItems);
   std::atomic<bool> stop = false;
@@ -148,7 +147,7 @@ TEST_F(CatalogSnapshot, IsOfOneMomentWhileAnotherThreadWrites) {
   EXPECT_GE(batches, 2);
 }
 
-TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
+TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
   CreateBirds(5);
   auto contents = *Parse(Snapshot("birds"));
   ASSERT_THAT(catalog_->Delete("birds"), IsOk());
@@ -169,8 +168,8 @@ TEST_F(CatalogSnapshot, ASnapshotThatMakesNoSenseIsRefused) {
   EXPECT_THAT(restore([](auto*) {}), IsOk());
 }
 
-// Well-formed blocks around what no collection can hold.
-TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
+// Well-formed blocks with inconsistent content.
+TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
   CreateBirds(3);
   SnapshotContents contents = *Parse(Snapshot("birds"));
   const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
@@ -193,7 +192,7 @@ TEST_F(CatalogSnapshot, TheParserNamesTheBlockOfABadItem) {
   }
 }
 
-TEST_F(CatalogSnapshot, NothingIsAllocatedForWhatIsOnlyPromised) {
+TEST_F(CatalogSnapshot, AnnouncedSizesAreNotAllocated) {
   const CollectionView view = CreateBirds(3);
   v1::SnapshotCollection head;
   head.set_name("birds");

@@ -25,7 +25,7 @@ TEST_F(CatalogTest, ChecksNames) {
   }
 }
 
-TEST_F(CatalogTest, RefusesACollectionWithABadFieldAndKeepsNothingOfIt) {
+TEST_F(CatalogTest, InvalidCollectionIsNotCreated) {
   NewCollection collection = Birds();
   collection.anchors.labels.pop_back();
   EXPECT_THAT(catalog_->Create(collection),
@@ -35,26 +35,20 @@ TEST_F(CatalogTest, RefusesACollectionWithABadFieldAndKeepsNothingOfIt) {
   EXPECT_THAT(catalog_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
-TEST_F(CatalogTest, NamesTheCollectionThatDoesNotExist) {
+TEST_F(CatalogTest, UnknownCollectionReturnsNotFound) {
   const auto code = absl::StatusCode::kNotFound;
   EXPECT_THAT(catalog_->Find("fish"), FailsWith(code, "collection fish does not exist"));
   EXPECT_THAT(catalog_->Delete("fish"), FailsWith(code, "fish"));
   EXPECT_THAT(catalog_->Build("fish", nullptr), FailsWith(code, "fish"));
 }
 
-TEST_F(CatalogTest, NamesTheCommandThatBuilds) {
-  const CollectionView view = CreateBirds(4);
-  EXPECT_THAT(view.Built(), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                      "not built yet: run `privatemail build birds`"));
-}
-
-TEST_F(CatalogTest, RefusesToBuildWithoutItems) {
+TEST_F(CatalogTest, BuildWithoutItemsReturnsFailedPrecondition) {
   ASSERT_THAT(catalog_->Create(Birds()), IsOk());
   EXPECT_THAT(catalog_->Build("birds", nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "has no items"));
 }
 
-TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
+TEST_F(CatalogTest, RestartGivesSameAnswers) {
   CreateBirds(8);
   const auto built = catalog_->Build("birds", nullptr);
   ASSERT_THAT(built, IsOk());
@@ -67,7 +61,7 @@ TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
   ASSERT_THAT(found, IsOk());
   EXPECT_EQ(found->published->fingerprint, fingerprint);
   EXPECT_EQ(found->items, 8u);
-  ASSERT_THAT(found->Built(), IsOk());
+  ASSERT_NE(found->retriever, nullptr);
   EXPECT_EQ(found->retriever->version(), 1u);
   const auto after = found->retriever->Retrieve(query);
   ASSERT_THAT(after, IsOk());
@@ -80,8 +74,8 @@ TEST_F(CatalogTest, AnswersAtOnceAndAlikeAfterARestart) {
   }
 }
 
-// An embedding can be made again; what is stored beside it cannot.
-TEST_F(CatalogTest, ADamagedEmbeddingLeavesItsCollectionUnbuiltAndTheOthersServing) {
+// A build can replace an embedding, but not stored items.
+TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
   const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
   NewCollection fish = Birds();
   fish.name = "fish";
@@ -105,13 +99,13 @@ TEST_F(CatalogTest, ADamagedEmbeddingLeavesItsCollectionUnbuiltAndTheOthersServi
   catalog_.reset();  // before the hooks
 }
 
-TEST_F(CatalogTest, WhatWasSavedAnswersThoughTheStoreFailedRightAfter) {
+TEST_F(CatalogTest, SavedEmbeddingAnswersIfStoreFailsAfterwards) {
   StoreHooks hooks;
   ReopenWith(&hooks);
   CreateBirds(6);
-  int asked = 0;
-  hooks.told_of_deletions = [&] {
-    return asked++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
+  int polls = 0;
+  hooks.deleted_since = [&] {
+    return polls++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
   };
   EXPECT_THAT(catalog_->Build("birds", nullptr),
               FailsWith(absl::StatusCode::kUnavailable, "not now"));
@@ -120,7 +114,7 @@ TEST_F(CatalogTest, WhatWasSavedAnswersThoughTheStoreFailedRightAfter) {
   catalog_.reset();  // before the hooks
 }
 
-TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
+TEST_F(CatalogTest, WritesShowAfterNextBuildOnly) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   std::vector<Item> more = MakeItems(6, 1);
@@ -143,7 +137,7 @@ TEST_F(CatalogTest, WritesAfterABuildLeaveTheOldEmbeddingAnswering) {
   EXPECT_EQ(rebuilt->retriever->PayloadOf(0), "[1]");
 }
 
-TEST_F(CatalogTest, ReportsABuildFromItsBeginning) {
+TEST_F(CatalogTest, BuildReportsEachStepFromZero) {
   CreateBirds(4);
   std::vector<int> seen;
   ASSERT_THAT(catalog_->Build("birds",
@@ -156,7 +150,7 @@ TEST_F(CatalogTest, ReportsABuildFromItsBeginning) {
   EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3));
 }
 
-TEST_F(CatalogTest, ACancelledBuildLeavesTheFormerEmbeddingAndMayBeRepeated) {
+TEST_F(CatalogTest, CancelledBuildLeavesFormerEmbedding) {
   const CollectionView view = CreateBirds(4);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
@@ -173,7 +167,7 @@ TEST_F(CatalogTest, ACancelledBuildLeavesTheFormerEmbeddingAndMayBeRepeated) {
   EXPECT_EQ(catalog_->Build("birds", nullptr)->retriever->items(), 9);
 }
 
-TEST_F(CatalogTest, RefusesASecondBuildOfACollectionThatIsBeingBuilt) {
+TEST_F(CatalogTest, SecondConcurrentBuildReturnsAborted) {
   CreateBirds(4);
   absl::Status second;
   ASSERT_THAT(catalog_->Build("birds",
@@ -185,7 +179,7 @@ TEST_F(CatalogTest, RefusesASecondBuildOfACollectionThatIsBeingBuilt) {
   EXPECT_THAT(second, FailsWith(absl::StatusCode::kAborted, "is being built already"));
 }
 
-TEST_F(CatalogTest, AbortsTheBuildOfACollectionThatIsDeletedMeanwhile) {
+TEST_F(CatalogTest, DeletionDuringBuildReturnsAborted) {
   for (const int when : {0, 1, 3}) {
     CreateBirds(4);
     int last = -1;
@@ -204,7 +198,7 @@ TEST_F(CatalogTest, AbortsTheBuildOfACollectionThatIsDeletedMeanwhile) {
   }
 }
 
-TEST_F(CatalogTest, DoesNotGiveTheOldBuildToANewCollectionOfTheSameName) {
+TEST_F(CatalogTest, RecreatedCollectionDoesNotGetOldBuild) {
   const CollectionView old = CreateBirds(4);
   EXPECT_THAT(catalog_->Build("birds",
                               [&](int done, int) {
@@ -224,7 +218,7 @@ TEST_F(CatalogTest, DoesNotGiveTheOldBuildToANewCollectionOfTheSameName) {
   EXPECT_EQ(catalog_->Find("birds")->items, 0u);
 }
 
-TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
+TEST_F(CatalogTest, SearchesRunDuringBuildsAndWrites) {
   const CollectionView view = CreateBirds(30);
   ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
   std::atomic<bool> done = false;
@@ -251,7 +245,7 @@ TEST_F(CatalogTest, AnswersSearchesFromManyThreadsWhileItBuildsAndStores) {
   EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
 }
 
-TEST_F(CatalogTest, ABuildOfManyClassesStatesItsMatricesOfClasses) {
+TEST_F(CatalogTest, BuildMemoryIncludesLabelGraphs) {
   constexpr int kClasses = 3000;
   NewCollection many = Birds();
   many.anchors.features = FloatMatrix::Random(kClasses, many.anchors.features.cols());
@@ -260,13 +254,12 @@ TEST_F(CatalogTest, ABuildOfManyClassesStatesItsMatricesOfClasses) {
   many.class_names.clear();
   const auto view = catalog_->Create(std::move(many));
   ASSERT_THAT(view, IsOk());
-  // A label graph before the build and one after it, of doubles.
+  // Two label graphs of doubles, before and after the build.
   EXPECT_GE(view->build_memory(CollectionView::Features::kInFile),
             int64_t{2} * kClasses * kClasses * 8);
 }
 
-// A collection "wide" whose features take more memory than all else, and more rows than one part of
-// a gallery has.
+// A collection "wide" with large features and more rows than a gallery part.
 class WideCatalogTest : public CatalogTest {
  protected:
   static constexpr int kWide = 64;
@@ -291,7 +284,7 @@ class WideCatalogTest : public CatalogTest {
   }
 };
 
-TEST_F(WideCatalogTest, ABuildWithLittleMemoryKeepsFeaturesInAFileAndGivesTheSame) {
+TEST_F(WideCatalogTest, BuildFromFileGivesSameEmbedding) {
   ASSERT_GT(View().build_memory(CollectionView::Features::kInMemory), MemoryWithoutFeatures());
   ASSERT_THAT(catalog_->Build("wide", nullptr), IsOk());
   const auto in_memory = View().retriever;
@@ -305,8 +298,8 @@ TEST_F(WideCatalogTest, ABuildWithLittleMemoryKeepsFeaturesInAFileAndGivesTheSam
             in_memory->Retrieve(query)->slots[0][0].row);
 }
 
-// Only a file needs the folder: one that is not there shows which way a build went.
-TEST_F(WideCatalogTest, OnlyABuildWithLittleMemoryMakesAFile) {
+// Only a scratch file needs the folder, so a missing folder shows whether there was one.
+TEST_F(WideCatalogTest, OnlyBuildAboveMemoryLimitUsesFile) {
   catalog_.reset();
   catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");
   EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
@@ -314,7 +307,7 @@ TEST_F(WideCatalogTest, OnlyABuildWithLittleMemoryMakesAFile) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
 }
 
-TEST_F(WideCatalogTest, ABuildIsRefusedWhenPayloadsTakeMoreThanItMay) {
+TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {
   std::vector<Item> items = MakeItems(100, 1);
   for (Item& item : items) {
     item.features.assign(kWide, 1);

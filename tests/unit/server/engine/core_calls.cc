@@ -14,7 +14,7 @@
 namespace privatemail::testing {
 namespace {
 
-// More callers than this come at once.
+// Fewer places than callers.
 Limits FewPlaces() {
   Limits limits;
   limits.max_concurrent = 8;
@@ -23,7 +23,7 @@ Limits FewPlaces() {
   return limits;
 }
 
-// What may become of a build that nobody asked for: others build and delete meanwhile.
+// Concurrent builds and deletions may overtake a scheduled build.
 void ExpectBuiltOrOvertaken(const std::string& name, const absl::Status& outcome) {
   EXPECT_TRUE(outcome.ok() || absl::IsAborted(outcome) || absl::IsNotFound(outcome) ||
               absl::IsCancelled(outcome))
@@ -42,11 +42,11 @@ CoreCalls::CoreCalls()
       keys_(*KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key")),
       audit_(*AuditLog::Open(folder_ / "audit.jsonl", 0)),
       admission_(std::make_unique<Admission>(FewPlaces())),
-      builds_(std::make_unique<AutomaticBuilds>(
-          catalog_.get(), AutomaticBuildOptions{.01, absl::Milliseconds(50)},
-          AutomaticBuilds::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
-                                 [](const std::string& /*name*/, double /*done*/) {},
-                                 ExpectBuiltOrOvertaken})) {}
+      builds_(std::make_unique<RebuildScheduler>(
+          catalog_.get(), RebuildOptions{.01, absl::Milliseconds(50)},
+          RebuildScheduler::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
+                                  [](const std::string& /*name*/, double /*done*/) {},
+                                  ExpectBuiltOrOvertaken})) {}
 
 NewAccessKey CoreCalls::MakeKey(Scopes scopes, double requests_per_second) {
   KeyGrant grant;
@@ -59,11 +59,11 @@ NewAccessKey CoreCalls::MakeKey(Scopes scopes, double requests_per_second) {
 absl::Status CoreCalls::Call(const std::string& key_text,
                              const std::function<absl::Status()>& work) {
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AccessKey> key, keys_->Authenticate(key_text));
-  PM_RETURN_IF_ERROR(rates_.Take(*key, RateLimits::Clock::now()));
+  PM_RETURN_IF_ERROR(rates_.Take(*key, RateLimiter::Clock::now()));
   PM_ASSIGN_OR_RETURN(Admission::Ticket ticket,
                       admission_->Enter({key->id, key->Has(kAdminScope)}));
   std::promise<absl::Status> done;
-  workers_.Run([&] {
+  thread_pool_.Run([&] {
     absl::Status status = Work(&ticket, work);
     AuditEntry entry;
     entry.time = absl::Now();
@@ -71,15 +71,15 @@ absl::Status CoreCalls::Call(const std::string& key_text,
     entry.code = absl::StatusCodeToString(status.code());
     EXPECT_THAT(audit_->Write(entry), IsOk());
     ++calls_;
-    // Handed over, not shared: copies of a status count who holds it within absl's library, which
-    // is not compiled for the thread sanitizer, so that the last holder's delete looks like a race.
+    // Moved, not copied: the reference count is in absl's library, which is not instrumented, so
+    // that deleting the last copy would be reported as a race.
     done.set_value(std::move(status));
   });
   return done.get_future().get();
 }
 
 absl::Status CoreCalls::Work(Admission::Ticket* ticket, const std::function<absl::Status()>& work) {
-  PM_RETURN_IF_ERROR(ticket->AwaitPlace([] { return false; }));
+  PM_RETURN_IF_ERROR(ticket->Await([] { return false; }));
   return work();
 }
 

@@ -1,4 +1,4 @@
-// Calls of a daemon without gRPC.
+// A daemon without gRPC, which the thread sanitizer does not understand.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CORE_CALLS_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_CORE_CALLS_H_
 
@@ -9,31 +9,33 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/base/workers.h"
+#include "common/base/thread_pool.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
-#include "server/access/rate_limits.h"
-#include "server/engine/automatic_builds.h"
+#include "server/access/limits.h"
 #include "server/engine/catalog.h"
+#include "server/engine/rebuild_scheduler.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
 
-// All that the daemon is made of but gRPC, which no thread sanitizer understands. A call takes the
-// way that services/gate.cc leads it: key, rate, place, worker, audit log. Thread-safe.
+using namespace server;  // NOLINT: every test of the server
+
+// Calls take the steps of services/gate.cc: key, rate limit, admission, thread pool, audit log.
+// Thread-safe.
 class CoreCalls {
  public:
   CoreCalls();
 
-  // Waits for its end. UNAUTHENTICATED, RESOURCE_EXHAUSTED (IsBusy or of the key's rate), or what
-  // `work` returns.
+  // Blocks. UNAUTHENTICATED, RESOURCE_EXHAUSTED (IsBusy or the key's rate), or the status of
+  // `work`.
   absl::Status Call(const std::string& key_text, const std::function<absl::Status()>& work);
 
-  // What SIGHUP makes the daemon do, with other limits every time.
+  // The reload of SIGHUP, with other limits each time.
   void Reload();
 
-  // Text of a new key for all collections; requests_per_second 0: as many as it likes.
+  // A new key for all collections; requests_per_second 0: no limit.
   NewAccessKey MakeKey(Scopes scopes, double requests_per_second = 0);
 
   KeyRing& keys() { return *keys_; }
@@ -48,15 +50,15 @@ class CoreCalls {
   std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<KeyRing> keys_;
   std::unique_ptr<AuditLog> audit_;
-  RateLimits rates_;
+  RateLimiter rates_;
   std::atomic<int64_t> calls_ = 0;
   std::atomic<int64_t> reloads_ = 0;
   std::unique_ptr<Admission> admission_;
-  std::unique_ptr<AutomaticBuilds> builds_;
-  Workers workers_;  // last: what they do uses the others
+  std::unique_ptr<RebuildScheduler> builds_;
+  ThreadPool thread_pool_;  // last: what they do uses the others
 };
 
-// Whether a call was refused because others are worked on or wait.
+// True if admission control refused the call.
 bool IsBusy(const absl::Status& status);
 
 }  // namespace privatemail::testing

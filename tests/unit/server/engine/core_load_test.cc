@@ -1,6 +1,5 @@
-// Everything at once on all that the daemon is made of but gRPC: for the thread sanitizer, which
-// tests/e2e/mixed_load.cc cannot have. PRIVATEMAIL_LOAD_SECONDS in the environment says for how
-// long; 5 without it, which is what CI runs.
+// A mixed load on the daemon without gRPC, for the thread sanitizer, under which
+// tests/e2e/mixed_load.cc cannot run. PRIVATEMAIL_LOAD_SECONDS sets its length, by default 5 s.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -68,7 +67,7 @@ class CoreLoad : public ::testing::Test {
 
   bool GoesOn() const { return steady_clock::now() < end_ && !HasFailure(); }
 
-  // Makes the call until it is not refused as busy.
+  // Retries a call that was refused as busy.
   absl::Status Persist(const std::string& key, const std::function<absl::Status()>& work) {
     while (true) {
       const absl::Status status = core_.Call(key, work);
@@ -78,7 +77,7 @@ class CoreLoad : public ::testing::Test {
     }
   }
 
-  // For calls that nothing but a busy server refuses.
+  // For calls that only admission control can refuse.
   void Expect(const std::string& key, const std::function<absl::Status()>& work) {
     EXPECT_THAT(Persist(key, work), IsOk());
   }
@@ -123,7 +122,7 @@ absl::Status CoreLoad::SearchBirds(int number, uint64_t* seen_version) {
   return absl::OkStatus();
 }
 
-// By an index that is exact, approximate, or about to be.
+// Under any state of the index.
 absl::Status CoreLoad::SearchCrows() {
   const auto view = core_.catalog().Find("crows");
   if (!view.ok()) return view.status();
@@ -135,8 +134,7 @@ absl::Status CoreLoad::SearchCrows() {
   return absl::OkStatus();
 }
 
-// The first ones share a key that may call only so often: the threads of one key are those that
-// meet at its bucket.
+// The first threads share a key with a rate limit, and so a token bucket.
 void CoreLoad::Search(int number) {
   const bool limited = number < kLimitedSearchers;
   const std::string key = limited ? limited_key_ : core_.MakeKey(kSearchScope).text;
@@ -149,7 +147,7 @@ void CoreLoad::Search(int number) {
   }
 }
 
-// Remembers what it stored, and finds it in the end.
+// Records its writes and finds them at the end.
 void CoreLoad::Write(int number) {
   const std::string key = core_.MakeKey(kWriteScope).text;
   std::mt19937 bits(static_cast<unsigned>(number));
@@ -199,12 +197,12 @@ void CoreLoad::Build() {
         Persist(key, [&] { return core_.catalog().Build("birds", nullptr).status(); });
     builds_ += status.ok() ? 1 : 0;
     if (status.ok()) continue;
-    // By a build that changes of items have begun.
+    // Of the rebuild scheduler.
     EXPECT_THAT(status, FailsWith(absl::StatusCode::kAborted, "is being built already"));
   }
 }
 
-// Every other embedding is replaced before or while an index is made for it.
+// Every other embedding is replaced before its approximate index is ready.
 void CoreLoad::BuildApproximate() {
   const std::string key = core_.MakeKey(kWriteScope).text;
   Catalog& catalog = core_.catalog();
@@ -264,7 +262,7 @@ void CoreLoad::Reload() {
   }
 }
 
-TEST_F(CoreLoad, IsAnsweredOrRefusedAsDocumented) {
+TEST_F(CoreLoad, CallsReturnDocumentedStatuses) {
   end_ = steady_clock::now() + Duration();
   std::vector<std::thread> threads;
   for (int i = 0; i < kSearchers; ++i) threads.emplace_back([this, i] { Search(i); });

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRows = 4012;  // 16 blocks, the last of 172 rows
 
-// A collection that a polynomial does for, and its rows.
+// A collection with a polynomial plan, and its rows.
 class EmbedShareTest : public ::testing::Test {
  protected:
   EmbedShareTest() {
@@ -36,7 +36,7 @@ class EmbedShareTest : public ::testing::Test {
   Matrix rows_;
 };
 
-TEST_F(EmbedShareTest, GivesTheBitsOfOneProcessInAnyNumber) {
+TEST_F(EmbedShareTest, AnyNumberOfProcessesGivesSameBits) {
   const auto whole =
       EmbedRows(collection_.parameters, std::make_shared<MatrixPoints>(rows_), labels_, nullptr);
   ASSERT_THAT(whole, IsOk());
@@ -53,7 +53,7 @@ TEST_F(EmbedShareTest, GivesTheBitsOfOneProcessInAnyNumber) {
   }
 }
 
-TEST_F(EmbedShareTest, EndsEverywhereWithTheStatusOfTheOneThatFails) {
+TEST_F(EmbedShareTest, FailureOfOneProcessEndsAll) {
   ThreadedRows rows(kRows, 3);
   rows.ForAll([&](int party) {
     const auto share = rows.Share(party);
@@ -65,7 +65,7 @@ TEST_F(EmbedShareTest, EndsEverywhereWithTheStatusOfTheOneThatFails) {
   });
 }
 
-TEST_F(EmbedShareTest, RefusesWhatNeedsEveryPairOfRows) {
+TEST_F(EmbedShareTest, PlanWithoutPolynomialReturnsFailedPrecondition) {
   collection_.parameters.settings.kernel_bandwidth = .1;
   ThreadedRows rows(kRows, 2);
   rows.ForAll([&](int party) {
@@ -75,7 +75,7 @@ TEST_F(EmbedShareTest, RefusesWhatNeedsEveryPairOfRows) {
   });
 }
 
-TEST(DeterministicStart, OfLaterRowsIsPartOfTheWhole) {
+TEST(DeterministicStart, RowsAreIndependentOfFirstRow) {
   for (const int k : {1, 2, 3}) {
     const Matrix whole = DeterministicStart("some fingerprint", 50, k, 2);
     for (const int first : {0, 1, 2, 17, 49}) {

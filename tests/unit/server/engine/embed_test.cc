@@ -63,7 +63,7 @@ Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const Embed
   return {x, (x.transpose() * lx * x).trace() - s.alpha * (x.transpose() * ly * x).trace()};
 }
 
-TEST(Embed, EqualsTheDefinitionOverGalleryThenAnchors) {
+TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
   const StoredCollection collection = SmallCollection("birds");
   const Gallery gallery = SmallGallery(20);
   const Dense dense =
@@ -79,7 +79,7 @@ TEST(Embed, EqualsTheDefinitionOverGalleryThenAnchors) {
   EXPECT_EQ(embedding->labels, gallery.labels);
 }
 
-TEST(Embed, GivesEqualDataEqualCoordinates) {
+TEST(Embed, EqualDataGetEqualCoordinates) {
   const StoredCollection collection = SmallCollection("birds");
   const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
@@ -87,7 +87,7 @@ TEST(Embed, GivesEqualDataEqualCoordinates) {
   EXPECT_EQ(first->coordinates, second->coordinates);
 }
 
-TEST(Embed, TellsOfEveryStepAndStopsWhenTold) {
+TEST(Embed, ReportsEachStepAndStopsOnError) {
   const StoredCollection collection = SmallCollection("birds");
   std::vector<double> seen;
   const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
@@ -100,23 +100,23 @@ TEST(Embed, TellsOfEveryStepAndStopsWhenTold) {
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
 
-TEST(Embed, RefusesAnEmptyGallery) {
+TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
   const StoredCollection collection = SmallCollection("birds");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
-// With a weak label graph so many steps average all differences away.
-TEST(Embed, RefusesAnchorsThatEndInOnePlace) {
+// With a weak label graph this many steps make all rows equal.
+TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
   StoredCollection collection = SmallCollection("birds");
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
 }
 
-// Large enough for the factored operator. The oracle is the iteration over the exact one, which the
-// tests of numerics hold against its definition.
-TEST(Embed, StaysWithinItsToleranceWhenItIsNotExact) {
+// Large enough for the factored operator. The oracle iterates with the exact one, which is tested
+// against its definition.
+TEST(Embed, ApproximationStaysWithinTolerance) {
   StoredCollection collection = SmallCollection("birds");
   EmbeddingSettings& settings = collection.parameters.settings;
   settings.kernel_bandwidth = 6;
@@ -137,7 +137,7 @@ TEST(Embed, StaysWithinItsToleranceWhenItIsNotExact) {
             settings.steps * kEmbeddingTolerance * exact->norm());
 }
 
-TEST(Embed, RowsInAFileGiveTheSameBits) {
+TEST(Embed, RowsInFileGiveSameBits) {
   StoredCollection collection = SmallCollection("birds");
   collection.parameters.settings.kernel_bandwidth = 6;
   for (const int items : {20, 4000}) {
@@ -162,7 +162,7 @@ TEST(Embed, RowsInAFileGiveTheSameBits) {
   }
 }
 
-TEST(PointFile, RefusesRowsThatDoNotFitAndAFolderThatIsNone) {
+TEST(PointFile, InvalidRowsAndFolderAreRefused) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
@@ -174,7 +174,7 @@ TEST(PointFile, RefusesRowsThatDoNotFitAndAFolderThatIsNone) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
 }
 
-TEST(PointFile, RowsThatCannotBeReadAreAnError) {
+TEST(PointFile, ReadFailureIsReturned) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
@@ -182,10 +182,10 @@ TEST(PointFile, RowsThatCannotBeReadAreAnError) {
   EXPECT_THAT(file->Read(0, &block), FailsWith(absl::StatusCode::kDataLoss, "shorter"));
 }
 
-TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {
+TEST(DeterministicStart, IsNormalWithGivenDeviation) {
   const Matrix start = DeterministicStart("some fingerprint", 100001, 3, 2.5);
   const double n = static_cast<double>(start.size());
-  // Seeded, so it passes always or never; five standard errors would pass any normal sample.
+  // Seeded, so deterministic; the bound is five standard errors.
   EXPECT_LT(std::abs(start.mean()), 5 * 2.5 / std::sqrt(n));
   EXPECT_NEAR(start.squaredNorm() / n, 6.25, 5 * 6.25 * std::sqrt(2 / n));
   for (const double quantile : {-2.0, -1.0, 0.0, 0.5, 1.5}) {
@@ -194,7 +194,7 @@ TEST(DeterministicStart, IsNormalWithTheGivenDeviation) {
   }
 }
 
-TEST(DeterministicStart, DependsOnEveryByteOfTheFingerprint) {
+TEST(DeterministicStart, DependsOnEveryByteOfFingerprint) {
   const std::string fingerprint(32, '\x80');
   const Matrix start = DeterministicStart(fingerprint, 2, 2, 1);
   EXPECT_EQ(start, DeterministicStart(fingerprint, 2, 2, 1));

@@ -39,7 +39,7 @@ std::vector<std::string> Payloads(int rows, int paths) {
   return payloads;
 }
 
-TEST(PayloadColumns, FindTheRowsThatTheFilterFitsOneByOne) {
+TEST(PayloadColumns, FindsRowsThatMatchFilter) {
   std::vector<std::string> payloads = Payloads(50, 2);
   payloads[3] = "";
   payloads[4] = R"({"n":"text"})";
@@ -54,24 +54,25 @@ TEST(PayloadColumns, FindTheRowsThatTheFilterFitsOneByOne) {
   }
   EXPECT_THAT(expected, SizeIs(10));
   for (int time = 0; time < 2; ++time) {  // parsed, then kept
-    EXPECT_EQ(*columns.RowsThatFit(filter, nullptr, nullptr, kPlenty), expected);
+    EXPECT_EQ(*columns.MatchingRows(filter, nullptr, nullptr, kPlenty), expected);
   }
 }
 
-TEST(PayloadColumns, LeaveHiddenRowsOut) {
+TEST(PayloadColumns, SkipsHiddenRows) {
   const PayloadColumns columns(Payloads(6, 0));
   HiddenRows hidden;
   hidden.hidden = {true, false, false, true, false, false};
   hidden.count = 2;
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), &hidden, nullptr, kPlenty), ElementsAre(1, 2, 4));
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, nullptr, kPlenty),
+              ElementsAre(1, 2, 4));
 }
 
-TEST(PayloadColumns, StayRightWhenMorePathsAreAskedForThanAreKept) {
+TEST(PayloadColumns, MorePathsThanCachedColumns) {
   const PayloadColumns columns(Payloads(20, 40));
   for (int round = 0; round < 2; ++round) {
     for (int path = 0; path < 40; ++path) {
       EXPECT_THAT(
-          *columns.RowsThatFit(Below(absl::StrCat("p", path), path), nullptr, nullptr, kPlenty),
+          *columns.MatchingRows(Below(absl::StrCat("p", path), path), nullptr, nullptr, kPlenty),
           SizeIs(std::min(path, 20)));
     }
   }
@@ -79,47 +80,47 @@ TEST(PayloadColumns, StayRightWhenMorePathsAreAskedForThanAreKept) {
   for (int path = 0; path < 40; ++path) {
     absl::StrAppend(&all, " filters { range { path: \"p", path, "\" gte: 18 } }");
   }
-  EXPECT_THAT(*columns.RowsThatFit(Filter(all + " }"), nullptr, nullptr, kPlenty),
+  EXPECT_THAT(*columns.MatchingRows(Filter(all + " }"), nullptr, nullptr, kPlenty),
               ElementsAre(18, 19));
 }
 
-TEST(PayloadColumns, EndWhenTheCallerDoesNotWaitAnyMore) {
+TEST(PayloadColumns, CancelledCallReturnsCancelled) {
   const PayloadColumns columns(Payloads(9000, 0));
   int looks = 0;
   const auto cancelled = [&] { return ++looks > 1; };
-  EXPECT_THAT(columns.RowsThatFit(Below("n", 5), nullptr, cancelled, kPlenty),
+  EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, cancelled, kPlenty),
               FailsWith(absl::StatusCode::kCancelled, ""));
   EXPECT_EQ(looks, 2);
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr, kPlenty), SizeIs(5))
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, nullptr, kPlenty), SizeIs(5))
       << "nothing half";
 }
 
-TEST(PayloadColumns, AnswerManyThreadsAtOnce) {
+TEST(PayloadColumns, AnswersConcurrentThreads) {
   const PayloadColumns columns(Payloads(300, 30));
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 60; ++i) {
         const std::string path = absl::StrCat("p", (i * (thread + 1)) % 30);
-        EXPECT_THAT(*columns.RowsThatFit(Below(path, i), nullptr, nullptr, kPlenty), SizeIs(i));
+        EXPECT_THAT(*columns.MatchingRows(Below(path, i), nullptr, nullptr, kPlenty), SizeIs(i));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(PayloadColumns, OfNoItemsHaveNoRows) {
+TEST(PayloadColumns, EmptyGalleryHasNoRows) {
   const PayloadColumns columns({});
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 5), nullptr, nullptr, kPlenty), IsEmpty());
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, nullptr, kPlenty), IsEmpty());
 }
 
-TEST(PayloadColumns, TakeNoMoreMemoryThanACallMay) {
+TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
   const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
   const PayloadFilter filter = Below("v", 2);
-  EXPECT_THAT(columns.RowsThatFit(filter, nullptr, nullptr, 150),
+  EXPECT_THAT(columns.MatchingRows(filter, nullptr, nullptr, 150),
               FailsWith(absl::StatusCode::kResourceExhausted, "max_request_memory"));
-  EXPECT_THAT(*columns.RowsThatFit(filter, nullptr, nullptr, 1000), ElementsAre(0));
-  EXPECT_THAT(*columns.RowsThatFit(Below("n", 2), nullptr, nullptr, 150), ElementsAre(0));
+  EXPECT_THAT(*columns.MatchingRows(filter, nullptr, nullptr, 1000), ElementsAre(0));
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, nullptr, 150), ElementsAre(0));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class RetrieverTest : public ::testing::Test {
     return Retriever(collection_.parameters, collection_.anchors.labels, embedding_);
   }
 
-  // The release whose slots lie at `slots` in server coordinates, seen through the inverse of
+  // The release with `slots` in server coordinates, mapped by the inverse of
   // y = 2 x R + t with R a rotation by 30 degrees.
   Matrix ReleaseOf(const Matrix& slots) const {
     Matrix target(slots.rows() + 12, 2);
@@ -48,7 +48,7 @@ class RetrieverTest : public ::testing::Test {
   Matrix slots_ = (Matrix(3, 2) << 2.1, 0, .1, 1, 1, .2).finished();
 };
 
-TEST_F(RetrieverTest, FindsTheNearestItemsOfEverySlotThroughASimilarity) {
+TEST_F(RetrieverTest, FindsNearestItemsUnderSimilarity) {
   const auto answer = MakeRetriever().Retrieve(QueryOf(slots_));
   ASSERT_THAT(answer, IsOk());
   ASSERT_THAT(answer->slots, SizeIs(3));
@@ -67,8 +67,8 @@ TEST_F(RetrieverTest, FindsTheNearestItemsOfEverySlotThroughASimilarity) {
   EXPECT_FALSE(answer->truncated);
 }
 
-// More than are searched at once.
-TEST_F(RetrieverTest, FindsTheNearestItemsOfManySlotsInTheirOrder) {
+// More slots than are searched per pass.
+TEST_F(RetrieverTest, FindsNearestItemsOfManySlots) {
   PublicParameters parameters = collection_.parameters;
   parameters.slot_labels.assign(37, 0);
   const Retriever retriever(parameters, collection_.anchors.labels, embedding_);
@@ -82,7 +82,7 @@ TEST_F(RetrieverTest, FindsTheNearestItemsOfManySlotsInTheirOrder) {
   }
 }
 
-TEST_F(RetrieverTest, BreaksTiesByIdWhenCoordinatesAreEqual) {
+TEST_F(RetrieverTest, BreaksTiesById) {
   embedding_.coordinates.setZero();
   const auto answer = MakeRetriever().Retrieve(QueryOf(slots_));
   ASSERT_THAT(answer, IsOk());
@@ -90,7 +90,7 @@ TEST_F(RetrieverTest, BreaksTiesByIdWhenCoordinatesAreEqual) {
   EXPECT_EQ(answer->slots[0][1].row, 1);
 }
 
-TEST_F(RetrieverTest, FindsOnlyWhatFitsTheFilterAndIsNotHiddenInEverySlot) {
+TEST_F(RetrieverTest, AppliesFilterAndHiddenRowsInEverySlot) {
   for (size_t row = 0; row < 6; ++row) {
     embedding_.payloads[row] = absl::StrCat("{\"row\":", row, "}");
   }
@@ -129,7 +129,7 @@ TEST_F(RetrieverTest, FindsOnlyWhatFitsTheFilterAndIsNotHiddenInEverySlot) {
   }
 }
 
-TEST_F(RetrieverTest, KnowsTheRowsOfItsItems) {
+TEST_F(RetrieverTest, RowOfFindsIds) {
   const Retriever retriever = MakeRetriever();
   EXPECT_EQ(retriever.RowOf("item-000"), 0);
   EXPECT_EQ(retriever.RowOf("item-005"), 5);
@@ -138,7 +138,7 @@ TEST_F(RetrieverTest, KnowsTheRowsOfItsItems) {
   }
 }
 
-TEST_F(RetrieverTest, ReturnsTheWholeGalleryAndAFlagWhenItHoldsFewerThanK) {
+TEST_F(RetrieverTest, FewerThanKItemsSetTruncated) {
   RetrievalQuery query = QueryOf(slots_);
   query.k = 6;
   EXPECT_FALSE(MakeRetriever().Retrieve(query)->truncated);
@@ -149,7 +149,7 @@ TEST_F(RetrieverTest, ReturnsTheWholeGalleryAndAFlagWhenItHoldsFewerThanK) {
   for (const auto& slot : answer->slots) EXPECT_THAT(slot, SizeIs(6));
 }
 
-TEST_F(RetrieverTest, PostProcessesToTheCoordinatesThatTheClientWouldSend) {
+TEST_F(RetrieverTest, PostProcessingEqualsClientSide) {
   const Retriever retriever = MakeRetriever();
   const EmbeddingSettings& settings = collection_.parameters.settings;
   std::vector<int32_t> labels = {3, 5, 9};
@@ -174,7 +174,7 @@ TEST_F(RetrieverTest, PostProcessesToTheCoordinatesThatTheClientWouldSend) {
   }
 }
 
-TEST_F(RetrieverTest, RefusesKOutOfRange) {
+TEST_F(RetrieverTest, KOutOfRangeIsRefused) {
   RetrievalQuery query = QueryOf(slots_);
   query.k = 0;
   EXPECT_THAT(MakeRetriever().Retrieve(query),
@@ -185,7 +185,7 @@ TEST_F(RetrieverTest, RefusesKOutOfRange) {
       FailsWith(absl::StatusCode::kResourceExhausted, "k is 10001, more than the limit of 10000"));
 }
 
-TEST_F(RetrieverTest, RefusesAnyOtherNumberOfPostProcessingSteps) {
+TEST_F(RetrieverTest, InvalidPostProcessingStepsReturnInvalidArgument) {
   RetrievalQuery query = QueryOf(slots_);
   for (const int64_t steps : {1, 2, 4, -1}) {
     query.post_processing_steps = steps;
@@ -195,7 +195,7 @@ TEST_F(RetrieverTest, RefusesAnyOtherNumberOfPostProcessingSteps) {
   }
 }
 
-TEST_F(RetrieverTest, RefusesAReleaseOfAnotherShape) {
+TEST_F(RetrieverTest, ReleaseOfWrongShapeReturnsInvalidArgument) {
   RetrievalQuery query = QueryOf(slots_);
   for (const auto& [rows, cols] : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
     query.release = Matrix::Random(rows, cols);
@@ -206,32 +206,32 @@ TEST_F(RetrieverTest, RefusesAReleaseOfAnotherShape) {
   }
 }
 
-TEST_F(RetrieverTest, RefusesCollinearAnchorsWithTheResidual) {
+TEST_F(RetrieverTest, CollinearAnchorsReturnFailedPrecondition) {
   RetrievalQuery query = QueryOf(slots_);
   query.release.col(1) = 3 * query.release.col(0);
   EXPECT_THAT(MakeRetriever().Retrieve(query),
               FailsWith(absl::StatusCode::kFailedPrecondition, "residual"));
 }
 
-TEST_F(RetrieverTest, RefusesAZeroReleaseUnderPostProcessing) {
+TEST_F(RetrieverTest, ZeroReleaseReturnsFailedPrecondition) {
   RetrievalQuery query{Matrix::Zero(15, 2), 3, 2, nullptr};
   EXPECT_THAT(MakeRetriever().Retrieve(query),
               FailsWith(absl::StatusCode::kFailedPrecondition, "norm"));
 }
 
-TEST_F(RetrieverTest, EndsWithCancelledWhereverTheCallerGivesUp) {
+TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {
   RetrievalQuery query = QueryOf(slots_);
   query.post_processing_steps = 3;
-  // Asked before, after each of three steps of post-processing, and before the three slots.
-  for (int patience = 0; patience < 5; ++patience) {
-    int asked = 0;
-    query.cancelled = [&] { return asked++ == patience; };
+  // Polled before, after each of three steps of post-processing, and before the slots.
+  for (int polls_before = 0; polls_before < 5; ++polls_before) {
+    int polls = 0;
+    query.cancelled = [&] { return polls++ == polls_before; };
     EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kCancelled, ""));
   }
-  int asked = 0;
-  query.cancelled = [&] { return ++asked == 0; };
+  int polls = 0;
+  query.cancelled = [&] { return ++polls == 0; };
   EXPECT_THAT(MakeRetriever().Retrieve(query), IsOk());
-  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(polls, 5);
 }
 
 }  // namespace

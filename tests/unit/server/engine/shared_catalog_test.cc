@@ -1,4 +1,4 @@
-// Two catalogs on one PostgreSQL database, as two daemons have them.
+// Two catalogs on one PostgreSQL database.
 #include <atomic>
 #include <thread>
 
@@ -46,7 +46,7 @@ class SharedCatalog : public ::testing::Test {
     return *view;
   }
 
-  // What the other catalog knows, or an empty view.
+  // The other catalog's view; empty: unknown.
   CollectionView Other() const { return other_->Find("birds").value_or(CollectionView{}); }
   uint64_t OtherVersion() const {
     const CollectionView view = Other();
@@ -59,7 +59,7 @@ class SharedCatalog : public ::testing::Test {
   std::unique_ptr<Catalog> other_ = OpenCatalog();
 };
 
-TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
+TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   const CollectionView view = CreateBirds(5);
   EXPECT_TRUE(Eventually([&] { return Other().items == 5; }));
   EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
@@ -76,7 +76,6 @@ TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
     EXPECT_EQ(own->slots[slot][0].row, others->slots[slot][0].row);
     EXPECT_EQ(own->slots[slot][0].squared_distance, others->slots[slot][0].squared_distance);
   }
-  // And the other way round.
   ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
   ASSERT_THAT(other_->Build("birds", nullptr), IsOk());
   EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->retriever->version() == 2; }));
@@ -84,13 +83,13 @@ TEST_F(SharedCatalog, TheOtherTakesOverCollectionsItemsAndEmbeddings) {
   EXPECT_EQ(one_->Find("birds")->items, 7u);
 }
 
-TEST_F(SharedCatalog, TheOtherHidesWhatWasDeleted) {
+TEST_F(SharedCatalog, AdoptsDeletions) {
   const CollectionView view = CreateBirds(5);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
   ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
   const std::vector<std::string> first = {"item-002"};
   ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
-  // A change of its own must not make it believe that it has seen everything before.
+  // Its own change must not hide earlier changes of the other.
   const std::vector<std::string> second = {"item-004"};
   ASSERT_THAT(other_->DeleteItems(Other(), second), IsOk());
   EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 3; }));
@@ -100,7 +99,7 @@ TEST_F(SharedCatalog, TheOtherHidesWhatWasDeleted) {
   EXPECT_EQ(OpenCatalog()->Find("birds")->embedded_items(), 3u) << "nor one that starts later";
 }
 
-TEST_F(SharedCatalog, TheOtherForgetsADeletedCollectionAndKnowsTheNewOneOfItsName) {
+TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   CreateBirds(3);
   ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
   const CollectionView former = Other();
@@ -115,7 +114,7 @@ TEST_F(SharedCatalog, TheOtherForgetsADeletedCollectionAndKnowsTheNewOneOfItsNam
   EXPECT_THAT(other_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
-TEST_F(SharedCatalog, ABuildThatTheOtherOvertookIsAbortedAndTheOthersResultAnswers) {
+TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
   const CollectionView view = CreateBirds(3);
   ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
   EXPECT_THAT(one_->Build("birds",
@@ -133,7 +132,7 @@ TEST_F(SharedCatalog, ABuildThatTheOtherOvertookIsAbortedAndTheOthersResultAnswe
   }));
 }
 
-TEST_F(SharedCatalog, AnItemThatTheOtherDeletesDuringABuildIsNotInItsResult) {
+TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
   const CollectionView view = CreateBirds(5);
   ASSERT_TRUE(Eventually([&] { return Other().items == 5; }));
   const std::vector<std::string> ids = {"item-003"};
@@ -149,7 +148,7 @@ TEST_F(SharedCatalog, AnItemThatTheOtherDeletesDuringABuildIsNotInItsResult) {
   EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 4; }));
 }
 
-TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
+TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   const CollectionView view = CreateBirds(40);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
   ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
@@ -166,7 +165,7 @@ TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
   };
   std::thread first([&] { change(one_.get(), view, 0); });
   std::thread builder([&] {
-    // May be overtaken, which is a result, too.
+    // May be overtaken.
     for (int i = 0; i < 3; ++i) one_->Build("birds", nullptr).status().IgnoreError();
   });
   change(other_.get(), others, 1);
@@ -185,7 +184,7 @@ TEST_F(SharedCatalog, BothAgreeInTheEndOnWhatManyChangesLeave) {
   }
 }
 
-TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfterwards) {
+TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
   std::atomic<int> failures = 0;
@@ -215,9 +214,9 @@ TEST_F(SharedCatalog, SearchesGoOnWhileTheServerIsAwayAndChangesAreTakenOverAfte
   EXPECT_TRUE(Eventually([&] { return recoveries > 0; }));
 }
 
-// Deleted and restored while the other could not look: it has the UUID again, and its embedding the
-// version, but nothing else of it is as it was.
-TEST_F(SharedCatalog, ACollectionThatCameBackUnderItsUuidIsNotTakenForTheOneThatIsGone) {
+// Deleted and restored during an outage of the other: UUID and embedding version are equal, but the
+// content differs.
+TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   const CollectionView birds = CreateBirds(5);
   const SnapshotContents contents = *Parse(SnapshotOf(*one_, birds));
   ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());

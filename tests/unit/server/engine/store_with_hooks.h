@@ -1,4 +1,4 @@
-// A store in which something else happens at a bad moment.
+// A store with hooks, for concurrent events at chosen moments.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_STORE_WITH_HOOKS_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_ENGINE_STORE_WITH_HOOKS_H_
 
@@ -13,11 +13,13 @@
 
 namespace privatemail::testing {
 
-// What happens right after a store was asked for something, before its answer is looked at.
+using namespace server;  // NOLINT: every test of the server
+
+// Called after the operation of the store and before its result is returned.
 struct StoreHooks {
   std::function<absl::Status(const PublicParameters&)> read_embedding =
       [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding; an error is its
-  std::function<absl::Status()> told_of_deletions = [] {
+  std::function<absl::Status()> deleted_since = [] {
     return absl::OkStatus();
   };                                           // DeletedSince; an error is its
   std::function<void()> read_gallery = [] {};  // ReadGallery
@@ -33,7 +35,7 @@ class StoreWithHooks final : public Store {
                                                                        uint64_t version,
                                                                        uint64_t after) override {
     auto deleted = store_->DeletedSince(p, version, after);
-    if (absl::Status status = hooks_->told_of_deletions(); !status.ok()) return status;
+    if (absl::Status status = hooks_->deleted_since(); !status.ok()) return status;
     return deleted;
   }
 
@@ -87,7 +89,7 @@ class StoreWithHooks final : public Store {
  protected:
   absl::Status ScanItems(const PublicParameters&, absl::string_view, int64_t, bool,
                          absl::FunctionRef<bool(Item)>) override {
-    return absl::UnimplementedError("not asked for");
+    return absl::UnimplementedError("unused");
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "server/cells/partition_anchors.h"
+#include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/services/all_rpcs.h"
 
@@ -64,9 +64,10 @@ TEST(CollectionToProto, ReportsCellsStatus) {
                                                SomeEmbedding(6));
   expect(v1::CELLS_STATUS_PREPARING, false, 0, "being made");
   view.cells_problem = absl::ResourceExhaustedError("too large");
-  expect(v1::CELLS_STATUS_FAILED, false, 0, "RESOURCE_EXHAUSTED: too large");
+  expect(v1::CELLS_STATUS_FAILED, false, 0,
+         "RESOURCE_EXHAUSTED: too large; `privatemail build` tries it again");
   view.cells_problem = absl::OkStatus();
-  view.cells = CellIndex::Make(published->parameters, published->anchors,
+  view.cells = CellIndex::Create(published->parameters, published->anchors,
                                GalleryOf(MakeItems(6, 1)), {false});
   expect(v1::CELLS_STATUS_READY, true, 6, "ready: 6 items");
   view.hidden_in_cells =

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
-#include "server/cells/partition_anchors.h"
+#include "server/cells/anchor_training.h"
 #include "server/services/cell_encoder.h"
 #include "server/services/slot_encoder.h"
 #include "tests/unit/server/services/all_rpcs.h"
@@ -206,7 +206,7 @@ TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
     ASSERT_OK_AND_ASSIGN(
         const PublicParameters parameters,
         MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors", partitions, code));
-    const auto index = CellIndex::Make(parameters, anchors, gallery, {false}, coordinates);
+    const auto index = CellIndex::Create(parameters, anchors, gallery, {false}, coordinates);
     for (const bool with_payloads : {false, true}) {
       for (const auto& [rows, hidden] : cases) {
         v1::RetrieveCellsResponse expected;
@@ -219,9 +219,9 @@ TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
         }
         expected.set_items_version(version);
         expected.set_embedding_version(2 * version);
-        const CellBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
+        const EncodedBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
         EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
-        EXPECT_EQ(block.message, expected.SerializeAsString());
+        EXPECT_EQ(block.bytes, expected.SerializeAsString());
       }
     }
   }

@@ -1,4 +1,4 @@
-// Scratch files where the file system, or the kernel, cannot make one without a name.
+// Scratch files on file systems and kernels without O_TMPFILE.
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
@@ -32,7 +32,7 @@ extern "C" int open(const char* path, int flags, ...) {
 namespace privatemail::testing {
 namespace {
 
-// How many files were made in the folder.
+// The number of created files.
 int MadeIn(int watch) {
   char events[4096];
   const ssize_t size = ::read(watch, events, sizeof(events));
@@ -44,7 +44,7 @@ int MadeIn(int watch) {
   return made;
 }
 
-TEST(NamedScratchFile, HasItsNameForAMomentOnly) {
+TEST(NamedScratchFile, NameIsRemovedAtOnce) {
   for (const int error : {EOPNOTSUPP, EISDIR}) {
     refusal = error;
     const TemporaryFolder folder;
@@ -63,7 +63,7 @@ TEST(NamedScratchFile, HasItsNameForAMomentOnly) {
   }
 }
 
-TEST(NamedScratchFile, IsNotTriedForOtherErrors) {
+TEST(NamedScratchFile, OtherErrorsAreNotRetried) {
   refusal = ENOSPC;
   const TemporaryFolder folder;
   EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"),

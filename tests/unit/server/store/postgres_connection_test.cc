@@ -1,4 +1,3 @@
-// Below the PostgreSQL store: sessions, their pool, migrations, and what is said of failures.
 #include <thread>
 #include <tuple>
 
@@ -32,7 +31,7 @@ class PostgresMigrations : public ::testing::Test {
 constexpr char kFirst[] = "CREATE TABLE a (x int); INSERT INTO a VALUES (1)";
 constexpr char kSecond[] = "ALTER TABLE a ADD COLUMN y int DEFAULT 2";
 
-TEST_F(PostgresMigrations, RunOnceEachInTheirOrder) {
+TEST_F(PostgresMigrations, RunOnceInOrder) {
   ASSERT_THAT(Run({kFirst}), IsOk());
   ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
   ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
@@ -41,7 +40,7 @@ TEST_F(PostgresMigrations, RunOnceEachInTheirOrder) {
             "1,2");
 }
 
-TEST_F(PostgresMigrations, OneThatFailsLeavesNothingOfItself) {
+TEST_F(PostgresMigrations, FailureRollsBack) {
   EXPECT_THAT(Run({kFirst, "ALTER TABLE a ADD COLUMN y int; SELECT 1/0"}),
               FailsWith(absl::StatusCode::kInternal, "division by zero"));
   EXPECT_EQ(Ask("SELECT max(number) FROM privatemail.migrations"), "1");
@@ -49,13 +48,13 @@ TEST_F(PostgresMigrations, OneThatFailsLeavesNothingOfItself) {
   EXPECT_EQ(Ask("SELECT y FROM privatemail.a"), "2");
 }
 
-TEST_F(PostgresMigrations, RefuseTheDatabaseOfANewerProgram) {
+TEST_F(PostgresMigrations, NewerVersionIsRefused) {
   ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
   EXPECT_THAT(Run({kFirst}), FailsWith(absl::StatusCode::kFailedPrecondition,
                                        "has version 2, this program knows versions up to 1"));
 }
 
-TEST_F(PostgresMigrations, OfManyDaemonsThatStartAtOnceRunOnce) {
+TEST_F(PostgresMigrations, ConcurrentStartsMigrateOnce) {
   std::vector<std::thread> daemons;
   for (int i = 0; i < 6; ++i) {
     daemons.emplace_back([&] { EXPECT_THAT(PostgresStore::Open(conninfo_), IsOk()); });
@@ -65,7 +64,7 @@ TEST_F(PostgresMigrations, OfManyDaemonsThatStartAtOnceRunOnce) {
             absl::StrCat(postgres::Migrations().size()));
 }
 
-TEST(PostgresPool, SaysThatAllConnectionsAreBusyAfterTheWait) {
+TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
   postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
                       {2, absl::Milliseconds(200)});
   const auto kind = postgres::Transaction::Kind::kRead;
@@ -84,7 +83,7 @@ TEST(PostgresPool, SaysThatAllConnectionsAreBusyAfterTheWait) {
   EXPECT_THAT(postgres::Transaction::Begin(&pool, kind), IsOk());
 }
 
-TEST(PostgresPool, WaitersGetTheConnectionThatIsFreed) {
+TEST(PostgresPool, WaitersGetFreedConnection) {
   postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
                       {1, absl::Seconds(20)});
   std::vector<std::thread> callers;
@@ -98,7 +97,7 @@ TEST(PostgresPool, WaitersGetTheConnectionThatIsFreed) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(PostgresPool, ATransactionIsRolledBackUnlessItIsCommitted) {
+TEST(PostgresPool, UncommittedTransactionIsRolledBack) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   postgres::Pool pool(*postgres::Target::Parse(conninfo), {1, absl::Seconds(5)});
   const auto kind = postgres::Transaction::Kind::kWrite;
@@ -116,7 +115,7 @@ TEST(PostgresPool, ATransactionIsRolledBackUnlessItIsCommitted) {
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM t"), "0");
 }
 
-TEST(PostgresConnection, TellsWhatIsWrongWithoutThePassword) {
+TEST(PostgresConnection, ErrorsOmitPassword) {
   const std::string good = SharedPostgres().NewDatabase();
   const auto replaced = [&](const std::string& from, const std::string& to) {
     return absl::StrReplaceAll(good, {{from, to}});
@@ -141,11 +140,11 @@ TEST(PostgresConnection, TellsWhatIsWrongWithoutThePassword) {
   EXPECT_EQ(target->Redacted("it is " + password + "\n\there"), "it is **** here");
 }
 
-TEST(PostgresConnection, WorksOverASocketAndByUri) {
+TEST(PostgresConnection, ConnectsBySocketAndUri) {
   EXPECT_THAT(PostgresStore::Open(SharedPostgres().NewDatabaseOverSocket()), IsOk());
 }
 
-TEST(PostgresConnection, AcknowledgesNothingThatIsNotDurable) {
+TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   const std::string database = conninfo.substr(conninfo.find("dbname=") + 7);
   PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
@@ -167,7 +166,7 @@ TEST(PostgresConnection, AcknowledgesNothingThatIsNotDurable) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "runs with fsync off"));
 }
 
-TEST(PostgresConnection, AStatementThatTakesTooLongEndsAndTheSessionGoesOn) {
+TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
   const auto target = *postgres::Target::Parse(SharedPostgres().NewDatabase());
   const auto connection = postgres::Connection::Open(target);
   ASSERT_THAT(connection, IsOk());

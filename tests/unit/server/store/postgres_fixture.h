@@ -1,4 +1,4 @@
-// Stores on a real PostgreSQL server, and watches that are counted.
+// Fixtures: stores on a real PostgreSQL server, and a counter of watch callbacks.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_STORE_POSTGRES_FIXTURE_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_STORE_POSTGRES_FIXTURE_H_
 
@@ -23,7 +23,7 @@ inline std::unique_ptr<PostgresStore> OpenStore(const std::string& conninfo,
   return *std::move(store);
 }
 
-// Counts the calls of a watch.
+// Counts the callbacks of a watch.
 class Counter {
  public:
   std::function<absl::Status()> callback() {

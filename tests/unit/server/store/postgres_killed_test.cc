@@ -1,4 +1,4 @@
-// A PostgreSQL server that dies under its daemons.
+// A PostgreSQL server that is killed.
 #include <atomic>
 #include <thread>
 
@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What writers were told, all of them together.
-struct Told {
+// The results of all writers.
+struct Results {
   std::atomic<bool> done = false;
   std::atomic<int> stored = 0;
   std::atomic<int> refused = 0;
@@ -28,18 +28,18 @@ bool Reaches(const std::atomic<int>& count, int wanted) {
 }
 
 // Returns the ids whose upsert was acknowledged.
-std::vector<std::string> WriteUntilDone(Told* told, Store& store, int writer,
+std::vector<std::string> WriteUntilDone(Results* results, Store& store, int writer,
                                         const PublicParameters& parameters) {
   std::vector<std::string> acknowledged;
-  for (int i = 0; !told->done; ++i) {
+  for (int i = 0; !results->done; ++i) {
     const std::string id = absl::StrFormat("%d-%06d", writer, i);
     const auto result = store.Upsert(parameters, {{MakeItem(id, 3, i)}});
     if (result.ok()) {
       acknowledged.push_back(id);
-      ++told->stored;
+      ++results->stored;
       continue;
     }
-    ++told->refused;
+    ++results->refused;
     EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
     EXPECT_TRUE(IsOperatorOnlyError(result.status())) << result.status();
@@ -48,28 +48,28 @@ std::vector<std::string> WriteUntilDone(Told* told, Store& store, int writer,
   return acknowledged;
 }
 
-TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByItself) {
+TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
   constexpr int kWriters = 4;
   constexpr int kRounds = 3;
   PostgresServer server;
   const auto store = OpenStore(server.NewDatabase(), {kWriters, absl::Seconds(10)});
   const StoredCollection birds = SmallCollection("birds");
   ASSERT_THAT(store->Create(birds), IsOk());
-  Told told;
+  Results results;
   std::vector<std::string> written[kWriters];
   std::vector<std::thread> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
     writers.emplace_back(
-        [&, writer] { written[writer] = WriteUntilDone(&told, *store, writer, birds.parameters); });
+        [&, writer] { written[writer] = WriteUntilDone(&results, *store, writer, birds.parameters); });
   }
   for (int round = 0; round < kRounds; ++round) {
-    EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
+    EXPECT_TRUE(Reaches(results.stored, results.stored + 100)) << "it has not recovered";
     server.Kill();
-    EXPECT_TRUE(Reaches(told.refused, told.refused + kWriters));
+    EXPECT_TRUE(Reaches(results.refused, results.refused + kWriters));
     server.Start();
   }
-  EXPECT_TRUE(Reaches(told.stored, told.stored + 100)) << "it has not recovered";
-  told.done = true;
+  EXPECT_TRUE(Reaches(results.stored, results.stored + 100)) << "it has not recovered";
+  results.done = true;
   for (std::thread& writer : writers) writer.join();
 
   const auto gallery = store->LoadGallery(birds.parameters);
@@ -79,13 +79,13 @@ TEST(PostgresServerKilled, LosesNothingThatWasAcknowledgedAndTheStoreRecoversByI
       EXPECT_TRUE(std::binary_search(gallery->ids.begin(), gallery->ids.end(), id)) << id;
     }
   }
-  // Beyond that only what was under way when the server died, one a writer and round.
-  const auto acknowledged = static_cast<size_t>(told.stored);
+  // Plus at most one unacknowledged write per writer and round.
+  const auto acknowledged = static_cast<size_t>(results.stored);
   EXPECT_LE(gallery->ids.size(), acknowledged + kRounds * kWriters);
   EXPECT_EQ(store->ListStates()->front().items, gallery->ids.size());
 }
 
-TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
+TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   PostgresServer server;
   const auto store = OpenStore(server.NewDatabase());
   const StoredCollection birds = SmallCollection("birds");
@@ -102,7 +102,7 @@ TEST(PostgresServerKilled, AnIdleStoreAnswersTheFirstCallAfterARestart) {
   EXPECT_THAT(store->Upsert(birds.parameters, MakeItems(3, 1)), IsOk());
 }
 
-TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
+TEST(PostgresServerKilled, WatchResumesAfterRestart) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
   const auto store = OpenStore(conninfo);
@@ -124,7 +124,7 @@ TEST(PostgresServerKilled, AWatchListensAgainOnceItIsBack) {
     ASSERT_FALSE(reports.empty());
     EXPECT_EQ(reports.front().code(), absl::StatusCode::kUnavailable);
     EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
-        << "the same reason is told once";
+        << "the same reason is reported once";
   }
   const int after = counter.calls();
   ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("birds")), IsOk());

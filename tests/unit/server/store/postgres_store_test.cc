@@ -1,4 +1,4 @@
-// What is PostgreSQL's own: several daemons on one database.
+// Several daemons on one PostgreSQL database.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -23,7 +23,7 @@ class TwoDaemons : public ::testing::Test {
   const std::unique_ptr<Store> other_ = OpenStore(conninfo_);
 };
 
-TEST_F(TwoDaemons, OneOfTwoThatCreateTheSameNameAtOnceIsRefused) {
+TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
   for (int round = 0; round < 10; ++round) {
     const std::string name = absl::StrCat("c", round);
     absl::Status outcome[2];
@@ -36,7 +36,7 @@ TEST_F(TwoDaemons, OneOfTwoThatCreateTheSameNameAtOnceIsRefused) {
   }
 }
 
-TEST_F(TwoDaemons, AnUpsertIntoACollectionThatTheOtherDeletedIsNotFound) {
+TEST_F(TwoDaemons, UpsertIntoDeletedCollectionReturnsNotFound) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   EXPECT_THAT(other_->Delete(birds_.parameters.collection_uuid), IsOk());
   EXPECT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)),
@@ -45,7 +45,7 @@ TEST_F(TwoDaemons, AnUpsertIntoACollectionThatTheOtherDeletedIsNotFound) {
               FailsWith(absl::StatusCode::kNotFound, ""));
 }
 
-TEST_F(TwoDaemons, NoticeFeaturesOfAnotherLength) {
+TEST_F(TwoDaemons, FeaturesOfWrongLengthReturnDataLoss) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
   PostgresServer::Ask(
@@ -57,7 +57,7 @@ TEST_F(TwoDaemons, NoticeFeaturesOfAnotherLength) {
   EXPECT_TRUE(IsOperatorOnlyError(read));
 }
 
-TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {
+TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 6; ++writer) {
@@ -83,8 +83,8 @@ TEST_F(TwoDaemons, WritersOfBothNeverShareAVersionNorLoseAnItem) {
   EXPECT_EQ(one_->ListStates()->front().items, 121u);
 }
 
-// Parts of some rows each: GalleryPartRows(4) is 5000.
-TEST_F(TwoDaemons, RangesOfItemsAreThePartsOfTheGallery) {
+// GalleryPartRows(4) is 5000.
+TEST_F(TwoDaemons, RangesEqualGalleryParts) {
   constexpr int kItems = 5003;
   const auto store = OpenStore(conninfo_);
   ASSERT_THAT(store->Create(birds_), IsOk());
@@ -121,7 +121,7 @@ TEST_F(TwoDaemons, RangesOfItemsAreThePartsOfTheGallery) {
       FailsWith(absl::StatusCode::kAborted, "expected version 5003 of them, found version 5004"));
 }
 
-TEST_F(TwoDaemons, ACountThatIsWrongIsDataLossInARangeToo) {
+TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
   const auto store = OpenStore(conninfo_);
   ASSERT_THAT(store->Create(birds_), IsOk());
   ASSERT_THAT(store->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
@@ -137,7 +137,7 @@ TEST_F(TwoDaemons, ACountThatIsWrongIsDataLossInARangeToo) {
   EXPECT_THAT(read("13", 12, 1), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
 }
 
-TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
+TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
   Embedding large = SomeEmbedding(1);
@@ -166,7 +166,7 @@ TEST_F(TwoDaemons, ItemsMayChangeWhileTheOtherSavesAnEmbedding) {
   EXPECT_EQ((*loaded)->coordinates, large.coordinates);
 }
 
-TEST_F(TwoDaemons, TheOtherIsToldOfEveryKindOfChange) {
+TEST_F(TwoDaemons, WatchReportsEveryKindOfChange) {
   Counter counter;
   const auto watch = other_->Watch(counter.callback(), nullptr);
   ASSERT_TRUE(counter.WaitForMoreThan(0)) << "once at first";
@@ -184,7 +184,7 @@ TEST_F(TwoDaemons, TheOtherIsToldOfEveryKindOfChange) {
   }
 }
 
-TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
+TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
   ASSERT_THAT(one_->Create(birds_), IsOk());
   std::atomic<uint64_t> seen = 0;
   Counter counter;
@@ -199,7 +199,7 @@ TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
   const size_t name_at = conninfo_.find("dbname=") + 7;
   const std::string database = conninfo_.substr(name_at);
   const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
-  // Nobody can come back before the change is committed, so nobody is told of it.
+  // The watch cannot reconnect before the commit, so it gets no notification.
   PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
   PostgresServer::Ask(elsewhere,
                       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
@@ -215,7 +215,7 @@ TEST_F(TwoDaemons, AWatchThatWasCutOffCatchesUpByItself) {
   EXPECT_TRUE(counter.WaitForMoreThan(after)) << "it does not listen any more";
 }
 
-TEST_F(TwoDaemons, AWatchCallsAgainWhileItsCallbackFails) {
+TEST_F(TwoDaemons, FailedWatchCallbackIsRetried) {
   std::atomic<int> calls = 0;
   const auto watch = one_->Watch(
       [&] { return ++calls < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); }, nullptr);

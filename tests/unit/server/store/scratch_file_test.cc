@@ -11,7 +11,7 @@
 namespace privatemail::testing {
 namespace {
 
-// No descriptor beyond those that are open now.
+// Forbids further descriptors.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -25,7 +25,7 @@ class NoMoreFiles {
   rlimit before_ = {};
 };
 
-TEST(ScratchFile, HoldsWhatIsAppendedForItsOwnerAlone) {
+TEST(ScratchFile, ReadsBackAppendedBytes) {
   const TemporaryFolder folder;
   const auto file = ScratchFile::Create(folder.path(), "a test");
   ASSERT_THAT(file, IsOk());
@@ -40,9 +40,8 @@ TEST(ScratchFile, HoldsWhatIsAppendedForItsOwnerAlone) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// A process that is killed while it makes one would leave it behind. In a file system in memory,
-// which always has such files.
-TEST(ScratchFile, NeverHasAName) {
+// A killed process would leave a named file behind. On tmpfs, which has O_TMPFILE.
+TEST(ScratchFile, HasNoName) {
   std::string folder = "/dev/shm/privatemail-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const int watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -54,7 +53,7 @@ TEST(ScratchFile, NeverHasAName) {
   ::rmdir(folder.c_str());
 }
 
-TEST(ScratchFile, ThatCannotBeMadeSaysWhyAndWhetherThereIsNoRoom) {
+TEST(ScratchFile, CreationErrorsNameReason) {
   const TemporaryFolder folder;
   EXPECT_THAT(ScratchFile::Create(folder / "none", "a test"),
               FailsWith(absl::StatusCode::kFailedPrecondition,

@@ -1,4 +1,3 @@
-// Deletion of whole collections from a SQLite file: while others write, and when it is broken off.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
-#include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/engine/orphan_rows.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -24,7 +23,7 @@ class SqliteDelete : public ::testing::Test {
  protected:
   void SetUp() override {
     Open();
-    // Of each kind of row more than are removed at once.
+    // More rows of each table than one transaction deletes.
     Gallery gallery;
     gallery.features = FloatMatrix::Random(kMany, kDim);
     gallery.labels.assign(kMany, 3);
@@ -64,7 +63,7 @@ class SqliteDelete : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
+TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   std::atomic<bool> ended = false;
   std::thread deleter([&] {
     const auto deleted = store_->Delete(birds_.parameters.collection_uuid);
@@ -77,7 +76,7 @@ TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
   while (!ended) {
     EXPECT_THAT(store_->Upsert(fish_.parameters, {{MakeItem("item-000", 3, 2 + writes++)}}),
                 IsOk());
-    const int64_t rows = RowsOfNone(directory_.path());
+    const int64_t rows = CountOrphanRows(directory_.path());
     EXPECT_GE(rows, 0);
     if (rows <= 0) continue;
     left.insert(rows);
@@ -85,16 +84,15 @@ TEST_F(SqliteDelete, GoesOnInPartsBetweenWhichOthersWrite) {
                 FailsWith(kNotFound, ""));
   }
   deleter.join();
-  // Of some forty transactions.
+  // Of about forty transactions.
   EXPECT_GE(left.size(), 5u) << writes << " writes";
-  EXPECT_EQ(RowsOfNone(directory_.path()), 0);
+  EXPECT_EQ(CountOrphanRows(directory_.path()), 0);
   EXPECT_EQ(store_->ListStates()->size(), 1u);
   ExpectFishWhole(store_.get());
   EXPECT_THAT(store_->Delete(birds_.parameters.collection_uuid), FailsWith(kNotFound, ""));
 }
 
-// Whose rows are not there before it either.
-TEST_F(SqliteDelete, LeavesPlaceForACollectionOfTheSameNameAndUuid) {
+TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
   ASSERT_THAT(store_->Delete(birds_.parameters.collection_uuid), IsOk());
   ASSERT_THAT(Import(store_.get(), birds_, GalleryOf(MakeItems(5, 1))), IsOk());
   EXPECT_EQ(store_->LoadGallery(birds_.parameters)->ids.size(), 5u);
@@ -126,7 +124,7 @@ void KillWhileDeleting(const std::string& directory, const std::string& uuid, in
   ::close(ends[1]);
 }
 
-TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
+TEST_F(SqliteDelete, KilledDeleteIsCompletedOrAbsent) {
   store_.reset();
   int interrupted = 0;
   for (const int milliseconds : {0, 5, 10, 20, 30, 50, 80, 130, 210}) {
@@ -136,16 +134,16 @@ TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
     std::filesystem::copy(directory_.path(), data);
     ASSERT_NO_FATAL_FAILURE(
         KillWhileDeleting(data, birds_.parameters.collection_uuid, milliseconds));
-    // A copy is looked at: whoever looks at the file itself would bring its log into it.
+    // Reads a copy, because opening the file itself would checkpoint its log.
     const std::string left = folder / "left";
     std::filesystem::copy(data, left);
-    const int64_t rows = RowsOfNone(left);
+    const int64_t rows = CountOrphanRows(left);
     EXPECT_GE(rows, 0);
     if (rows > 0) ++interrupted;
 
     auto store = SqliteStore::Open(data);
     ASSERT_THAT(store, IsOk());
-    EXPECT_EQ(RowsOfNone(data), 0);
+    EXPECT_EQ(CountOrphanRows(data), 0);
     ExpectFishWhole(store->get());
     if ((*store)->ListStates()->size() == 1) continue;
     EXPECT_EQ(rows, 0);
@@ -156,8 +154,8 @@ TEST_F(SqliteDelete, ThatIsKilledIsDoneByTheNextStartOrHasNotBegun) {
   EXPECT_GE(interrupted, 1);
 }
 
-// Each table by itself: a deletion may end after any of them.
-TEST_F(SqliteDelete, ThatWasBrokenOffAnywhereIsDoneByTheNextStart) {
+// A deletion may end after any table.
+TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
   for (const char* kept : {"items", "deletions", "embedded_items", "embeddings"}) {
     SCOPED_TRACE(kept);
     const TemporaryFolder folder;
@@ -174,10 +172,10 @@ TEST_F(SqliteDelete, ThatWasBrokenOffAnywhereIsDoneByTheNextStart) {
                     IsOk());
       }
     }
-    ASSERT_GT(RowsOfNone(folder / "data"), 0);
+    ASSERT_GT(CountOrphanRows(folder / "data"), 0);
     auto store = SqliteStore::Open(folder / "data");
     ASSERT_THAT(store, IsOk());
-    EXPECT_EQ(RowsOfNone(folder / "data"), 0);
+    EXPECT_EQ(CountOrphanRows(folder / "data"), 0);
     ExpectFishWhole(store->get());
   }
 }

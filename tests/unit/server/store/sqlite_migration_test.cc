@@ -1,8 +1,8 @@
-// Files that an earlier version of the program has written.
 #include <sqlite3.h>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/wire/parameters_proto.h"
 #include "server/store/decode.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/unit/server/fixtures.h"
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The schema of version 1, letter for letter.
+// The schema of version 1, verbatim.
 constexpr char kVersion1[] = R"sql(
   CREATE TABLE collections (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -64,7 +64,7 @@ class SqliteMigration : public ::testing::Test {
     sqlite3_close(file);
   }
 
-  // INSERTs of a collection under a key, with so many items.
+  // INSERTs of a collection with this many items.
   static std::string Insert(int key, const StoredCollection& collection, int items) {
     v1::PublicParameters parameters;
     ToProto(collection.parameters, &parameters);
@@ -98,7 +98,7 @@ class SqliteMigration : public ::testing::Test {
   const StoredCollection birds_ = SmallCollection("birds");
 };
 
-TEST_F(SqliteMigration, AFileOfVersion1KeepsEverythingAndGetsVersions) {
+TEST_F(SqliteMigration, Version1FileKeepsDataAndGetsVersions) {
   Run(absl::StrCat(kVersion1, Insert(4, birds_, 4), InsertItem(4, "new", 3, ""),
                    InsertItem(4, "same", 5, ""), InsertItem(4, "relabelled", 9, ""),
                    InsertItem(4, "described", 3, "[1]"), InsertEmbedding(4),
@@ -126,7 +126,7 @@ TEST_F(SqliteMigration, AFileOfVersion1KeepsEverythingAndGetsVersions) {
   EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 2, 0}));
 }
 
-TEST_F(SqliteMigration, TheMigratedFileGoesOnCounting) {
+TEST_F(SqliteMigration, MigratedFileContinuesVersions) {
   const StoredCollection fish = SmallCollection("fish");
   Run(absl::StrCat(kVersion1, Insert(1, birds_, 2), Insert(2, fish, 1), InsertItem(1, "a", 3, ""),
                    InsertItem(2, "f", 3, ""), InsertItem(1, "b", 5, ""), InsertEmbedding(1),
@@ -145,8 +145,8 @@ TEST_F(SqliteMigration, TheMigratedFileGoesOnCounting) {
   EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
 }
 
-TEST_F(SqliteMigration, AMigrationThatFailsLeavesTheFileAsItWas) {
-  // A table of the next version that is in the way.
+TEST_F(SqliteMigration, FailedMigrationLeavesFileUnchanged) {
+  // A table of the next version exists already.
   Run(absl::StrCat(kVersion1, Insert(1, birds_, 0), "CREATE TABLE deletions (x INTEGER);"));
   EXPECT_FALSE(SqliteStore::Open(directory_.path()).ok());
   Run("DROP TABLE deletions; SELECT items FROM collections;");

@@ -1,4 +1,4 @@
-// What is left after a process was killed.
+// Killed processes.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kBatch = 50;
 
-// Upserts batches without end and writes one byte to `acknowledge` after each.
+// Upserts batches forever and writes a byte to `acknowledge` after each.
 [[noreturn]] void IngestUntilKilled(const std::string& directory,
                                     const PublicParameters& parameters, int acknowledge) {
   auto store = SqliteStore::Open(directory);
@@ -53,7 +53,7 @@ int KillAfter(int acknowledged, const std::string& directory, const PublicParame
   return seen;
 }
 
-TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
+TEST(StoreCrash, SigkillKeepsAcknowledgedBatchesWhole) {
   for (const int wanted : {1, 3, 8, 20}) {
     const TemporaryFolder directory;
     const StoredCollection collection = SmallCollection("birds");
@@ -89,7 +89,7 @@ TEST(StoreCrash, KeepsEveryAcknowledgedBatchAndNoHalfOneAfterSigkill) {
   ::_exit(1);
 }
 
-TEST(StoreCrash, AnImportThatIsKilledIsThereAsAWholeOrNotAtAll) {
+TEST(StoreCrash, KilledImportIsCompleteOrAbsent) {
   constexpr int kItems = 5000;
   Gallery gallery;
   gallery.features = FloatMatrix::Ones(kItems, kDim);

@@ -1,4 +1,4 @@
-// A damaged database file: it is noticed, by its name, or makes no difference.
+// Damaged database files: the damage is reported with the file, or has no effect.
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -27,7 +27,7 @@ void Append(const Values& values, std::string* all) {
   absl::StrAppend(all, BytesOf(values.data(), values.size()));
 }
 
-// All that a daemon serves out of a store.
+// Reads everything that a daemon serves.
 absl::StatusOr<std::string> ReadAll(const std::string& directory) {
   PM_ASSIGN_OR_RETURN(const auto store, SqliteStore::Open(directory));
   PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> collections, store->LoadCollections());
@@ -72,7 +72,7 @@ class StoreDamage : public ::testing::Test {
     EXPECT_THAT((*store)->DeleteItems(collection.parameters, {"item-003"}), IsOk());
   }
 
-  // Returns whether the damage was noticed.
+  // True if the damage was reported.
   bool Notices(const std::string& bytes) {
     std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
     const absl::StatusOr<std::string> read = ReadAll(directory_.path());
@@ -98,7 +98,7 @@ class StoreDamage : public ::testing::Test {
   }
 };
 
-TEST_F(StoreDamage, OfAFlippedBit) {
+TEST_F(StoreDamage, FlippedBitReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -107,10 +107,10 @@ TEST_F(StoreDamage, OfAFlippedBit) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     noticed += Notices(damaged) ? 1 : 0;
   }
-  EXPECT_GT(noticed, 900);  // the rest lies in pages that nothing of this is read from
+  EXPECT_GT(noticed, 900);  // the others are in pages that are not read
 }
 
-TEST_F(StoreDamage, OfATruncation) {
+TEST_F(StoreDamage, TruncationReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
   for (int round = 0; round < 200; ++round) {
@@ -120,7 +120,7 @@ TEST_F(StoreDamage, OfATruncation) {
   EXPECT_TRUE(Notices(""));
 }
 
-TEST_F(StoreDamage, OfAnotherFileInItsPlace) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
+TEST_F(StoreDamage, ForeignFileReturnsError) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
 
 }  // namespace
 }  // namespace privatemail::testing

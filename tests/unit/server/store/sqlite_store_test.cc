@@ -1,4 +1,4 @@
-// What is SQLite's own; store_conformance_test.cc has what every store promises.
+// SQLite only; store_conformance_test.cc tests the contract of Store.
 #include "server/store/sqlite/sqlite_store.h"
 
 #include <sqlite3.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/checksum_vfs.h"
-#include "server/store/uuid.h"
+#include "server/store/types.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -19,7 +19,7 @@ namespace {
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
-// SQLite itself, beside the store: sees what is in the file and can put other things there.
+// A direct connection to the file.
 std::string AskFile(const std::string& directory, const std::string& sql) {
   sqlite3* file = nullptr;
   EXPECT_EQ(sqlite3_open_v2((directory + "/privatemail.sqlite").c_str(), &file,
@@ -62,7 +62,7 @@ class SqliteFile : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST_F(SqliteFile, IsLockedAgainstASecondDaemonThatIsToldThePid) {
+TEST_F(SqliteFile, SecondDaemonIsRefusedWithPid) {
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
               FailsWith(absl::StatusCode::kFailedPrecondition,
                         absl::StrCat("data directory ", directory_.path(),
@@ -70,11 +70,11 @@ TEST_F(SqliteFile, IsLockedAgainstASecondDaemonThatIsToldThePid) {
   Reopen();
 }
 
-TEST_F(SqliteFile, KeepsAWriteAheadLog) {
+TEST_F(SqliteFile, UsesWriteAheadLog) {
   EXPECT_EQ(AskFile(directory_.path(), "PRAGMA journal_mode"), "wal");
 }
 
-TEST_F(SqliteFile, RefusesADatabaseOfANewerVersion) {
+TEST_F(SqliteFile, NewerVersionIsRefused) {
   store_.reset();
   AskFile(directory_.path(), "PRAGMA user_version = 3");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
@@ -82,7 +82,7 @@ TEST_F(SqliteFile, RefusesADatabaseOfANewerVersion) {
                         "has schema version 3, this program knows versions up to 2"));
 }
 
-TEST_F(SqliteFile, NoticesAnchorsThatDoNotMatchTheirDigest) {
+TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {
   store_.reset();
   AskFile(directory_.path(), "UPDATE collections SET anchor_features = zeroblob(192)");
   Reopen();
@@ -90,7 +90,7 @@ TEST_F(SqliteFile, NoticesAnchorsThatDoNotMatchTheirDigest) {
               FailsWith(absl::StatusCode::kDataLoss, "the anchors do not match their digest"));
 }
 
-TEST_F(SqliteFile, NoticesFeaturesOfAnotherLength) {
+TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
   Upsert(MakeItems(2, 1));
   store_.reset();
   AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
@@ -102,7 +102,7 @@ TEST_F(SqliteFile, NoticesFeaturesOfAnotherLength) {
   EXPECT_TRUE(IsOperatorOnlyError(read)) << "it names the file";
 }
 
-TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
+TEST(StoreDirectory, IsReadableByOwnerOnly) {
   const TemporaryFolder parent;
   for (const std::string name : {"a/b", "c/"}) {
     ASSERT_THAT(SqliteStore::Open(parent / name), IsOk());
@@ -112,13 +112,13 @@ TEST(StoreDirectory, IsMadeForItsOwnerAlone) {
   }
 }
 
-TEST(StoreDirectory, ThatCannotBeMadeIsNamedWithTheReason) {
+TEST(StoreDirectory, CreationErrorNamesReason) {
   EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "cannot create directory /proc/"));
   EXPECT_THAT(SqliteStore::Open(""), FailsWith(absl::StatusCode::kFailedPrecondition, "empty"));
 }
 
-TEST(Uuid, IsOfVersion4AndNeverTheSame) {
+TEST(Uuid, IsRandomVersion4) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) {
     const auto uuid = NewUuid();

@@ -1,4 +1,4 @@
-// What every store has to pass the same tests on.
+// A fixture for tests that every store must pass.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_STORE_STORE_BACKEND_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_STORE_STORE_BACKEND_H_
 
@@ -12,23 +12,23 @@
 
 namespace privatemail::testing {
 
-// A place for one test's collections, empty at first.
+// Storage of one test, initially empty.
 class StoreBackend {
  public:
   virtual ~StoreBackend() = default;
-  // The store over that place; what was opened before must be gone.
+  // Opens the store; the former one must be destroyed.
   virtual std::unique_ptr<Store> Open() = 0;
-  // Rows of a table, read beside the store.
+  // Rows of a table, read without the store.
   virtual int64_t Rows(const std::string& table) = 0;
 };
 
-// One server for the whole program, started when it is first asked for.
+// One server for the program, started on first use.
 PostgresServer& SharedPostgres();
 
 // "sqlite" or "postgres".
 std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind);
 
-// One collection, "birds", in a store of the kind that is the parameter.
+// One collection, "birds", in a store of the parameter's kind.
 class StoreConformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
@@ -38,7 +38,7 @@ class StoreConformance : public ::testing::TestWithParam<std::string> {
   DeleteResult DeleteItems(const std::vector<std::string>& ids);
   Gallery Load();
   ChangesSinceEmbedding Changes();
-  // Of the gallery as it is stored now, with coordinates that mean nothing.
+  // An embedding of the stored gallery, with arbitrary coordinates.
   uint64_t Embed();
   // All pages, joined.
   std::vector<Item> ScrollAll(const std::optional<PayloadFilter>& filter, int64_t limit);

@@ -1,4 +1,4 @@
-// What both stores promise: collections, galleries and embeddings.
+// The contract of Store: collections, galleries and embeddings.
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST_P(StoreConformance, TellsInsertedUpdatedAndUnchangedApart) {
+TEST_P(StoreConformance, UpsertCountsInsertedUpdatedUnchanged) {
   std::vector<Item> items = MakeItems(5, 1);
   UpsertResult result = Upsert(items);
   EXPECT_EQ(result.inserted, 5u);
@@ -36,7 +36,7 @@ TEST_P(StoreConformance, TellsInsertedUpdatedAndUnchangedApart) {
   EXPECT_THAT(gallery.ids, SizeIs(6));
 }
 
-TEST_P(StoreConformance, LetsTheLastOfEqualIdsInABatchWin) {
+TEST_P(StoreConformance, LastOfEqualIdsInBatchWins) {
   const UpsertResult result = Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2)});
   EXPECT_EQ(result.inserted, 1u);
   EXPECT_EQ(result.updated, 1u);
@@ -74,7 +74,7 @@ const BadItem kBadItems[] = {
     BadItem{"PayloadWithALatin1Byte", [](Item* item) { item->payload = "\"\xe9\""; },
             "payload must be empty or a JSON text"}};
 
-TEST_P(StoreConformance, RejectsAMalformedItemAloneAndSaysWhy) {
+TEST_P(StoreConformance, MalformedItemIsRejectedAlone) {
   for (const BadItem& bad : kBadItems) {
     SCOPED_TRACE(bad.name);
     std::vector<Item> items = {MakeItem(absl::StrCat(bad.name, "-before"), 3, 1),
@@ -90,7 +90,7 @@ TEST_P(StoreConformance, RejectsAMalformedItemAloneAndSaysWhy) {
   EXPECT_THAT(Load().ids, SizeIs(2 * std::size(kBadItems)));
 }
 
-TEST_P(StoreConformance, TakesTheLongestIdAndEveryKindOfJson) {
+TEST_P(StoreConformance, LongestIdAndAnyJsonAreStored) {
   std::vector<Item> items = MakeItems(3, 1);
   items[0].id.assign(512, 'x');
   items[1].payload = "null";
@@ -98,7 +98,7 @@ TEST_P(StoreConformance, TakesTheLongestIdAndEveryKindOfJson) {
   EXPECT_THAT(Upsert(items).rejected, IsEmpty());
 }
 
-TEST_P(StoreConformance, OrdersTheGalleryByTheBytesOfIds) {
+TEST_P(StoreConformance, GalleryIsOrderedByIdBytes) {
   const std::string with_nul("a\0b", 3);
   std::vector<Item> items;
   for (const std::string& id : {std::string("b"), std::string("\xc3\xa9"), std::string("a"),
@@ -109,7 +109,7 @@ TEST_P(StoreConformance, OrdersTheGalleryByTheBytesOfIds) {
   EXPECT_THAT(Load().ids, ElementsAre("B", "a", with_nul, "aa", "b", "\xc3\xa9"));
 }
 
-TEST_P(StoreConformance, HoldsThePartitionsOfACollectionAndItsCode) {
+TEST_P(StoreConformance, PartitionsAndCodeAreStored) {
   StoredCollection stored = SmallCollection("cells");
   stored.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
                                        {3, {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}}};
@@ -125,7 +125,7 @@ TEST_P(StoreConformance, HoldsThePartitionsOfACollectionAndItsCode) {
   EXPECT_EQ(loaded.parameters.cell_code, CellCode::kScalar8);
 }
 
-TEST_P(StoreConformance, HoldsTheCodebookOfAProductCodeBitForBit) {
+TEST_P(StoreConformance, CodebookIsStoredBitForBit) {
   StoredCollection stored = SmallCollection("codebook");
   stored.parameters.feature_dim = 12;
   stored.anchors.features = FloatMatrix::Random(12, 12);
@@ -145,7 +145,7 @@ TEST_P(StoreConformance, HoldsTheCodebookOfAProductCodeBitForBit) {
   EXPECT_EQ(loaded.parameters.cell_codebook->relative_squared_error, 1. / 3);
 }
 
-TEST_P(StoreConformance, HoldsEverythingBitForBitAfterReopening) {
+TEST_P(StoreConformance, ReopeningKeepsEverythingBitForBit) {
   std::vector<Item> items = MakeItems(7, 1);
   items[3].payload = "[1,2]";
   Upsert(items);
@@ -183,8 +183,8 @@ TEST_P(StoreConformance, HoldsEverythingBitForBitAfterReopening) {
   EXPECT_EQ((*restored)->anchor_coordinates, embedding.anchor_coordinates);
 }
 
-// From before texts had limits.
-TEST_P(StoreConformance, LoadsACollectionWithLongerTextsThanNewOnesMayHave) {
+// Written before texts had limits.
+TEST_P(StoreConformance, LongTextsOfOldCollectionsLoad) {
   StoredCollection fish = SmallCollection("fish");
   fish.parameters.extractor = std::string(100'000, 'x');
   fish.parameters.class_names = {"three", std::string(5000, '5'), "nine"};
@@ -195,14 +195,14 @@ TEST_P(StoreConformance, LoadsACollectionWithLongerTextsThanNewOnesMayHave) {
   EXPECT_EQ(Fingerprint(loaded->parameters), Fingerprint(fish.parameters));
 }
 
-TEST_P(StoreConformance, HasNoEmbeddingBeforeTheFirstAndThenGrowingVersions) {
+TEST_P(StoreConformance, EmbeddingVersionsGrowFromOne) {
   EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
   EXPECT_EQ(*store_->SaveEmbedding(collection_.parameters, SomeEmbedding(5)), 1u);
   EXPECT_EQ(*store_->SaveEmbedding(collection_.parameters, SomeEmbedding(3)), 2u);
   EXPECT_THAT((**store_->LoadEmbedding(collection_.parameters)).ids, SizeIs(3));
 }
 
-TEST_P(StoreConformance, DeletesACollectionWithAllThatBelongsToItAndNothingElse) {
+TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
   const StoredCollection other = SmallCollection("fish");
   ASSERT_THAT(store_->Create(other), IsOk());
   ASSERT_THAT(store_->Upsert(other.parameters, MakeItems(2, 5)), IsOk());
@@ -236,12 +236,12 @@ TEST_P(StoreConformance, DeletesACollectionWithAllThatBelongsToItAndNothingElse)
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), FailsWith(code, ""));
 }
 
-TEST_P(StoreConformance, RefusesANameThatIsTaken) {
+TEST_P(StoreConformance, TakenNameReturnsAlreadyExists) {
   EXPECT_THAT(store_->Create(SmallCollection("birds")),
               FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
 }
 
-TEST_P(StoreConformance, CountsEveryItemOfWritersAtOnce) {
+TEST_P(StoreConformance, ConcurrentWritersAreCounted) {
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 4; ++writer) {
     writers.emplace_back([&, writer] {

@@ -1,4 +1,4 @@
-// What both stores promise of collections that come with all their items.
+// The contract of Store: imports.
 #include <atomic>
 #include <limits>
 #include <thread>
@@ -12,7 +12,7 @@ namespace {
 
 using StoreImport = StoreConformance;
 
-TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
+TEST_P(StoreImport, ImportsAllItemsBitForBit) {
   const StoredCollection fish = SmallCollection("fish");
   std::vector<Item> items = MakeItems(50, 7);
   items[3].payload = "[1,2]";
@@ -42,7 +42,7 @@ TEST_P(StoreImport, MakesACollectionWithAllItemsBitForBit) {
   EXPECT_EQ(store_->CountChanges(fish.parameters)->inserted, 50u);
 }
 
-TEST_P(StoreImport, IsACollectionLikeAnyOtherAfterwards) {
+TEST_P(StoreImport, ImportedCollectionIsWritable) {
   const StoredCollection fish = SmallCollection("fish");
   ASSERT_THAT(Import(store_.get(), fish, GalleryOf(MakeItems(5, 7))), IsOk());
   const auto upserted = store_->Upsert(fish.parameters, MakeItems(7, 7));
@@ -56,8 +56,8 @@ TEST_P(StoreImport, IsACollectionLikeAnyOtherAfterwards) {
   EXPECT_EQ(backend_->Rows("items"), 0);
 }
 
-// Searches would find what the deleted one had.
-TEST_P(StoreImport, TakesNoEmbeddingOfADeletedCollectionWithItsUuid) {
+// Otherwise searches would find items of the deleted collection.
+TEST_P(StoreImport, EmbeddingOfDeletedCollectionWithSameUuidIsRefused) {
   Upsert(MakeItems(5, 1));
   Gallery gallery = Load();
   Embedding embedding = SomeEmbedding(5);
@@ -75,7 +75,7 @@ TEST_P(StoreImport, TakesNoEmbeddingOfADeletedCollectionWithItsUuid) {
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
 }
 
-TEST_P(StoreImport, TakesAnEmptyGalleryAndOneOfMoreBytesThanAStatementHolds) {
+TEST_P(StoreImport, EmptyAndLargeGalleriesAreImported) {
   ASSERT_THAT(Import(store_.get(), SmallCollection("none"), Gallery()), IsOk());
   std::vector<Item> items = MakeItems(40, 7);
   for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
@@ -84,8 +84,8 @@ TEST_P(StoreImport, TakesAnEmptyGalleryAndOneOfMoreBytesThanAStatementHolds) {
   EXPECT_EQ(store_->LoadGallery(fish.parameters)->payloads, GalleryOf(items).payloads);
 }
 
-// In as many parts as there are items, and empty ones.
-TEST_P(StoreImport, TakesPartsOfAnySize) {
+// One part per item, and empty parts.
+TEST_P(StoreImport, PartsOfAnySizeAreImported) {
   StoredCollection fish = SmallCollection("fish");
   const Gallery whole = GalleryOf(MakeItems(9, 7));
   fish.items = 9;
@@ -108,7 +108,7 @@ TEST_P(StoreImport, TakesPartsOfAnySize) {
   EXPECT_EQ(store_->GetItems(fish.parameters, last)->front().version, 79u);
 }
 
-TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
+TEST_P(StoreImport, FailedSourceLeavesNothing) {
   StoredCollection fish = SmallCollection("fish");
   fish.items = 6;
   const auto import = [&](std::vector<Gallery> parts, const absl::Status& outcome) {
@@ -135,8 +135,8 @@ TEST_P(StoreImport, LeavesNothingBehindWhenItsSourceEndsEarlyOrLateOrFails) {
   EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
 }
 
-// Also when the last part is a whole one.
-TEST_P(StoreImport, IsReadInPartsWithoutAGapOrAnEmptyOne) {
+// Also if the last part is full.
+TEST_P(StoreImport, GalleryPartsHaveNoGap) {
   const int64_t whole = GalleryPartRows(kDim);
   for (const int64_t rows : {whole - 1, whole, whole + 1, 2 * whole, 2 * whole + 1}) {
     SCOPED_TRACE(rows);
@@ -169,7 +169,7 @@ TEST_P(StoreImport, IsReadInPartsWithoutAGapOrAnEmptyOne) {
   }
 }
 
-TEST_P(StoreImport, RefusesANameOrAUuidThatIsTaken) {
+TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
   const Gallery gallery = GalleryOf(MakeItems(3, 7));
   EXPECT_THAT(Import(store_.get(), SmallCollection("birds"), gallery),
               FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
@@ -181,8 +181,8 @@ TEST_P(StoreImport, RefusesANameOrAUuidThatIsTaken) {
   EXPECT_EQ(backend_->Rows("collections"), 1);
 }
 
-// The bad one comes after rows that the store has written already.
-TEST_P(StoreImport, LeavesNothingBehindWhenAnItemInTheMiddleIsBad) {
+// The invalid item follows rows that are written already.
+TEST_P(StoreImport, InvalidItemLeavesNothing) {
   std::vector<Item> items = MakeItems(40, 7);
   for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
   Gallery gallery = GalleryOf(items);
@@ -194,7 +194,7 @@ TEST_P(StoreImport, LeavesNothingBehindWhenAnItemInTheMiddleIsBad) {
   EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), GalleryOf(items)), IsOk());
 }
 
-TEST_P(StoreImport, RefusesAGalleryThatIsNotOne) {
+TEST_P(StoreImport, InvalidGalleryReturnsInvalidArgument) {
   const auto refused = [&](const Gallery& gallery, const std::string& part) {
     EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
                 FailsWith(absl::StatusCode::kInvalidArgument, part));
@@ -213,7 +213,7 @@ TEST_P(StoreImport, RefusesAGalleryThatIsNotOne) {
   EXPECT_EQ(backend_->Rows("collections"), 1);
 }
 
-TEST(PostgresImport, ThatIsCutOffInTheMiddleLeavesNothingBehind) {
+TEST(PostgresImport, DisconnectedImportLeavesNothing) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   const std::unique_ptr<Store> store = *PostgresStore::Open(conninfo);
   constexpr int kItems = 300;
@@ -229,7 +229,7 @@ TEST(PostgresImport, ThatIsCutOffInTheMiddleLeavesNothingBehind) {
     status = Import(store.get(), fish, gallery);
     ended = true;
   });
-  // Rows are there by then, which nobody else sees.
+  // Rows are written by then, but not visible.
   const char* cut =
       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
       "datname = current_database() AND query LIKE 'INSERT INTO items%'";

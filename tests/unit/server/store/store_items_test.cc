@@ -1,4 +1,4 @@
-// What both stores promise: single items, their versions, and what changed since an embedding.
+// The contract of Store: items, versions, and changes since an embedding.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class StoreItems : public StoreConformance {
   }
 };
 
-TEST_P(StoreItems, EachChangeTakesTheNextVersionAndNoneIsUsedAgain) {
+TEST_P(StoreItems, EachChangeTakesNextVersion) {
   std::vector<Item> items = MakeItems(3, 1);
   EXPECT_EQ(Upsert(items).latest_version, 3u);
   EXPECT_EQ(VersionOf("item-000"), 1u);
@@ -61,7 +61,7 @@ TEST_P(StoreItems, EachChangeTakesTheNextVersionAndNoneIsUsedAgain) {
   EXPECT_EQ(store_->ListStates()->front().latest_version, 6u);
 }
 
-TEST_P(StoreItems, ATakenIdInOneBatchTakesAVersionForEachChange) {
+TEST_P(StoreItems, RepeatedIdInBatchTakesVersionPerChange) {
   const UpsertResult result =
       Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2), MakeItem("a", 5, 2), MakeItem("b", 3, 1)});
   EXPECT_EQ(result.inserted, 2u);
@@ -72,7 +72,7 @@ TEST_P(StoreItems, ATakenIdInOneBatchTakesAVersionForEachChange) {
   EXPECT_EQ(VersionOf("a"), 2u);
 }
 
-TEST_P(StoreItems, GetsThoseThatAreThereInTheOrderAsked) {
+TEST_P(StoreItems, GetReturnsExistingItemsInRequestOrder) {
   std::vector<Item> items = MakeItems(4, 1);
   items[2].payload = R"({"a":1})";
   Upsert(items);
@@ -86,7 +86,7 @@ TEST_P(StoreItems, GetsThoseThatAreThereInTheOrderAsked) {
   EXPECT_EQ((*found)[0].version, 3u);
 }
 
-TEST_P(StoreItems, ScrollsOverAllItemsInPagesWithoutGapsOrRepeats) {
+TEST_P(StoreItems, ScrollPagesHaveNoGapsOrRepeats) {
   Upsert(MakeItems(25, 1));
   for (const int64_t limit : {1, 7, 24, 25, 26, 1000}) {
     const std::vector<Item> all = ScrollAll({}, limit);
@@ -99,7 +99,7 @@ TEST_P(StoreItems, ScrollsOverAllItemsInPagesWithoutGapsOrRepeats) {
               ElementsAre(HasId("item-024")));
 }
 
-TEST_P(StoreItems, AScrollSeesWhatStaysOnceWhateverIsDeletedOrInsertedMeanwhile) {
+TEST_P(StoreItems, ScrollSeesUnchangedItemsOnceDuringWrites) {
   Upsert(MakeItems(10, 1));
   auto page = store_->ScrollItems(collection_.parameters, {}, "", 4);
   ASSERT_THAT(page, IsOk());
@@ -110,7 +110,7 @@ TEST_P(StoreItems, AScrollSeesWhatStaysOnceWhateverIsDeletedOrInsertedMeanwhile)
                                        HasId("item-008"), HasId("item-009")));
 }
 
-TEST_P(StoreItems, FiltersWhatItScrollsAndCounts) {
+TEST_P(StoreItems, ScrollAndCountApplyFilter) {
   std::vector<Item> items = MakeItems(20, 1);
   for (size_t i = 0; i < items.size(); ++i) {
     items[i].payload = absl::StrFormat(R"({"n":%d,"odd":%s})", i, i % 2 == 1 ? "true" : "false");
@@ -128,7 +128,7 @@ TEST_P(StoreItems, FiltersWhatItScrollsAndCounts) {
   EXPECT_EQ(*store_->CountItems(collection_.parameters, {}, {}), 20u);
 }
 
-TEST_P(StoreItems, ReadsALimitedPartForOnePageOfARareFilterAndCountsAllTheSame) {
+TEST_P(StoreItems, RareFilterReadsLimitedPartPerPage) {
   std::vector<Item> items;
   for (int i = 0; i < 2 * kMaxScannedItems + 5; ++i) {
     items.push_back(MakeItem(absl::StrFormat("%06d", i), 3, i % 100));
@@ -142,13 +142,13 @@ TEST_P(StoreItems, ReadsALimitedPartForOnePageOfARareFilterAndCountsAllTheSame) 
   EXPECT_THAT(page->next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
   EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
   EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
-  int asked = 0;
-  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++asked == 2; }),
+  int polls = 0;
+  EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++polls == 2; }),
               FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
-  EXPECT_EQ(asked, 2) << "between the parts";
+  EXPECT_EQ(polls, 2) << "between the parts";
 }
 
-TEST_P(StoreItems, EndsAPageBeforeItGrowsTooLarge) {
+TEST_P(StoreItems, PageBytesAreBounded) {
   std::vector<Item> items = MakeItems(5, 1);
   for (Item& item : items) item.payload = '"' + std::string(kMaxPageBytes / 2 - 100, 'x') + '"';
   items[3].payload = '"' + std::string(kMaxPageBytes + 1, 'x') + '"';
@@ -164,14 +164,14 @@ TEST_P(StoreItems, EndsAPageBeforeItGrowsTooLarge) {
   EXPECT_THAT(sizes, ElementsAre(2, 1, 1, 1));
 }
 
-TEST_P(StoreItems, CountsEveryItemAsInsertedBeforeTheFirstEmbedding) {
+TEST_P(StoreItems, AllItemsAreInsertedBeforeFirstEmbedding) {
   Upsert(MakeItems(5, 1));
   DeleteItems({"item-000"});
   Upsert({MakeItem("item-001", 9, 50)});
   EXPECT_EQ(Changes(), (ChangesSinceEmbedding{4, 0, 0}));
 }
 
-TEST_P(StoreItems, CountsExactlyWhatChangedSinceTheEmbedding) {
+TEST_P(StoreItems, CountsChangesSinceEmbedding) {
   std::vector<Item> items = MakeItems(10, 1);
   Upsert(items);
   DeleteItems({"item-009"});
@@ -190,10 +190,10 @@ TEST_P(StoreItems, CountsExactlyWhatChangedSinceTheEmbedding) {
   EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
   Embed();
   EXPECT_EQ(Changes(), ChangesSinceEmbedding{});
-  EXPECT_EQ(backend_->Rows("deletions"), 0) << "nobody needs them any more";
+  EXPECT_EQ(backend_->Rows("deletions"), 0) << "no longer needed";
 }
 
-TEST_P(StoreItems, CountsChangesMadeWhileTheEmbeddingWasComputed) {
+TEST_P(StoreItems, CountsChangesDuringBuild) {
   Upsert(MakeItems(6, 1));
   const Gallery gallery = Load();
   DeleteItems({"item-002"});
@@ -205,7 +205,7 @@ TEST_P(StoreItems, CountsChangesMadeWhileTheEmbeddingWasComputed) {
   EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->deleted, ElementsAre("item-002"));
 }
 
-TEST_P(StoreItems, TellsWhatWasDeletedSinceTheEmbeddingOfAVersion) {
+TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
   Upsert(MakeItems(6, 1));
   EXPECT_EQ(Embed(), 1u);
   DeleteItems({"item-004", "item-001"});
@@ -221,7 +221,7 @@ TEST_P(StoreItems, TellsWhatWasDeletedSinceTheEmbeddingOfAVersion) {
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 2, 0), IsEmpty());
 }
 
-TEST_P(StoreItems, KeepsAnEmbeddingOfLaterItemsAgainstOneOfEarlierItems) {
+TEST_P(StoreItems, EmbeddingOfEarlierItemsReturnsAborted) {
   Upsert(MakeItems(3, 1));
   Embedding early = SomeEmbedding(3);
   early.items_version = Load().version;
@@ -232,7 +232,7 @@ TEST_P(StoreItems, KeepsAnEmbeddingOfLaterItemsAgainstOneOfEarlierItems) {
   EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->ids, SizeIs(4));
 }
 
-TEST_P(StoreItems, ListsTheStateOfEveryCollection) {
+TEST_P(StoreItems, ListsAllStates) {
   Upsert(MakeItems(3, 1));
   DeleteItems({"item-000"});
   Embed();
@@ -256,7 +256,7 @@ TEST_P(StoreItems, ListsTheStateOfEveryCollection) {
   EXPECT_EQ(loaded->anchors.features, other.anchors.features);
 }
 
-TEST_P(StoreItems, ItemsOfOneCollectionAreNotThoseOfAnother) {
+TEST_P(StoreItems, CollectionsAreSeparate) {
   const StoredCollection other = SmallCollection("ants");
   ASSERT_THAT(store_->Create(other), IsOk());
   Upsert(MakeItems(3, 1));

@@ -1,8 +1,8 @@
-// The power goes at every instant of an embedded store's life, and what was not synced is lost,
-// kept or half of both. The store must open, hold every change that was acknowledged, and of the
-// one that was under way all or nothing.
+// Power cuts at every system call of a SQLite store, losing none, all or half of the unsynced
+// writes. The store must open, hold every acknowledged change, and the running one completely or
+// not at all.
 //
-// The same under a PostgreSQL server: tests/e2e/postgres_power_loss_test.cc.
+// For PostgreSQL: tests/e2e/postgres_power_loss_test.cc.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -19,13 +19,13 @@
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/testing/simulated_disk.h"
-#include "tests/unit/server/engine/rows_of_none.h"
+#include "tests/unit/server/engine/orphan_rows.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
 
-// What a store should hold, known without asking one.
+// The expected content of a store.
 struct Model {
   bool birds = false;
   bool fish = false;
@@ -59,7 +59,7 @@ std::string TextOf(const Model& model) {
   return text + TextOf(model.embedding);
 }
 
-// A status where something cannot be read.
+// An error if something cannot be read.
 absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& birds) {
   std::string text;
   PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> all, store->LoadCollections());
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& b
   return text + TextOf(embedding);
 }
 
-// Changes of a store one after another, and what each means.
+// A sequence of changes, and the expected content after each.
 class Story {
  public:
   Story() {
@@ -106,8 +106,7 @@ class Story {
   size_t steps() const { return steps_.size(); }
   const PublicParameters& birds() const { return birds_.parameters; }
 
-  // Reports each step after it returned. The store is closed and opened in the middle, which
-  // brings its log into its file.
+  // Reports each completed step. Reopens the store in the middle, which checkpoints its log.
   void Live(ProcessRun& life, const std::string& folder) const {
     std::unique_ptr<SqliteStore> store;
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -134,7 +133,7 @@ class Story {
     if (!store.ok()) return;
     const auto text = TextOf(store->get(), birds());
     life.status_code = static_cast<int>(text.status().code());
-    if (!text.ok() || RowsOfNone(folder) != 0) return;
+    if (!text.ok() || CountOrphanRows(folder) != 0) return;
     for (size_t i = 0; i < texts_.size(); ++i) {
       if (texts_[i] == *text) life.shown = static_cast<int64_t>(i);
     }
@@ -187,7 +186,7 @@ class Story {
   std::vector<std::string> texts_ = {""};
 };
 
-// What a second life says that must not be; empty: nothing.
+// The first violation that a second run reports; empty: none.
 std::string FaultOf(const ProcessRun& first, const ProcessRun& second) {
   if (second.status_code != 0) {
     return absl::StrCat("status ",
@@ -221,7 +220,7 @@ struct Tally {
   }
 };
 
-// Cuts before every call of the first life, the making of the file included, and after its last.
+// Cuts before every call of the first run, including file creation, and after its last.
 Tally CutEverywhere(PowerCut cut) {
   const Story story;
   Tally tally;
@@ -240,20 +239,20 @@ Tally CutEverywhere(PowerCut cut) {
   }
 }
 
-TEST(StorePowerLoss, AProcessThatEndsAtAnyInstantLosesNothing) {
+TEST(StorePowerLoss, KillAtAnyInstantLosesNothing) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
   tally.Print("kept");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
   EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
 }
 
-TEST(StorePowerLoss, LosingAllThatWasNotSyncedLosesNothingThatWasAcknowledged) {
+TEST(StorePowerLoss, LosingUnsyncedWritesLosesNothingAcknowledged) {
   const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
   tally.Print("lost");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
 }
 
-TEST(StorePowerLoss, LosingAnyHalfOfWhatWasNotSyncedLosesNothingThatWasAcknowledged) {
+TEST(StorePowerLoss, LosingHalfOfUnsyncedWritesLosesNothingAcknowledged) {
   Tally all;
   for (uint64_t seed = 0; seed < 2; ++seed) {
     const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf, .seed = 1000 * seed + 1});
@@ -265,9 +264,8 @@ TEST(StorePowerLoss, LosingAnyHalfOfWhatWasNotSyncedLosesNothingThatWasAcknowled
   all.Print("half");
 }
 
-// A life that begins with what a cut left, and is cut itself: recovery and the making of the file
-// among what is cut.
-TEST(StorePowerLoss, CutsInARowLoseNothingThatWasAcknowledged) {
+// Cuts during the recovery from an earlier cut.
+TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
   const Story story;
   std::mt19937_64 bits(5);
   Tally tally;
@@ -295,8 +293,8 @@ TEST(StorePowerLoss, CutsInARowLoseNothingThatWasAcknowledged) {
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
 }
 
-// The test of the test: a disk that forgets what it was told to keep does lose changes.
-TEST(StorePowerLoss, ADiskThatIgnoresSyncsIsNoticed) {
+// Control: a disk that ignores syncs loses changes.
+TEST(StorePowerLoss, DiskThatIgnoresSyncsIsDetected) {
   EXPECT_GT(CutEverywhere({.unsynced = Unsynced::kLost, .disk_ignores_syncs = true}).faults, 0);
 }
 

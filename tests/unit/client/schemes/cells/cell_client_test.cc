@@ -1,3 +1,4 @@
+#include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
 
 #include <functional>

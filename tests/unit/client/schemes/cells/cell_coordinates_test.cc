@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/cells/item_code.h"
 #include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
 #include "privatemail/cell_item_cache.h"
 #include "tests/testing/release_inputs.h"

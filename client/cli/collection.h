@@ -1,0 +1,39 @@
+// `privatemail collection`: parts that other commands use, too.
+#ifndef PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_
+#define PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/command.h"
+#include "common/cells/cell_code.h"
+#include "privatemail/transport.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::client::cli {
+
+// Short names of codes; no value: not given.
+inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
+    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
+    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64},
+    {"none", CellCode::kNone}};
+
+// "float16"; empty without cells.
+std::string CodeName(v1::CellCode code);
+
+nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
+std::string ToText(const v1::GetCollectionResponse& collection);
+
+// Builds the embedding behind a progress bar. Statuses as Transport::BuildEmbedding.
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
+                                                             const std::string& name);
+
+// `collection create`.
+void AddCreateCollectionCommand(CLI::App& collection, Context& context);
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_

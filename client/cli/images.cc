@@ -1,0 +1,120 @@
+#include "client/cli/images.h"
+
+#include <algorithm>
+#include <iostream>
+#include <thread>
+#include <tuple>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/flags/numbers.h"
+#include "client/samples/sample_images.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/numerics/neighbors.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+absl::StatusOr<Result> PaintSamples(const Context&, const SampleImageOptions& options) {
+  ProgressBar bar("painting");
+  PM_RETURN_IF_ERROR(
+      WriteSampleImages(options, [&](int done, int total) { bar.Show(done, total); }));
+  return Result{.json = {{"out", options.out_dir},
+                         {"classes", options.classes},
+                         {"per_class", options.per_class}},
+                .text = absl::StrCat("painted ", options.classes, " species, ",
+                                     Counted(static_cast<uint64_t>(options.per_class), "picture"),
+                                     " each, in ", options.out_dir, "\n")};
+}
+
+}  // namespace
+
+void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
+  command->add_option("--model", options->onnx.path,
+                      "ONNX model for images; built-in descriptor if absent");
+  command->add_option("--input-size", options->input_size, "The model's input, WIDTHxHEIGHT");
+  AddNumbers(command, "--mean", &options->mean, "Subtracted from each channel, three numbers");
+  command->add_option("--scale", options->onnx.scale,
+                      "Each channel is multiplied by it, after the mean");
+  command->add_option("--layer", options->onnx.layer,
+                      "Layer whose values are the features; the output if absent");
+  command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options) {
+  if (options.onnx.path.empty()) return MakeBuiltInExtractor();
+  OnnxOptions onnx = options.onnx;
+  onnx.swap_rb = !options.bgr;
+  PM_ASSIGN_OR_RETURN(const auto size, ParseWidthAndHeight("--input-size", options.input_size));
+  std::tie(onnx.input_width, onnx.input_height) = size;
+  if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--mean must be three numbers, but has ", options.mean.size()));
+  }
+  std::transform(options.mean.begin(), options.mean.end(), onnx.mean.begin(),
+                 [](double mean) { return static_cast<float>(mean); });
+  return MakeOnnxExtractor(onnx);
+}
+
+absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
+                                                     const ExtractorOptions& options) {
+  ProgressBar bar("features");
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  PM_ASSIGN_OR_RETURN(FolderFeatures features,
+                      ExtractFolder(
+                          folder, [&] { return CreateExtractor(options); }, threads,
+                          [&](int64_t done, int64_t total) { bar.Show(done, total); }));
+  for (const SkippedImage& skipped : folder.skipped) {
+    std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
+  }
+  for (const SkippedImage& rejected : features.rejected) {
+    std::cerr << "rejected " << Printable(rejected.id) << ": " << Printable(rejected.reason)
+              << "\n";
+  }
+  return features;
+}
+
+absl::StatusOr<LocalGallery> LocalGallery::Create(const std::string& folder,
+                                                  const ExtractorOptions& extractor) {
+  LocalGallery gallery;
+  PM_ASSIGN_OR_RETURN(gallery.folder_, ListImageFolder(folder));
+  PM_ASSIGN_OR_RETURN(gallery.features_, ExtractFolderFeatures(gallery.folder_, extractor));
+  PM_ASSIGN_OR_RETURN(gallery.unit_rows_, UnitRows("--compare-images", gallery.features_.features));
+  return gallery;
+}
+
+std::vector<ReportImage> LocalGallery::Nearest(const Eigen::RowVectorXf& features, int64_t k,
+                                               const std::string& class_name) const {
+  const Matrix query = features.cast<double>().normalized();
+  std::vector<ReportImage> nearest;
+  const auto neighbors = NearestRows(query, unit_rows_, k);
+  for (const Neighbor& neighbor : neighbors[0]) {
+    nearest.push_back(Picture(features_.ids[static_cast<size_t>(neighbor.row)], class_name));
+  }
+  return nearest;
+}
+
+ReportImage LocalGallery::Picture(const std::string& id, const std::string& class_name) const {
+  const auto image = std::find_if(folder_.images.begin(), folder_.images.end(),
+                                  [&](const FolderImage& i) { return i.id == id; });
+  return {image == folder_.images.end() ? "" : image->path, id,
+          id.substr(0, id.find('/')) == class_name};
+}
+
+void AddSampleImagesCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<SampleImageOptions>();
+  CLI::App* paint =
+      AddCommand(app, "sample-images", "Paint pictures of invented birds to try the service on");
+  paint->add_option("--out", options->out_dir, "Folder to create")->required();
+  paint->add_option("--classes", options->classes, "Species")->capture_default_str();
+  paint->add_option("--per-class", options->per_class, "Pictures of each")->capture_default_str();
+  paint->add_option("--seed", options->seed, "Other seeds invent other species")
+      ->capture_default_str();
+  paint->add_option("--size", options->size, "Pixels of a side")->capture_default_str();
+  SetRun(paint, context, options, &PaintSamples);
+}
+
+}  // namespace privatemail::client::cli

@@ -1,0 +1,57 @@
+// Features of images: the extractor that flags choose, folders, and a local gallery of pictures.
+#ifndef PRIVATEMAIL_CLIENT_CLI_IMAGES_H_
+#define PRIVATEMAIL_CLIENT_CLI_IMAGES_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/report.h"
+#include "common/base/matrix.h"
+#include "common/features/feature_extractor.h"
+#include "common/features/image_folder.h"
+
+namespace privatemail::client::cli {
+
+// --model and the preparation of its input; without --model the built-in descriptor.
+struct ExtractorOptions {
+  OnnxOptions onnx;
+  std::vector<double> mean;  // of each channel; empty: the mean of `onnx`
+  std::string input_size = "224x224";
+  bool bgr = false;
+};
+
+void AddExtractorOptions(CLI::App* command, ExtractorOptions* options);
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options);
+
+// Features of a whole folder on all cores, behind a progress bar. Rejected images are listed on
+// standard error.
+absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
+                                                     const ExtractorOptions& options);
+
+// The gallery's pictures on this machine, to show the answer of a search without privacy.
+// Immutable. Sees the targets and uses no network.
+class LocalGallery {
+ public:
+  // Errors: those of ListImageFolder, ExtractFolderFeatures and UnitRows.
+  static absl::StatusOr<LocalGallery> Create(const std::string& folder,
+                                             const ExtractorOptions& extractor);
+
+  // The k pictures nearest to the features, nearest first.
+  std::vector<ReportImage> Nearest(const Eigen::RowVectorXf& features, int64_t k,
+                                   const std::string& class_name) const;
+
+  // The picture of an id, "class/file.png"; without a path if the folder does not have it.
+  ReportImage Picture(const std::string& id, const std::string& class_name) const;
+
+ private:
+  ImageFolder folder_;
+  FolderFeatures features_;
+  Matrix unit_rows_;
+};
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_IMAGES_H_

@@ -1,0 +1,70 @@
+// Items received for cells, cached in the state folder for `privatemail rank`.
+#ifndef PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_
+#define PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privatemail/cell_item_cache.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::client::cli {
+
+struct CachedItems {
+  PublicParameters parameters;
+  std::vector<v1::GetAnchorsResponse> anchors;  // with cell code none only: items are coordinates
+  CellItemCache items;
+};
+
+// Adds answers to the cache of the collection: one file a name, mode 0600.
+// - Another collection of that name replaces the cache, with a warning; so does another embedding
+//   where items are coordinates (cell code none).
+// - A damaged file is renamed to *.damaged, with a warning.
+// - Concurrent writers may lose each other's additions.
+// anchors: the GetAnchors response, stored with cell code none.
+// Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
+// be written.
+absl::Status CacheItems(const std::string& state_folder,
+                        const v1::GetCollectionResponse& collection,
+                        const std::vector<v1::GetAnchorsResponse>& anchors,
+                        const std::vector<v1::RetrieveCellsResponse>& answers);
+
+// Caches the answers of a batch every few seconds, so that an interruption loses only the last.
+// Write times depend on the clock and on answers, which the server knows.
+class AnswerCache {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  AnswerCache(std::string state_folder, v1::GetCollectionResponse collection,
+              std::vector<v1::GetAnchorsResponse> anchors,
+              Clock::duration every = std::chrono::seconds(2));
+
+  void Add(const std::vector<v1::RetrieveCellsResponse>& answer);
+  // Writes the rest. Returns the first error of all writes.
+  absl::Status Finish();
+
+ private:
+  void Write();
+
+  std::string state_folder_;
+  v1::GetCollectionResponse collection_;
+  std::vector<v1::GetAnchorsResponse> anchors_;
+  Clock::duration every_;
+  Clock::time_point written_ = Clock::now();
+  std::vector<v1::RetrieveCellsResponse> unwritten_;
+  absl::Status status_;
+};
+
+// Warns that `privatemail rank` will miss items.
+void WarnIfNotCached(const absl::Status& cached);
+
+// NOT_FOUND: the cache is empty. DATA_LOSS: the file is damaged.
+absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
+                                            const std::string& collection);
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_

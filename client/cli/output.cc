@@ -1,0 +1,88 @@
+#include "client/cli/output.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/printable.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-9; }
+
+}  // namespace
+
+void Print(const Result& result, bool as_json) {
+  if (as_json) {
+    std::cout << Line(result.json) << std::endl;
+  } else {
+    std::cout << result.text << std::flush;
+  }
+}
+
+void PrintError(const absl::Status& status, bool as_json) {
+  const std::string code = absl::StatusCodeToString(status.code());
+  const std::string message(status.message());
+  if (as_json) std::cout << Line({{"error", {{"code", code}, {"message", message}}}}) << "\n";
+  std::cerr << "error: " << Printable(message) << " (" << code << ")\n";
+}
+
+void Warn(const std::string& text) { std::cerr << "warning: " << Printable(text) << "\n"; }
+
+std::string Line(const nlohmann::json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::json ToJson(const Guarantee& guarantee) {
+  nlohmann::json json = {{"epsilon", guarantee.epsilon},
+                         {"delta", guarantee.delta},
+                         {"neighbours", guarantee.neighbours},
+                         {"proven", guarantee.proven},
+                         {"source", guarantee.source}};
+  if (guarantee.radius.has_value()) json["radius"] = *guarantee.radius;
+  if (!guarantee.metric.empty()) json["metric"] = guarantee.metric;
+  if (guarantee.gaussian_mu.has_value()) json["gaussian_mu"] = *guarantee.gaussian_mu;
+  return json;
+}
+
+nlohmann::json ToJson(const Budget& budget) {
+  return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
+}
+
+std::string Counted(uint64_t count, const std::string& singular) {
+  return absl::StrCat(count, " ", singular, count == 1 ? "" : "s");
+}
+
+std::string LeftOf(const LedgerEntry& entry) {
+  const Budget granted = entry.granted.value_or(Budget{});
+  const auto rounded = [](double left, double whole) { return left <= 1e-12 * whole ? 0 : left; };
+  return absl::StrCat("epsilon ", rounded(entry.left().epsilon, granted.epsilon), " delta ",
+                      rounded(entry.left().delta, granted.delta));
+}
+
+ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), started_(Seconds()) {}
+
+ProgressBar::~ProgressBar() {
+  if (shown_) std::fputc('\n', stderr);
+}
+
+void ProgressBar::Show(int64_t done, int64_t total) {
+  const double now = Seconds();
+  const bool due = now - last_ > .1 || done == total;
+  if (now - started_ < 2 || !due || total < 1 || ::isatty(STDERR_FILENO) == 0) return;
+  last_ = now;
+  shown_ = true;
+  const double share = static_cast<double>(done) / static_cast<double>(total);
+  const std::string filled(static_cast<size_t>(30 * share), '#');
+  const double left = share > 0 ? (now - started_) * (1 - share) / share : 0;
+  std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %lld of %lld, %.0f/s, %.0f s left ", label_.c_str(),
+               filled.c_str(), 100 * share, static_cast<long long>(done),
+               static_cast<long long>(total), static_cast<double>(done) / (now - started_), left);
+}
+
+}  // namespace privatemail::client::cli

@@ -1,0 +1,62 @@
+// Results, warnings, errors and progress of commands, as text or as JSON.
+#ifndef PRIVATEMAIL_CLIENT_CLI_OUTPUT_H_
+#define PRIVATEMAIL_CLIENT_CLI_OUTPUT_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "privatemail/guarantee.h"
+#include "privatemail/ledger.h"
+
+namespace privatemail::client::cli {
+
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;         // INVALID_ARGUMENT, found by the client or the server
+inline constexpr int kExitSomeRejected = 3;  // of an upload; the other rows were acknowledged
+
+// The result of a command, or of one query of a batch.
+struct Result {
+  nlohmann::json json;  // printed on one line with --json
+  std::string text;     // printed without it; ends with a newline
+  int exit_code = 0;
+};
+
+// On standard output.
+void Print(const Result& result, bool as_json);
+// "error: TEXT (CODE)" on standard error; as_json: {"error": ...} on standard output, too.
+void PrintError(const absl::Status& status, bool as_json);
+// "warning: TEXT" on standard error.
+void Warn(const std::string& text);
+
+// JSON on one line in ASCII, safe for a terminal; bytes that are not UTF-8 become U+FFFD.
+std::string Line(const nlohmann::json& json);
+
+nlohmann::json ToJson(const Guarantee& guarantee);
+nlohmann::json ToJson(const Budget& budget);
+
+// "1 release", "2 releases".
+std::string Counted(uint64_t count, const std::string& singular);
+
+// "epsilon 0.9 delta 0.0001": the rest of a budget. Less than 1e-12 of the grant is rounding of
+// sums and shown as 0.
+std::string LeftOf(const LedgerEntry& entry);
+
+// A progress bar on standard error. Silent if that is no terminal, and for the first two seconds.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string label);
+  ~ProgressBar();
+  void Show(int64_t done, int64_t total);
+
+ private:
+  std::string label_;
+  double started_;
+  double last_ = 0;
+  bool shown_ = false;
+};
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_OUTPUT_H_

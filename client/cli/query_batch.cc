@@ -1,0 +1,109 @@
+#include "client/cli/query_batch.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/output.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
+
+bool FailedAndCharged(const Attempt* attempt) { return Failed(attempt) && attempt->charged; }
+
+// Names no class: users paste error messages into reports.
+std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
+                 const std::string& resend) {
+  const auto charged = std::count_if(attempts.begin(), attempts.end(), FailedAndCharged);
+  if (charged == 0) return "";
+  const auto first = std::find_if(attempts.begin(), attempts.end(), FailedAndCharged);
+  const std::string cost = absl::StrCat("; epsilon ", (*first)->epsilon, " was spent for ",
+                                        charged == 1 ? "it" : absl::StrCat("each of ", charged));
+  const Attempt* last = attempts.back();
+  if (!Failed(last) || !last->saved) return cost;
+  return absl::StrCat(cost, "; `", resend, "` sends the ",
+                      queries == 1 ? "same release" : "last of these releases",
+                      " again at no cost");
+}
+
+}  // namespace
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool EndsBatch(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
+         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsAborted(status);
+}
+
+absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& entry,
+                             size_t queries, const Budget& each) {
+  if (!entry.granted.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no privacy budget is set for collection ", collection,
+        "; set one with: privatemail budget set ", collection, " --epsilon E --delta D"));
+  }
+  const auto count = static_cast<double>(queries);
+  const Budget need{count * each.epsilon, count * each.delta};
+  // The ledger itself refuses a single query. The cost of a batch in mu is unknown before its
+  // noise.
+  if (queries == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("privacy budget exhausted: ", queries, " queries of epsilon ", each.epsilon,
+                   " delta ", each.delta, " need epsilon ", need.epsilon, " delta ", need.delta,
+                   ", left ", LeftOf(entry), "; nothing was spent"));
+}
+
+absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
+                       const std::string& resend) {
+  const auto first = std::find_if(attempts.begin(), attempts.end(), Failed);
+  if (first == attempts.end()) return absl::OkStatus();
+  const std::string cost = Cost(attempts, queries, resend);
+  const absl::Status& status = (*first)->status;
+  if (queries == 1) return absl::Status(status.code(), absl::StrCat(status.message(), cost));
+  const auto failed = std::count_if(attempts.begin(), attempts.end(), Failed);
+  const size_t unsent = queries - attempts.size();
+  return absl::Status(
+      status.code(),
+      absl::StrCat(failed, " of ", queries, " queries failed; the first, ", (*first)->target.name,
+                   ": ", status.message(), cost,
+                   unsent == 0 ? ""
+                               : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were",
+                                              " not sent and cost nothing")));
+}
+
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const QueryMatch& match : matches) {
+    // The payload was checked: it is JSON or empty.
+    json.push_back({{"id", match.id},
+                    {"label", match.label},
+                    {"distance", match.squared_distance},  // older name, for existing scripts
+                    {"squared_distance", match.squared_distance},
+                    {"payload", match.payload.empty() ? nlohmann::json()
+                                                      : nlohmann::json::parse(match.payload)}});
+  }
+  return json;
+}
+
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
+  if (!meaning.has_value()) return nullptr;
+  return {{"radius", meaning->radius},
+          {"pairs_of_one_class", meaning->same_class_pairs},
+          {"closer_of_one_class", meaning->same_class_pairs_within},
+          {"pairs_of_two_classes", meaning->cross_class_pairs},
+          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
+}
+
+nlohmann::json LedgerJson(const LedgerEntry& entry) {
+  return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
+}
+
+}  // namespace privatemail::client::cli

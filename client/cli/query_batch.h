@@ -1,0 +1,81 @@
+// A batch of private queries of any scheme: order of charging and sending, costs and failures.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_
+
+#include <chrono>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/query_targets.h"
+#include "privatemail/joint_client.h"
+#include "privatemail/joint_scheme.h"
+#include "privatemail/ledger.h"
+
+namespace privatemail::client::cli {
+
+// One query of a batch. Private: it holds the target.
+struct Attempt {
+  NamedTarget target;
+  bool charged = false;
+  double epsilon = 0;   // the cost, once charged
+  LedgerEntry ledger;   // after the charge
+  absl::Status status;  // the first failure
+  bool saved = false;   // for `resend`, until another release is saved
+  double release_ms = 0;
+  double round_trip_ms = 0;
+};
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start);
+
+// Whether a failure would meet the next query as well: server, key, quota or collection.
+bool EndsBatch(const absl::Status& status);
+
+// Releases and sends each target in turn and reads no answer: a client whose next request depended
+// on an answer, in content or time, would tell the server about the target.
+// - A release that fails, or a status with EndsBatch, ends the batch with that outcome.
+// - Such a status is public: the server chose it without knowing any target.
+// Outcome: derives from Attempt. release, send: absl::Status(Outcome*).
+template <typename Outcome, typename Release, typename Send>
+std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Release release, Send send) {
+  std::vector<Outcome> outcomes;
+  for (const NamedTarget& target : targets) {
+    Outcome& outcome = outcomes.emplace_back();
+    outcome.target = target;
+    outcome.status = release(&outcome);
+    if (!outcome.status.ok()) break;
+    outcome.status = send(&outcome);
+    if (EndsBatch(outcome.status)) break;
+  }
+  return outcomes;
+}
+
+// Refuses a batch that the budget cannot pay as a whole, before its first charge.
+// FAILED_PRECONDITION: the collection has no budget. RESOURCE_EXHAUSTED: too little is left.
+absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& entry,
+                             size_t queries, const Budget& each);
+
+template <typename Outcome>
+std::vector<const Attempt*> AttemptsOf(const std::vector<Outcome>& outcomes) {
+  std::vector<const Attempt*> attempts;
+  for (const Outcome& outcome : outcomes) attempts.push_back(&outcome);
+  return attempts;
+}
+
+// The first failure with the cost of all failures, the command that sends the last release again
+// (`resend`), and how many of the `queries` were not sent. OK: all were answered.
+absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
+                       const std::string& resend);
+
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
+// Null without a radius.
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
+// {"spent": ..., "left": ...}
+nlohmann::json LedgerJson(const LedgerEntry& entry);
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_

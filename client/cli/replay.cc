@@ -1,0 +1,333 @@
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/filter_json.h"
+#include "client/cli/item_cache.h"
+#include "client/cli/last_release.h"
+#include "client/cli/query_batch.h"
+#include "client/cli/query_cells.h"
+#include "client/cli/query_targets.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/public_parameters.h"
+#include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/joint_client.h"
+
+// explain, resend and rank: commands on what earlier queries saved on this machine. None spends.
+
+namespace privatemail::client::cli {
+namespace {
+
+constexpr int64_t kDefaultMatches = 8;
+
+struct ResendOptions {
+  std::string label;
+  TargetOptions target;
+  std::optional<int64_t> k;
+};
+
+struct RankOptions {
+  std::string name;
+  TargetOptions targets;
+  int64_t k = kDefaultMatches;
+};
+
+constexpr char kPrepared[] =
+    " bytes and nothing else (kept before sending; whether they arrived is not known here):\n";
+
+std::string RowName(const PublicParameters& parameters, int64_t row) {
+  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+  return row < slots ? absl::StrCat("slot ", row, " (", parameters.ClassName(row), ")")
+                     : absl::StrCat("anchor ", row - slots);
+}
+
+std::string ReleaseForm(const LastRelease& last) {
+  if (last.scheme == Scheme::kAnchored) {
+    return "anchored: a noisy row that points to each class, then the anchors' coordinates, which "
+           "depend on no target";
+  }
+  return last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
+}
+
+std::string ToText(const LastRelease& last, const PublicParameters& parameters,
+                   const FloatMatrix& release) {
+  const v1::RetrieveRequest& request = last.request;
+  std::ostringstream text;
+  text << absl::StrCat(
+      "Prepared for the server, ", request.ByteSizeLong(), kPrepared, "  collection   ",
+      Printable(request.collection()), "\n  digest       ",
+      absl::BytesToHexString(request.fingerprint()), "\n  matches      ", request.k(),
+      " for every slot\n  payloads     ", request.with_payloads() ? "for every slot" : "for none",
+      "\n  filter       ",
+      request.has_filter() ? Line(FilterToJson(request.filter())) + ", in clear" : "none",
+      "\n  release      ", release.rows(), " x ", release.cols(), ", ", ReleaseForm(last), ":\n");
+  for (Eigen::Index i = 0; i < release.rows(); ++i) {
+    text << absl::StreamFormat("    %-36s", Printable(RowName(parameters, i))) << release.row(i)
+         << "\n";
+  }
+  return text.str();
+}
+
+std::string ToText(const v1::RetrieveCellsRequest& request, int64_t of_cells) {
+  std::string text = absl::StrCat(
+      "Prepared for the server, ", request.ByteSizeLong(), kPrepared, "  collection   ",
+      Printable(request.collection()), "\n  digest       ",
+      absl::BytesToHexString(request.fingerprint()), "\n  partition    ", request.partition(),
+      ", of ", of_cells, " cells\n  cells        ", absl::StrJoin(request.cells(), ", "),
+      "\n  epsilon      ", request.epsilon(), ", with which they were chosen\n  items        ",
+      request.items(), " in all\n  payloads     ",
+      request.with_payloads() ? "for every item" : "for none", "\n");
+  if (request.embedding_version() != 0) {
+    absl::StrAppend(&text, "  embedding    ", request.embedding_version(), " or a later one\n");
+  }
+  return text;
+}
+
+absl::StatusOr<Result> ExplainCells(const v1::RetrieveCellsRequest& request,
+                                    const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("partition", request.partition(), 0,
+                                         std::ssize(parameters.cell_partitions) - 1));
+  const int64_t of = parameters.cell_partitions[request.partition()].cells;
+  nlohmann::json answer = {
+      {"collection", request.collection()},
+      {"digest", absl::BytesToHexString(request.fingerprint())},
+      {"scheme", NameOf(Scheme::kCells)},
+      {"partition", request.partition()},
+      {"of_cells", of},
+      {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+      {"epsilon", request.epsilon()},
+      {"items", request.items()},
+      {"with_payloads", request.with_payloads()},
+      {"bytes", request.ByteSizeLong()}};
+  if (request.embedding_version() != 0) answer["embedding_version"] = request.embedding_version();
+  return Result{.json = answer, .text = ToText(request, of)};
+}
+
+absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
+  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  if (last.scheme == Scheme::kCells) return ExplainCells(last.cells, parameters);
+  PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
+  nlohmann::json rows = nlohmann::json::array();
+  for (Eigen::Index i = 0; i < release.rows(); ++i) {
+    rows.push_back({{"row", RowName(parameters, i)},
+                    {"values", std::vector<float>(release.row(i).data(),
+                                                  release.row(i).data() + release.cols())}});
+  }
+  return Result{.json = {{"collection", last.request.collection()},
+                         {"digest", absl::BytesToHexString(last.request.fingerprint())},
+                         {"scheme", NameOf(last.scheme)},
+                         {"k", last.request.k()},
+                         {"post_processing_steps", last.request.post_processing_steps()},
+                         {"with_payloads", last.request.with_payloads()},
+                         {"filter", last.request.has_filter() ? FilterToJson(last.request.filter())
+                                                              : nullptr},
+                         {"bytes", last.request.ByteSizeLong()},
+                         {"rows", rows}},
+                .text = ToText(last, parameters, release)};
+}
+
+bool HasTarget(const TargetOptions& target) {
+  return !target.vectors_file.empty() || !target.rows.empty() || !target.images.empty() ||
+         !target.own_anchors_file.empty();
+}
+
+// Repeated rows tell the server nothing new, so nothing is charged. The slot that is read stays on
+// this machine, and the answer is checked for every slot alike.
+absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& last,
+                                   const ResendOptions& options) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  PM_ASSIGN_OR_RETURN(const int32_t label,
+                      LabelFrom(LabelTexts({options.label}).front(), parameters));
+  PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(label));
+  v1::RetrieveRequest request = last.request;
+  if (options.k.has_value()) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("k", *options.k, 1, kMaxNeighbors));
+    request.set_k(static_cast<uint32_t>(*options.k));
+  }
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
+  const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
+  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, expected, response));
+  std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
+                                  Printable(parameters.ClassName(slot)), "\n");
+  for (size_t i = 0; i < result.matches.size(); ++i) {
+    absl::StrAppendFormat(&text, "%4d  %s\n", i + 1, Printable(result.matches[i].id));
+  }
+  text += "  spent nothing: the rows are those of the last release\n";
+  return Result{.json = {{"collection", last.request.collection()},
+                         {"scheme", NameOf(last.scheme)},
+                         {"label", label},
+                         {"class", parameters.ClassName(slot)},
+                         {"matches", ToJson(result.matches)},
+                         {"truncated", result.truncated},
+                         {"spent", ToJson(Budget{})},
+                         {"alignment", {{"relative_residual", result.relative_residual}}},
+                         {"embedding_version", result.embedding_version}},
+                .text = text};
+}
+
+// The point that items are compared with. Among coordinates: a place in the current embedding, of
+// the class of --label if given.
+absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& anchors,
+                                    const ResendOptions& options,
+                                    const PublicParameters& parameters,
+                                    const Eigen::RowVectorXf& features) {
+  std::optional<int32_t> label;
+  if (!options.label.empty()) {
+    PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
+  }
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory targets,
+                      CellTargetFactory::Create(parameters, anchors, own_anchors));
+  return targets.Make(features, options.k.value_or(kDefaultMatches), label);
+}
+
+// The target is given again: nothing that is saved names it.
+absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& last,
+                                   const ResendOptions& options) {
+  const v1::RetrieveCellsRequest& request = last.cells;
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
+  if (!options.label.empty() && !parameters.SendsCoordinates()) {
+    return absl::InvalidArgumentError(
+        "--label is of no use: the last release asked for cells; give its target, with --vectors "
+        "and --row or with --image");
+  }
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("k", options.k.value_or(kDefaultMatches), 1, kMaxNeighbors));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadFeatures(options.target, parameters));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("number of targets of --row or --image", std::ssize(targets), 1, 1));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  std::vector<v1::GetAnchorsResponse> anchors;  // codes need none
+  if (parameters.SendsCoordinates()) {
+    PM_ASSIGN_OR_RETURN(anchors,
+                        transport.GetAnchors(request.collection(), last.collection.fingerprint()));
+  }
+  PM_ASSIGN_OR_RETURN(const CellTarget target,
+                      TargetOf(anchors, options, parameters, targets.front().target.features));
+  PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
+  PM_ASSIGN_OR_RETURN(const CellQueryResult result,
+                      ReadCellAnswer(parameters, request, target, response));
+  WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response));
+  const bool guessed = options.label.empty();
+  nlohmann::json answer = {
+      {"collection", request.collection()},
+      {"scheme", "cells"},
+      {"cells", std::vector<uint32_t>(request.cells().begin(), request.cells().end())},
+      {"matches", ToJson(result.matches)},
+      {"candidates", result.candidates},
+      {"spent", ToJson(Budget{})},
+      {"items_version", result.items_version}};
+  AddPlaceJson(target, guessed, &answer);
+  return Result{
+      .json = answer,
+      .text = absl::StrCat(
+          "collection ", Printable(request.collection()), "\n", MatchesText(result, parameters),
+          PlaceText(target, guessed, parameters), "  the nearest of ", result.candidates,
+          " items that came back; spent nothing: the bytes are those of the last release\n")};
+}
+
+absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& options) {
+  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  if (last.scheme == Scheme::kCells) return ResendCells(context, last, options);
+  if (!HasTarget(options.target)) {
+    if (!options.label.empty()) return ResendSlots(context, last, options);
+    return absl::InvalidArgumentError("--label must be given, but is not");
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--vectors, --row, --image and --own-anchors are of no use: the last release was of the ",
+      NameOf(last.scheme), " scheme; give --label"));
+}
+
+absl::Status Rank(const Context& context, const RankOptions& options) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
+  PM_ASSIGN_OR_RETURN(const CachedItems cached,
+                      LoadCachedItems(context.state_folder, options.name));
+  PM_RETURN_IF_ERROR(CheckLabelsUsable(options.targets, cached.parameters, "`privatemail rank`"));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadLabelled(options.targets, cached.parameters));
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
+  PM_ASSIGN_OR_RETURN(const CellTargetFactory places,
+                      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors));
+  for (const NamedTarget& target : targets) {
+    PM_ASSIGN_OR_RETURN(const CellTarget place,
+                        places.Make(target.target.features, options.k, LabelOf(target)));
+    PM_ASSIGN_OR_RETURN(const CellQueryResult result, cached.items.FindNearest(place));
+    nlohmann::json answer = {{"query", target.name},
+                             {"matches", ToJson(result.matches)},
+                             {"candidates", result.candidates},
+                             {"spent", ToJson(Budget{})},
+                             {"items_version", result.items_version}};
+    AddPlaceJson(place, target.guessed, &answer);
+    Print({.json = answer,
+           .text = absl::StrCat("query ", Printable(target.name), "\n",
+                                MatchesText(result, cached.parameters),
+                                PlaceText(place, target.guessed, cached.parameters),
+                                "  the nearest of ", Counted(result.candidates, "item"),
+                                " that came back so far, as they were then; nothing was sent or "
+                                "spent\n")},
+          context.json);
+  }
+  return absl::OkStatus();
+}
+
+void AddResend(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ResendOptions>();
+  CLI::App* resend = AddCommand(app, "resend",
+                                "Send the last release again, at no cost, and read one class of "
+                                "the answer or, of one for cells, the nearest to its target");
+  resend->add_option("--label", options->label,
+                     "Joint and anchored: the class whose matches to read, - from standard input; "
+                     "the server is not told. Cells with --cell-code none: the target's class, "
+                     "guessed if absent");
+  AddFeatureOptions(resend, &options->target);
+  AddOwnAnchorsOption(resend, &options->target);
+  resend->add_option(
+      "-k", options->k,
+      absl::StrCat("Matches wanted; if absent as many as before, for cells ", kDefaultMatches));
+  SetRun(resend, context, options, &Resend);
+}
+
+void AddRank(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RankOptions>();
+  CLI::App* rank = AddCommand(
+      app, "rank", "Rank all items received for cells so far, without a network and at no cost");
+  rank->add_option("NAME", options->name, "The collection, by its name at that time")->required();
+  AddTargetOptions(rank, &options->targets);
+  AddOwnAnchorsOption(rank, &options->targets);
+  rank->add_option("-k", options->k, "Number of matches")->capture_default_str();
+  rank->footer(
+      "Whether you ask the server after a look at this is seen by the server: to hide what you "
+      "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "
+      "comes back in the folder of --state, 64 MiB a collection at most, and where items are "
+      "coordinates (--cell-code none) those of the last build that answered, with the anchors. "
+      "Items may have changed or been deleted since they came. "
+      "Labels are for such collections alone.");
+  SetRun(rank, context, options, &Rank);
+}
+
+}  // namespace
+
+void AddReplayCommands(CLI::App& app, Context& context) {
+  SetRun(AddCommand(app, "explain",
+                    "Show the last release as it was prepared for the server, row by row or cell "
+                    "by cell; of several targets, the last one's"),
+         context, std::make_shared<std::string>(), &Explain);
+  AddResend(app, context);
+  AddRank(app, context);
+}
+
+}  // namespace privatemail::client::cli

@@ -1,0 +1,102 @@
+#include "client/cli/values.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 36'525);
+
+std::optional<absl::Duration> UnitNamed(char name) {
+  if (name == 'm') return absl::Minutes(1);
+  if (name == 'h') return absl::Hours(1);
+  if (name == 'd') return absl::Hours(24);
+  return std::nullopt;
+}
+
+std::optional<absl::Duration> Span(absl::string_view text) {
+  int64_t count = 0;
+  if (text.size() < 2 || !absl::ascii_isdigit(text[0])) return std::nullopt;
+  const std::optional<absl::Duration> unit = UnitNamed(text.back());
+  if (!unit || !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count)) return std::nullopt;
+  return count * *unit;
+}
+
+std::optional<absl::Time> Moment(absl::string_view text) {
+  absl::Time time;
+  std::string ignored;
+  const bool found = absl::ParseTime("%Y-%m-%d", text, &time, &ignored) ||
+                     absl::ParseTime(absl::RFC3339_full, text, &time, &ignored);
+  return found ? std::optional(time) : std::nullopt;
+}
+
+// "7" or "3-9"; a leading '-' is a sign.
+std::optional<std::pair<int64_t, int64_t>> RangeFrom(absl::string_view text) {
+  const size_t dash = text.find('-', 1);
+  int64_t first = 0, last = 0;
+  if (!absl::SimpleAtoi(text.substr(0, dash), &first)) return std::nullopt;
+  if (dash == absl::string_view::npos) return std::pair(first, first);
+  if (!absl::SimpleAtoi(text.substr(dash + 1), &last) || last < first) return std::nullopt;
+  return std::pair(first, last);
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view text,
+                                       absl::Time now) {
+  const std::optional<absl::Duration> span = Span(text);
+  const std::optional<absl::Time> end = span ? now + *span : Moment(text);
+  if (end && *end > now && *end <= now + kMaxLifetime) return *end;
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag,
+      " must be a time to come within a hundred years, like 30d, 12h, 90m, 2027-01-31 or "
+      "2027-01-31T12:00:00Z, but is \"",
+      text, "\""));
+}
+
+absl::StatusOr<RowSelection> RowSelection::Parse(absl::string_view flag,
+                                                 const std::vector<std::string>& words) {
+  RowSelection rows;
+  if (words == std::vector<std::string>{"all"}) {
+    rows.all_ = true;
+    return rows;
+  }
+  for (const std::string& word : words) {
+    for (const absl::string_view text : absl::StrSplit(word, ',')) {
+      const auto range = RangeFrom(text);
+      if (!range) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            flag, " must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"", text, "\""));
+      }
+      rows.ranges_.push_back(*range);
+    }
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<int64_t>> RowSelection::Of(absl::string_view flag, int64_t count) const {
+  std::vector<std::pair<int64_t, int64_t>> ranges = ranges_;
+  if (all_ && count > 0) ranges.emplace_back(0, count - 1);
+  std::vector<int64_t> rows;
+  for (const auto& [first, last] : ranges) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween(flag, first, 0, count - 1));
+    PM_RETURN_IF_ERROR(CheckIntegerBetween(flag, last, 0, count - 1));
+    if (last - first >= kMaxRows - std::ssize(rows)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " must select at most ", kMaxRows, " rows, but selects more"));
+    }
+    for (int64_t row = first; row <= last; ++row) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace privatemail::client::cli

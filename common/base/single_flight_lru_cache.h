@@ -1,0 +1,207 @@
+// An LRU cache with single flight.
+#ifndef PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
+#define PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+
+// A FIFO mutex whose waiters can be cancelled; for SingleFlightLruCache. (GCC 12's thread sanitizer
+// does not see std::timed_mutex locked.) Thread-safe.
+class CancellableMutex {
+ public:
+  // Holds the mutex until it is destroyed.
+  class Lock {
+   public:
+    explicit Lock(CancellableMutex* mutex) : mutex_(mutex) {}
+    Lock(Lock&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+    Lock& operator=(Lock&&) = delete;
+    ~Lock() {
+      if (mutex_ != nullptr) mutex_->Unlock();
+    }
+
+   private:
+    CancellableMutex* mutex_;
+  };
+
+  // Waits in order of arrival. Empty if `cancelled`, polled first and every 50 ms, returned true.
+  std::optional<Lock> Acquire(absl::FunctionRef<bool()> cancelled) {
+    constexpr std::chrono::milliseconds kPollInterval{50};
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto place = waiting_.emplace(waiting_.end());
+    const absl::Cleanup leave = [&] {
+      waiting_.erase(place);
+      WakeFirst();
+    };
+    while (true) {
+      if (cancelled()) return std::nullopt;
+      if (!locked_ && place == waiting_.begin()) break;
+      place->wait_for(lock, kPollInterval);
+    }
+    locked_ = true;
+    return Lock(this);
+  }
+
+ private:
+  void Unlock() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    locked_ = false;
+    WakeFirst();
+  }
+
+  void WakeFirst() {  // requires mutex_
+    if (!locked_ && !waiting_.empty()) waiting_.front().notify_one();
+  }
+
+  std::mutex mutex_;
+  std::list<std::condition_variable> waiting_;  // in order of arrival
+  bool locked_ = false;
+};
+
+// An LRU cache in which concurrent misses compute once:
+//   - A miss waits, in order of arrival, until no other computation of this cache runs. If the
+//   value
+//     is cached by then, it is returned; otherwise the caller computes it. So callers of one key
+//     share a computation, and all misses together take one core.
+//   - Cache hits never wait for a running computation.
+//   - The most recent value stays cached even if it exceeds the capacity.
+// Thread-safe.
+template <typename Key, typename Value>
+class SingleFlightLruCache {
+ public:
+  using Handle = std::shared_ptr<const Value>;
+  using ComputeAll = absl::FunctionRef<absl::StatusOr<std::vector<Value>>(const std::vector<Key>&)>;
+
+  struct Capacity {
+    int64_t bytes = 0;  // sum of charges
+    size_t entries = std::numeric_limits<size_t>::max();
+  };
+
+  // charge: bytes that an entry with this value takes, including the cache's own overhead.
+  SingleFlightLruCache(Capacity capacity, std::function<int64_t(const Value&)> charge)
+      : capacity_(capacity), charge_(std::move(charge)) {}
+
+  // The cached value if it `is_usable`, otherwise a computed one, which replaces it. CANCELLED:
+  // `cancelled`, polled while the call waits, returned true. An exception of `compute` passes
+  // through and leaves the cache unchanged.
+  absl::StatusOr<Handle> Get(const Key& key, absl::FunctionRef<bool(const Value&)> is_usable,
+                             absl::FunctionRef<bool()> cancelled,
+                             absl::FunctionRef<Value()> compute) {
+    const auto compute_one = [&](const std::vector<Key>&) {
+      std::vector<Value> values;
+      values.push_back(compute());
+      return absl::StatusOr<std::vector<Value>>(std::move(values));
+    };
+    PM_ASSIGN_OR_RETURN(const std::vector<Handle> handles,
+                        GetAll({&key, 1}, is_usable, cancelled, compute_one, capacity_.bytes));
+    return handles.front();
+  }
+
+  // Get for several different keys, in their order. compute_all: the values of the keys that have
+  // none, in the order given. max_bytes: replaces the capacity's bytes for this insertion. Errors
+  // of `compute_all` pass through and leave the cache unchanged.
+  absl::StatusOr<std::vector<Handle>> GetAll(absl::Span<const Key> keys,
+                                             absl::FunctionRef<bool(const Value&)> is_usable,
+                                             absl::FunctionRef<bool()> cancelled,
+                                             ComputeAll compute_all, int64_t max_bytes) {
+    std::vector<Handle> handles;
+    if (FindAll(keys, is_usable, &handles)) return handles;
+    const std::optional<CancellableMutex::Lock> lock = computing_.Acquire(cancelled);
+    if (!lock.has_value()) {
+      return absl::CancelledError("the caller no longer waits for an answer");
+    }
+    if (FindAll(keys, is_usable, &handles)) return handles;  // computed while this call waited
+    std::vector<Key> missing;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (handles[i] == nullptr) missing.push_back(keys[i]);
+    }
+    PM_ASSIGN_OR_RETURN(std::vector<Value> values, compute_all(missing));
+    std::vector<Handle> computed;
+    for (Value& value : values) computed.push_back(std::make_shared<const Value>(std::move(value)));
+    InsertAll(missing, computed, max_bytes);
+    auto next = computed.begin();
+    for (Handle& handle : handles) {
+      if (handle == nullptr) handle = *next++;
+    }
+    return handles;
+  }
+
+ private:
+  struct Entry {
+    Handle value;
+    typename std::list<Key>::iterator place;
+  };
+  using Entries = std::map<Key, Entry>;
+
+  // Fills in null for keys without a usable value; returns whether there is none such.
+  bool FindAll(absl::Span<const Key> keys, absl::FunctionRef<bool(const Value&)> is_usable,
+               std::vector<Handle>* handles) {
+    handles->clear();
+    bool complete = true;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const Key& key : keys) {
+      const auto found = entries_.find(key);
+      const bool usable = found != entries_.end() && is_usable(*found->second.value);
+      handles->push_back(usable ? found->second.value : nullptr);
+      if (usable) by_use_.splice(by_use_.end(), by_use_, found->second.place);
+      complete = complete && usable;
+    }
+    return complete;
+  }
+
+  void InsertAll(const std::vector<Key>& keys, const std::vector<Handle>& values,
+                 int64_t max_bytes) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (size_t i = 0; i < keys.size(); ++i) Insert(keys[i], values[i]);
+    while (entries_.size() > 1 && (bytes_ > max_bytes || entries_.size() > capacity_.entries)) {
+      Erase(entries_.find(by_use_.front()));
+    }
+  }
+
+  void Insert(const Key& key, Handle value) {
+    if (const auto former = entries_.find(key); former != entries_.end()) Erase(former);
+    std::list<Key> place = {key};
+    const int64_t charge = charge_(*value);
+    // May throw, before anything has changed.
+    entries_.emplace(key, Entry{std::move(value), place.begin()});
+    by_use_.splice(by_use_.end(), place);
+    bytes_ += charge;
+  }
+
+  void Erase(typename Entries::iterator entry) {
+    bytes_ -= charge_(*entry->second.value);
+    by_use_.erase(entry->second.place);
+    entries_.erase(entry);
+  }
+
+  const Capacity capacity_;
+  const std::function<int64_t(const Value&)> charge_;
+  CancellableMutex computing_;
+  std::mutex mutex_;  // guards the following
+  Entries entries_;
+  std::list<Key> by_use_;  // least recently used first
+  int64_t bytes_ = 0;      // sum of charges
+};
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_

@@ -1,0 +1,101 @@
+#include "server/engine/collection_creation.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/background_queue.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "server/cells/anchor_training.h"
+#include "server/store/types.h"
+
+namespace privatemail::server {
+namespace {
+
+absl::StatusOr<std::vector<CellPartition>> TrainPartitions(const std::vector<int64_t>& cells,
+                                                           const Anchors& anchors) {
+  if (cells.empty()) return std::vector<CellPartition>();
+  PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
+  absl::StatusOr<std::vector<CellPartition>> partitions;
+  RunAtLowPriority([&] { partitions = PartitionAnchors(units.cast<float>(), cells); });
+  return partitions;
+}
+
+absl::StatusOr<std::optional<ProductCodebook>> TrainCodebookIfNeeded(
+    const std::optional<CellCode>& code, const Anchors& anchors) {
+  if (!code.has_value() || !IsProductCode(*code)) return std::nullopt;
+  PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
+  absl::StatusOr<ProductCodebook> codebook;
+  RunAtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code); });
+  return codebook;
+}
+
+absl::StatusOr<bool> IsUuidFree(Store& store, const std::string& uuid) {
+  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store.ListStates());
+  for (const CollectionState& state : states) {
+    if (state.uuid == uuid) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status CheckCollectionName(absl::string_view name) {
+  bool valid =
+      !name.empty() && name.size() <= kMaxCollectionNameBytes && absl::ascii_isalnum(name[0]);
+  for (const char c : name) {
+    valid = valid && (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-');
+  }
+  if (valid) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("name must be 1 to ", kMaxCollectionNameBytes,
+                   " letters, digits, '.', '_' and '-', the first a letter or a digit, but is '",
+                   absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
+}
+
+absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
+  PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
+  PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
+                      TrainPartitions(collection.cells, collection.anchors));
+  PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
+                      TrainCodebookIfNeeded(collection.cell_code, collection.anchors));
+  PM_ASSIGN_OR_RETURN(
+      PublicParameters parameters,
+      MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
+                           std::move(collection.class_names), std::move(collection.extractor),
+                           std::move(partitions), collection.cell_code, std::move(codebook)));
+  StoredCollection stored;
+  stored.name = std::move(collection.name);
+  stored.parameters = std::move(parameters);
+  stored.anchors = std::move(collection.anchors);
+  return stored;
+}
+
+// Checksums show that the blocks are as they were written, not that they were consistent.
+absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
+  const PublicParameters& given = collection.parameters;
+  const auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
+                                         given.class_names, given.extractor, given.cell_partitions,
+                                         given.cell_code, given.cell_codebook);
+  if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
+  if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
+  return absl::DataLossError("snapshot: its parameters are not those of its anchors");
+}
+
+absl::Status ImportCollection(Store& store, StoredCollection* collection,
+                              Store::GallerySource items) {
+  std::string& uuid = collection->parameters.collection_uuid;
+  PM_ASSIGN_OR_RETURN(const bool is_free, IsUuidFree(store, uuid));
+  if (is_free) {
+    const absl::Status imported = store.Import(*collection, items);
+    // Another daemon may just have taken the UUID. If it is the name, the second Import says so.
+    if (!absl::IsAlreadyExists(imported)) return imported;
+  }
+  PM_ASSIGN_OR_RETURN(uuid, NewUuid());
+  collection->latest_version = 0;
+  return store.Import(*collection, items);
+}
+
+}  // namespace privatemail::server

@@ -1,0 +1,50 @@
+// New collections: from an operator's settings or from a snapshot.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_COLLECTION_CREATION_H_
+#define PRIVATEMAIL_SERVER_ENGINE_COLLECTION_CREATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/embedding/public_parameters.h"
+#include "server/store/store.h"
+#include "server/store/types.h"
+
+namespace privatemail::server {
+
+inline constexpr size_t kMaxCollectionNameBytes = 64;
+
+// An operator's settings of a new collection; MakePublicParameters validates them.
+struct NewCollection {
+  std::string name;
+  EmbeddingSettings settings;
+  Anchors anchors;
+  std::vector<std::string> class_names;
+  std::string extractor;
+  std::vector<int64_t> cells = {};  // one partition of the anchors for each number of cells
+  std::optional<CellCode> cell_code = std::nullopt;
+};
+
+// INVALID_ARGUMENT: no collection can have this name.
+absl::Status CheckCollectionName(absl::string_view name);
+
+// Computes a collection's public parameters under a new UUID. Trains partitions and codebook on the
+// anchors at low priority. INVALID_ARGUMENT naming the field.
+absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection);
+
+// DATA_LOSS: the parameters of a snapshot do not belong to its anchors.
+absl::Status CheckSnapshotParameters(const StoredCollection& collection);
+
+// Store::Import under the snapshot's UUID or, if the store has a collection with it, under a new
+// one, which `collection` gets. Reads `items` at most twice. ALREADY_EXISTS: the name.
+absl::Status ImportCollection(Store& store, StoredCollection* collection,
+                              Store::GallerySource items);
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_COLLECTION_CREATION_H_

@@ -1,0 +1,312 @@
+#include "server/engine/collection_registry.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) {
+  auto published = std::make_shared<PublishedCollection>();
+  published->name = std::move(collection.name);
+  published->fingerprint = Fingerprint(collection.parameters);
+  published->parameters = std::move(collection.parameters);
+  published->anchors = std::move(collection.anchors);
+  return published;
+}
+
+// Items of `cells` that an embedding of later items does not have: they were deleted in between,
+// perhaps by another daemon. Empty if the embedding is not later. O(n log n).
+std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells) {
+  std::vector<std::string> missing;
+  if (cells.items_version() >= retriever.items_version()) return missing;
+  for (int64_t row = 0; row < cells.items(); ++row) {
+    if (!retriever.RowOf(cells.IdOf(row))) missing.push_back(cells.IdOf(row));
+  }
+  return missing;
+}
+
+bool IsUpToDate(const CellIndex& cells, const CollectionView& view) {
+  // Coordinates can be compared with those of one embedding only.
+  const bool older_coordinates = view.published->parameters.SendsCoordinates() &&
+                                 cells.embedding_version() < view.retriever->version();
+  return view.hidden_in_cells == nullptr && !older_coordinates &&
+         cells.items_version() >= view.retriever->items_version();
+}
+
+}  // namespace
+
+struct CollectionRegistry::Entry {
+  CollectionView view;
+  int64_t key = 0;               // in the store; 0: created here, not reported by the store yet
+  uint64_t adopted_version = 0;  // deletions of other daemons are hidden up to here
+  int loads = 0;
+  std::vector<Deletion> deletions;  // during loads
+  bool building = false;
+  bool outdated = false;  // another daemon saved an embedding during the build
+  bool removed = false;
+};
+
+CatalogOptions CollectionRegistry::options() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return options_;
+}
+
+void CollectionRegistry::SetOptions(const CatalogOptions& options) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  options_ = options;
+}
+
+absl::StatusOr<CollectionView> CollectionRegistry::Find(absl::string_view name) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return NoSuchCollection(name);
+  return found->second->view;
+}
+
+std::vector<CollectionView> CollectionRegistry::List() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<CollectionView> views;
+  views.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) views.push_back(entry->view);
+  return views;
+}
+
+CollectionView CollectionRegistry::ViewOf(const Entry& entry) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entry.view;
+}
+
+bool CollectionRegistry::IsRemoved(const Entry& entry) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entry.removed;
+}
+
+CollectionRegistry::EntryPtr CollectionRegistry::FindEntry(
+    const PublishedCollection& published) const {
+  const auto found = entries_.find(published.name);
+  const bool same =
+      found != entries_.end() && found->second->view.published->parameters.collection_uuid ==
+                                     published.parameters.collection_uuid;
+  return same ? found->second : nullptr;
+}
+
+CollectionRegistry::EntryPtr CollectionRegistry::Add(StoredCollection collection) {
+  const std::string name = collection.name;
+  const auto entry = std::make_shared<Entry>();
+  entry->key = collection.key;
+  SetItems(collection.items, collection.latest_version, entry.get());
+  entry->view.published = Publish(std::move(collection));
+  EntryPtr former = entry;  // destroyed after the lock is released: it is large
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::swap(entries_[name], former);
+  return entry;
+}
+
+void CollectionRegistry::Remove(absl::string_view name) {
+  EntryPtr former;  // destroyed after the lock is released: it is large
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return;
+  found->second->removed = true;
+  former = std::move(found->second);
+  entries_.erase(found);
+}
+
+void CollectionRegistry::SetItems(uint64_t items, uint64_t latest_version, Entry* entry) {
+  if (latest_version < entry->view.latest_version) return;  // a later change came first
+  entry->view.items = items;
+  entry->view.latest_version = latest_version;
+}
+
+void CollectionRegistry::Hide(absl::Span<const std::string> ids, Entry* entry) {
+  CollectionView& view = entry->view;
+  if (view.retriever != nullptr) view.hidden = AddHiddenRows(*view.retriever, ids, view.hidden);
+  if (view.cells != nullptr) {
+    view.hidden_in_cells = AddHiddenRows(*view.cells, ids, view.hidden_in_cells);
+  }
+}
+
+void CollectionRegistry::FinishLoad(Entry* entry) {
+  if (--entry->loads == 0) entry->deletions.clear();
+}
+
+void CollectionRegistry::RecordItems(const PublishedCollection& published, uint64_t items,
+                                     uint64_t latest_version) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (const auto entry = FindEntry(published)) SetItems(items, latest_version, entry.get());
+}
+
+void CollectionRegistry::RecordDeletion(const PublishedCollection& published, uint64_t items,
+                                        const Deletion& deletion) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto entry = FindEntry(published);
+  if (entry == nullptr) return;
+  SetItems(items, deletion.latest_version, entry.get());
+  if (entry->loads > 0) entry->deletions.push_back(deletion);
+  Hide(deletion.ids, entry.get());
+}
+
+absl::StatusOr<CollectionRegistry::EntryPtr> CollectionRegistry::BeginBuild(
+    absl::string_view name) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) return NoSuchCollection(name);
+  Entry& entry = *found->second;
+  if (entry.building) {
+    return absl::AbortedError(
+        absl::StrCat("collection ", name, " is being built already: wait for that build to end"));
+  }
+  if (entry.view.items == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("collection ", name, " has no items"));
+  }
+  entry.building = true;
+  ++entry.loads;
+  return found->second;
+}
+
+void CollectionRegistry::MarkOutdated(Entry* entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entry->outdated = true;
+}
+
+bool CollectionRegistry::EndBuild(Entry* entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entry->building = false;
+  FinishLoad(entry);
+  return std::exchange(entry->outdated, false);
+}
+
+bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
+                                          const Deletion& deleted) {
+  const std::shared_ptr<const CellIndex> cells = ViewOf(*entry).cells;
+  std::vector<std::string> missing;
+  if (cells != nullptr) missing = IdsNotIn(*retriever, *cells);
+  const uint64_t items_version = retriever->items_version();
+  // Destroyed after the lock is released: the former one is large.
+  std::shared_ptr<const Retriever> former = std::move(retriever);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (entry->removed) return false;
+  CollectionView& view = entry->view;
+  if (view.retriever != nullptr && view.retriever->version() >= former->version()) return true;
+  std::swap(view.retriever, former);
+  view.hidden = nullptr;
+  Hide(deleted.ids, entry);
+  for (const Deletion& deletion : entry->deletions) {
+    // The gallery of an earlier version still has them.
+    if (deletion.latest_version > items_version) Hide(deletion.ids, entry);
+  }
+  // For a cell index that is being built from earlier items.
+  if (entry->loads > 0 && !deleted.ids.empty()) entry->deletions.push_back(deleted);
+  if (view.cells == nullptr) return true;
+  // Under the lock only if another cell index was installed meanwhile, which is rare.
+  Hide(view.cells == cells ? missing : IdsNotIn(*view.retriever, *view.cells), entry);
+  return true;
+}
+
+std::optional<CollectionView> CollectionRegistry::BeginCells(Entry* entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const CollectionView& view = entry->view;
+  // After several builds in a row, the first job already includes the items of the last.
+  if (entry->removed || (view.cells != nullptr && IsUpToDate(*view.cells, view))) {
+    return std::nullopt;
+  }
+  ++entry->loads;
+  return view;
+}
+
+void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells) {
+  while (true) {
+    const std::shared_ptr<const Retriever> retriever = ViewOf(*entry).retriever;
+    auto hidden = AddHiddenRows(*cells, IdsNotIn(*retriever, *cells), nullptr);
+    std::shared_ptr<const CellIndex> former;  // destroyed after the lock is released: it is large
+    const std::lock_guard<std::mutex> guard(mutex_);
+    CollectionView& view = entry->view;
+    if (view.retriever != retriever) continue;
+    for (const Deletion& deletion : entry->deletions) {
+      // The gallery of an earlier version still has them.
+      if (deletion.latest_version <= cells->items_version()) continue;
+      hidden = AddHiddenRows(*cells, deletion.ids, hidden);
+    }
+    former = std::exchange(view.cells, cells);
+    view.hidden_in_cells = std::move(hidden);
+    return;
+  }
+}
+
+void CollectionRegistry::EndCells(Entry* entry, const absl::Status& problem) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  FinishLoad(entry);
+  entry->view.cells_problem = problem;
+}
+
+std::vector<CollectionState> CollectionRegistry::RemoveUnlisted(
+    const std::vector<CollectionState>& states) {
+  std::vector<EntryPtr> former;  // destroyed after the lock is released: they are large
+  std::map<std::string, const CollectionState*> by_name;
+  for (const CollectionState& state : states) by_name[state.name] = &state;
+  std::set<std::string> known;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const std::string& uuid = entry->second->view.published->parameters.collection_uuid;
+    const auto state = by_name.find(entry->first);
+    int64_t& key = entry->second->key;
+    // The UUID alone does not do: a restored collection may have that of a deleted one.
+    if (state != by_name.end() && state->second->uuid == uuid &&
+        (key == 0 || key == state->second->key)) {
+      key = state->second->key;
+      known.insert(uuid);
+      ++entry;
+    } else {
+      entry->second->removed = true;
+      former.push_back(std::move(entry->second));
+      entry = entries_.erase(entry);
+    }
+  }
+  std::vector<CollectionState> unknown;
+  for (const CollectionState& state : states) {
+    if (known.count(state.uuid) == 0) unknown.push_back(state);
+  }
+  return unknown;
+}
+
+std::optional<CollectionRegistry::PendingChange> CollectionRegistry::Compare(
+    const CollectionState& state) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(state.name);
+  if (found == entries_.end()) return std::nullopt;
+  Entry& entry = *found->second;
+  const CollectionView& view = entry.view;
+  if (view.published->parameters.collection_uuid != state.uuid) return std::nullopt;
+  SetItems(state.items, state.latest_version, &entry);
+  const uint64_t version = view.retriever == nullptr ? 0 : view.retriever->version();
+  const bool new_embedding = state.embedding_version > version;
+  const bool new_items = state.latest_version > entry.adopted_version;
+  // Probably the embedding that is being built here: compared again when the build ends.
+  if (entry.building && (new_embedding || new_items)) entry.outdated = true;
+  if (new_embedding ? entry.building : view.retriever == nullptr || !new_items) return std::nullopt;
+  if (new_embedding) ++entry.loads;
+  return PendingChange{.entry = found->second,
+                       .new_embedding = new_embedding,
+                       .retriever = new_embedding ? nullptr : view.retriever,
+                       .after = entry.adopted_version};
+}
+
+void CollectionRegistry::EndLoad(Entry* entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  FinishLoad(entry);
+}
+
+void CollectionRegistry::AdoptDeletion(const PendingChange& change, const Deletion& deletion) {
+  Entry& entry = *change.entry;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (entry.view.retriever != change.retriever) return;
+  Hide(deletion.ids, &entry);
+  if (entry.loads > 0) entry.deletions.push_back(deletion);
+  entry.adopted_version = deletion.latest_version;
+}
+
+}  // namespace privatemail::server

@@ -1,0 +1,113 @@
+// A registry of a daemon's collections in memory.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_COLLECTION_REGISTRY_H_
+#define PRIVATEMAIL_SERVER_ENGINE_COLLECTION_REGISTRY_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/index/search_index.h"
+#include "server/engine/collection_view.h"
+#include "server/store/types.h"
+
+namespace privatemail::server {
+
+// Reloadable. Applies to embeddings that are built or loaded later.
+struct CatalogOptions {
+  IndexOptions index = {};
+  // Approximate maximum of bytes that building a cell index takes.
+  int64_t cells_memory = std::numeric_limits<int64_t>::max();
+};
+
+// Maps names to collections and holds all of their mutable state under one mutex, for the time of a
+// map lookup: it never calls the store. Thread-safe.
+//
+// A retriever or cell index takes time to load or build. Meanwhile ("a load") the registry records
+// deletions, and hides them in what is installed, which may still have those items.
+class CollectionRegistry {
+ public:
+  struct Entry;  // one collection; also after its removal
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  struct Deletion {
+    uint64_t latest_version = 0;  // of the collection, after it
+    std::vector<std::string> ids;
+  };
+
+  CatalogOptions options() const;
+  void SetOptions(const CatalogOptions& options);
+
+  // NOT_FOUND.
+  absl::StatusOr<CollectionView> Find(absl::string_view name) const;
+  std::vector<CollectionView> List() const;  // by name
+  CollectionView ViewOf(const Entry& entry) const;
+  bool IsRemoved(const Entry& entry) const;
+
+  EntryPtr Add(StoredCollection collection);
+  void Remove(absl::string_view name);
+
+  // Records writes to the items of this very collection, not of a later one of its name.
+  void RecordItems(const PublishedCollection& published, uint64_t items, uint64_t latest_version);
+  void RecordDeletion(const PublishedCollection& published, uint64_t items,
+                      const Deletion& deletion);
+
+  // Starts a build, which is a load. NOT_FOUND. ABORTED: a build is running. FAILED_PRECONDITION:
+  // no items.
+  absl::StatusOr<EntryPtr> BeginBuild(absl::string_view name);
+  // Makes EndBuild return true.
+  void MarkOutdated(Entry* entry);
+  // Returns true if another daemon saved an embedding during the build.
+  bool EndBuild(Entry* entry);
+
+  // Publishes a retriever unless a later one is there. deleted: ids that the store has deleted
+  // since its embedding, and a version that none of these deletions is later than. False: the
+  // collection was removed. O(n log n) if the collection has cells.
+  bool InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
+                        const Deletion& deleted);
+
+  // Starts a load of a cell index; empty if it is up to date or the collection was removed.
+  std::optional<CollectionView> BeginCells(Entry* entry);
+  void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells);
+  void EndCells(Entry* entry, const absl::Status& problem);
+
+  // Removes collections that are not in `states`, and returns the states that are not here.
+  std::vector<CollectionState> RemoveUnlisted(const std::vector<CollectionState>& states);
+
+  // A change of another daemon that is to be read from the store.
+  struct PendingChange {
+    EntryPtr entry;
+    bool new_embedding = false;                  // true: a load, to be ended by EndLoad
+    std::shared_ptr<const Retriever> retriever;  // whose deletions `after` this version are pending
+    uint64_t after = 0;
+  };
+  // Takes over the counts of a state. Empty if nothing else is to be read now.
+  std::optional<PendingChange> Compare(const CollectionState& state);
+  void EndLoad(Entry* entry);
+  // Hides items that another daemon deleted, unless the retriever has been replaced.
+  void AdoptDeletion(const PendingChange& change, const Deletion& deletion);
+
+ private:
+  // All of the following require mutex_.
+  EntryPtr FindEntry(const PublishedCollection& published) const;  // null: not here
+  static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
+  static void Hide(absl::Span<const std::string> ids, Entry* entry);
+  static void FinishLoad(Entry* entry);
+
+  mutable std::mutex mutex_;  // guards the following and all entries
+  std::map<std::string, EntryPtr, std::less<>> entries_;
+  CatalogOptions options_;
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_COLLECTION_REGISTRY_H_

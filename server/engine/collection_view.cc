@@ -1,0 +1,54 @@
+#include "server/engine/collection_view.h"
+
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/collection_creation.h"
+
+namespace privatemail::server {
+
+uint64_t CollectionView::embedded_items() const {
+  if (retriever == nullptr) return 0;
+  return static_cast<uint64_t>(retriever->items() - (hidden == nullptr ? 0 : hidden->count));
+}
+
+// Every change, and nothing else, takes the next version.
+uint64_t CollectionView::changes_since_embedding() const {
+  if (retriever == nullptr) return items;  // versions of a restored collection do not start at 1
+  const uint64_t embedded = retriever->items_version();
+  // Another daemon may have embedded changes that this one has not adopted yet.
+  return latest_version > embedded ? latest_version - embedded : 0;
+}
+
+// Features, and images of the iterate with their degrees: four of the iteration and one a core of
+// an exact product.
+int64_t CollectionView::build_memory(Features features) const {
+  const int64_t images = 4 + static_cast<int64_t>(std::thread::hardware_concurrency());
+  const PublicParameters& parameters = published->parameters;
+  const int64_t image_values = images * (parameters.settings.embedding_dim + 1);
+  const int64_t rows = static_cast<int64_t>(items) + parameters.anchor_count;
+  const int64_t feature_bytes = features == Features::kInMemory
+                                    ? parameters.feature_dim * static_cast<int64_t>(sizeof(float))
+                                    : 0;
+  // Two label graphs (classes x classes): the build's and the new retriever's.
+  const int64_t classes = std::ssize(parameters.slot_labels);
+  const int64_t graphs = 2 * classes * classes;
+  return rows * feature_bytes +
+         (rows * image_values + graphs) * static_cast<int64_t>(sizeof(double));
+}
+
+absl::Status NoSuchCollection(absl::string_view name) {
+  return absl::NotFoundError(
+      absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)),
+                   " does not exist"));
+}
+
+absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory) {
+  if (bytes <= memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("memory of ", purpose, " in bytes is at least ",
+                                                   bytes, ", more than the limit of ", memory,
+                                                   " (max_build_memory)"));
+}
+
+}  // namespace privatemail::server

@@ -1,0 +1,110 @@
+#include "server/engine/rebuild_scheduler.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace privatemail::server {
+namespace {
+
+bool CrossesShare(const CollectionView& view, double share) {
+  if (!(share > 0) || view.retriever == nullptr || view.items == 0) return false;
+  const double embedded = std::max<double>(1, static_cast<double>(view.retriever->items()));
+  return static_cast<double>(view.changes_since_embedding()) >= share * embedded;
+}
+
+// Short against the quiet period, long against the cost of a poll.
+absl::Duration PollInterval(const RebuildOptions& options) {
+  return std::clamp(options.quiet / 4, absl::Milliseconds(10), absl::Seconds(1));
+}
+
+// Converts exceptions, which no gRPC handler does here.
+absl::Status TryBuild(Catalog* catalog, const std::string& name, const StepObserver& observer,
+                      int64_t memory) {
+  try {
+    return catalog->Build(name, observer, memory).status();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the server has not enough memory for this build");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
+}
+
+}  // namespace
+
+RebuildScheduler::RebuildScheduler(Catalog* catalog, const RebuildOptions& options, Hooks hooks)
+    : catalog_(catalog), hooks_(std::move(hooks)), options_(options), thread_([this] { Run(); }) {}
+
+RebuildScheduler::~RebuildScheduler() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void RebuildScheduler::SetOptions(const RebuildOptions& options) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  options_ = options;
+}
+
+void RebuildScheduler::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    const RebuildOptions options = options_;
+    lock.unlock();
+    if (const std::string name = Next(options); !name.empty()) Build(name, options.memory);
+    lock.lock();
+    wake_.wait_for(lock, absl::ToChronoMilliseconds(PollInterval(options)),
+                   [this] { return stopping_; });
+  }
+}
+
+std::string RebuildScheduler::Next(const RebuildOptions& options) {
+  const Clock::time_point now = Clock::now();
+  std::map<std::string, DueCollection> due;
+  std::string next;
+  for (const CollectionView& view : catalog_->List()) {
+    if (!CrossesShare(view, options.share)) continue;
+    const std::string& uuid = view.published->parameters.collection_uuid;
+    const auto known = due_.find(uuid);
+    DueCollection seen =
+        known == due_.end() ? DueCollection{view.latest_version, now, now, now} : known->second;
+    if (seen.latest_version != view.latest_version) {
+      seen.latest_version = view.latest_version;
+      seen.changed = now;
+    }
+    const bool quiet = absl::FromChrono(now - seen.changed) >= options.quiet;
+    const bool waited = absl::FromChrono(now - seen.since) >= kMaxQuietPeriods * options.quiet;
+    if (next.empty() && now >= seen.not_before && (quiet || waited)) next = view.published->name;
+    due[uuid] = seen;
+  }
+  due_ = std::move(due);
+  return next;
+}
+
+void RebuildScheduler::Build(const std::string& name, int64_t memory) {
+  const StepObserver observer = [&](double done, int steps) -> absl::Status {
+    hooks_.progress(name, done / steps);
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return stopping_ ? absl::CancelledError("the daemon stops") : absl::OkStatus();
+  };
+  absl::StatusOr<CollectionView> view = catalog_->Find(name);
+  if (!view.ok()) return;  // deleted meanwhile
+  absl::Status outcome = hooks_.check(*view);
+  if (outcome.ok()) outcome = TryBuild(catalog_, name, observer, memory);
+  hooks_.ended(name, outcome);
+  const std::string& uuid = view->published->parameters.collection_uuid;
+  if (outcome.ok()) {
+    due_.erase(uuid);  // later changes are a new due time
+  } else {
+    due_[uuid].not_before = Clock::now() + absl::ToChronoNanoseconds(kRetryDelay);
+  }
+}
+
+}  // namespace privatemail::server

@@ -1,0 +1,154 @@
+#include "server/engine/store_synchronizer.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+std::shared_ptr<const Retriever> CreateRetriever(const PublishedCollection& published,
+                                                 Embedding embedding, const IndexOptions& index) {
+  return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
+                                           std::move(embedding), index);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
+  PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, store_->LoadCollections());
+  std::vector<std::string> problems;
+  // Small collections do not wait for large ones.
+  std::multimap<uint64_t, CollectionRegistry::EntryPtr> by_items;
+  for (StoredCollection& collection : stored) {
+    absl::StatusOr<std::optional<Embedding>> embedding =
+        store_->LoadEmbedding(collection.parameters);
+    if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
+    if (absl::IsDataLoss(embedding.status())) {
+      // A build can replace it, and the other collections are not affected.
+      problems.push_back(absl::StrCat(
+          "collection ", collection.name,
+          " is not built: its embedding cannot be read: ", embedding.status().message()));
+      embedding = std::nullopt;
+    }
+    PM_RETURN_IF_ERROR(embedding.status());
+    const uint64_t items = collection.items, latest_version = collection.latest_version;
+    const CollectionRegistry::EntryPtr entry = registry_->Add(std::move(collection));
+    if (!embedding->has_value()) continue;
+    const CollectionView view = registry_->ViewOf(*entry);
+    const std::vector<std::string> deleted = std::move((*embedding)->deleted);
+    registry_->InstallRetriever(
+        entry.get(),
+        CreateRetriever(*view.published, **std::move(embedding), registry_->options().index),
+        {latest_version, deleted});
+    by_items.emplace(items, entry);
+  }
+  for (const auto& [items, entry] : by_items) preparer_->Schedule(entry);
+  return problems;
+}
+
+absl::StatusOr<CollectionView> StoreSynchronizer::Create(StoredCollection collection) {
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_RETURN_IF_ERROR(store_->Create(collection));
+  return registry_->ViewOf(*registry_->Add(std::move(collection)));
+}
+
+absl::StatusOr<uint64_t> StoreSynchronizer::Delete(absl::string_view name) {
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_ASSIGN_OR_RETURN(const CollectionView view, registry_->Find(name));
+  const absl::StatusOr<uint64_t> items = store_->Delete(view.published->parameters.collection_uuid);
+  // Another daemon may have deleted it; Refresh will remove it here.
+  if (absl::IsNotFound(items.status())) return NoSuchCollection(name);
+  PM_RETURN_IF_ERROR(items.status());
+  registry_->Remove(name);
+  return items;
+}
+
+absl::StatusOr<bool> StoreSynchronizer::Install(const CollectionRegistry::EntryPtr& entry,
+                                                Embedding embedding,
+                                                std::vector<std::string> deleted) {
+  const CollectionView view = registry_->ViewOf(*entry);
+  auto retriever =
+      CreateRetriever(*view.published, std::move(embedding), registry_->options().index);
+  PM_ASSIGN_OR_RETURN(const uint64_t version, CurrentVersion(*view.published));
+  if (!registry_->InstallRetriever(entry.get(), std::move(retriever),
+                                   {version, std::move(deleted)})) {
+    return false;
+  }
+  preparer_->Schedule(entry);
+  return true;
+}
+
+absl::Status StoreSynchronizer::Refresh() {
+  const std::lock_guard<std::mutex> refresh(refresh_mutex_);
+  std::vector<CollectionState> states;
+  absl::Status outcome;
+  {
+    // No Create or Delete may run between the listing and its adoption.
+    const std::lock_guard<std::mutex> administration(administration_mutex_);
+    PM_ASSIGN_OR_RETURN(states, store_->ListStates());
+    outcome.Update(AdoptCollections(states));
+  }
+  for (const CollectionState& state : states) outcome.Update(AdoptState(state));
+  return outcome;
+}
+
+absl::Status StoreSynchronizer::AdoptCollections(const std::vector<CollectionState>& states) {
+  absl::Status outcome;
+  for (const CollectionState& state : registry_->RemoveUnlisted(states)) {
+    absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
+    if (absl::IsNotFound(stored.status())) continue;  // deleted again: the next Refresh sees it
+    outcome.Update(stored.status());
+    if (!stored.ok()) continue;
+    registry_->Add(*std::move(stored));
+  }
+  return outcome;
+}
+
+absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
+  const std::optional<CollectionRegistry::PendingChange> change = registry_->Compare(state);
+  if (!change.has_value()) return absl::OkStatus();
+  if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
+  const absl::Status outcome = AdoptEmbedding(change->entry);
+  registry_->EndLoad(change->entry.get());
+  return outcome;
+}
+
+absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPtr& entry) {
+  const CollectionView view = registry_->ViewOf(*entry);
+  absl::StatusOr<std::optional<Embedding>> embedding =
+      store_->LoadEmbedding(view.published->parameters);
+  if (absl::IsNotFound(embedding.status())) return absl::OkStatus();  // the next Refresh sees it
+  PM_RETURN_IF_ERROR(embedding.status());
+  if (!embedding->has_value()) return absl::OkStatus();
+  std::vector<std::string> deleted = std::move((*embedding)->deleted);
+  return Install(entry, **std::move(embedding), std::move(deleted)).status();
+}
+
+absl::Status StoreSynchronizer::AdoptDeletions(const CollectionRegistry::PendingChange& change,
+                                               uint64_t latest_version) {
+  const CollectionView view = registry_->ViewOf(*change.entry);
+  const auto deleted =
+      store_->DeletedSince(view.published->parameters, change.retriever->version(), change.after);
+  if (absl::IsNotFound(deleted.status())) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(deleted.status());
+  // Empty: the store has another embedding. Its adoption, or the end of its build here, hides them.
+  if (deleted->has_value()) registry_->AdoptDeletion(change, {latest_version, **deleted});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> StoreSynchronizer::CurrentVersion(
+    const PublishedCollection& published) const {
+  if (published.parameters.cell_partitions.empty()) return 0;
+  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store_->ListStates());
+  for (const CollectionState& state : states) {
+    if (state.uuid == published.parameters.collection_uuid) return state.latest_version;
+  }
+  return 0;
+}
+
+}  // namespace privatemail::server

@@ -1,0 +1,64 @@
+// Synchronization of the registry with the store and with other daemons on it.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_STORE_SYNCHRONIZER_H_
+#define PRIVATEMAIL_SERVER_ENGINE_STORE_SYNCHRONIZER_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/cells_preparer.h"
+#include "server/engine/collection_registry.h"
+#include "server/store/store.h"
+#include "server/store/types.h"
+
+namespace privatemail::server {
+
+// Applies changes of collections and embeddings to store and registry, and takes over those of
+// other daemons. Errors of the store pass through. Thread-safe.
+class StoreSynchronizer {
+ public:
+  // All must outlive it.
+  StoreSynchronizer(Store* store, CollectionRegistry* registry, CellsPreparer* preparer)
+      : store_(store), registry_(registry), preparer_(preparer) {}
+
+  // Loads all collections with their embeddings. Schedules background jobs by ascending number of
+  // items. Returns a message for each embedding that is damaged, whose collection is not built.
+  absl::StatusOr<std::vector<std::string>> Load();
+
+  // ALREADY_EXISTS.
+  absl::StatusOr<CollectionView> Create(StoredCollection collection);
+  // Returns the number of deleted items. NOT_FOUND.
+  absl::StatusOr<uint64_t> Delete(absl::string_view name);
+
+  // Publishes an embedding that the store has, and schedules its background jobs. deleted: ids that
+  // the store has deleted since. False: the collection was removed.
+  absl::StatusOr<bool> Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
+                               std::vector<std::string> deleted);
+
+  // Takes over collections, embeddings, deletions and counts of other daemons. Returns the first
+  // error; a collection that cannot be read does not prevent others from being taken over.
+  absl::Status Refresh();
+
+ private:
+  absl::Status AdoptCollections(const std::vector<CollectionState>& states);
+  absl::Status AdoptState(const CollectionState& state);
+  absl::Status AdoptEmbedding(const CollectionRegistry::EntryPtr& entry);
+  absl::Status AdoptDeletions(const CollectionRegistry::PendingChange& change,
+                              uint64_t latest_version);
+  // A version not earlier than any that the store has reported of the collection; 0 without cells.
+  absl::StatusOr<uint64_t> CurrentVersion(const PublishedCollection& published) const;
+
+  Store* const store_;
+  CollectionRegistry* const registry_;
+  CellsPreparer* const preparer_;
+  std::mutex refresh_mutex_;         // serializes Refresh; locked before administration_mutex_
+  std::mutex administration_mutex_;  // serializes Create, Delete and AdoptCollections
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_STORE_SYNCHRONIZER_H_

@@ -1,0 +1,58 @@
+#include "server/services/collection_state.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+absl::Status CellsProblem(const CollectionView& view) {
+  if (view.cells_problem.ok()) return absl::OkStatus();
+  return absl::Status(
+      view.cells_problem.code(),
+      absl::StrCat(view.cells_problem.message(), "; `privatemail build` tries it again"));
+}
+
+}  // namespace
+
+absl::Status CheckHasItems(const CollectionView& view) {
+  if (view.items > 0) return absl::OkStatus();
+  const std::string& name = view.published->name;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", name, " has no items: run `privatemail ingest ", name, "` first"));
+}
+
+absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view) {
+  if (view.retriever != nullptr) return view.retriever;
+  const std::string& name = view.published->name;
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", name, " is not built yet: run `privatemail build ", name, "`"));
+}
+
+absl::Status CheckHasCells(const CollectionView& view) {
+  if (view.has_cells()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", view.published->name,
+                   " has no cells: `privatemail collection create --cells` makes one that has"));
+}
+
+absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
+  PM_RETURN_IF_ERROR(CheckHasCells(view));
+  PM_RETURN_IF_ERROR(RequireRetriever(view).status());
+  if (view.cells != nullptr) return view.cells;
+  PM_RETURN_IF_ERROR(CellsProblem(view));
+  return absl::UnavailableError(absl::StrCat("what answers for the cells of collection ",
+                                             view.published->name,
+                                             " is being made; send it again"));
+}
+
+std::string DescribeCells(const CollectionView& view) {
+  if (!view.has_cells() || view.retriever == nullptr) return "";
+  if (view.cells == nullptr) {
+    return view.cells_problem.ok() ? "being made" : CellsProblem(view).ToString();
+  }
+  const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+  return absl::StrCat("ready: ", view.cells->items() - hidden, " items");
+}
+
+}  // namespace privatemail::server

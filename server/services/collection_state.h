@@ -1,0 +1,33 @@
+// Checks and descriptions of a collection's state, with the commands that change it.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
+#define PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/collection_view.h"
+
+namespace privatemail::server {
+
+// FAILED_PRECONDITION: the collection has no items.
+absl::Status CheckHasItems(const CollectionView& view);
+
+// FAILED_PRECONDITION: the collection is not built.
+absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view);
+
+// FAILED_PRECONDITION: the collection has no cells.
+absl::Status CheckHasCells(const CollectionView& view);
+
+// FAILED_PRECONDITION: the collection has no cells or is not built. UNAVAILABLE: its cell index is
+// being built, or the build failed.
+absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);
+
+// "ready: 8000 items", "being made" or the error of RequireCells; empty if the collection has no
+// cells or is not built.
+std::string DescribeCells(const CollectionView& view);
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_

@@ -1,0 +1,254 @@
+#include "common/base/single_flight_lru_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+bool Never() { return false; }
+bool Always(int) { return true; }
+
+TEST(CancellableMutex, AdmitsOneCallerAtATime) {
+  CancellableMutex mutex;
+  int acquired = 0;  // guarded by the mutex alone, which the thread sanitizer checks
+  std::atomic<int> holders = 0, max_holders = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const auto lock = mutex.Acquire(Never);
+        max_holders = std::max<int>(max_holders, ++holders);
+        ++acquired;
+        --holders;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(acquired, 800);
+  EXPECT_EQ(max_holders, 1);
+}
+
+TEST(CancellableMutex, AdmitsInOrderOfArrival) {
+  constexpr int kCallers = 8;
+  CancellableMutex mutex;
+  auto first = mutex.Acquire(Never);
+  std::vector<int> order;  // guarded by the mutex
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    std::atomic<bool> waits = false;
+    callers.emplace_back([&mutex, &order, &waits, caller] {
+      bool polled = false;
+      const auto lock = mutex.Acquire([&] {
+        if (!std::exchange(polled, true)) waits = true;
+        return false;
+      });
+      order.push_back(caller);
+    });
+    while (!waits) std::this_thread::yield();
+  }
+  first.reset();
+  // A caller that arrives while the mutex is handed over waits as well.
+  {
+    const auto last = mutex.Acquire(Never);
+    EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(CancellableMutex, CancelledWaiterGetsNoLock) {
+  CancellableMutex mutex;
+  {
+    const auto first = mutex.Acquire(Never);
+    int polls = 0;
+    EXPECT_FALSE(mutex.Acquire([&] { return ++polls == 3; }).has_value());
+    EXPECT_EQ(polls, 3) << "polled while it waits";
+  }
+  EXPECT_FALSE(mutex.Acquire([] { return true; }).has_value()) << "also when it is free";
+  EXPECT_TRUE(mutex.Acquire(Never).has_value());
+}
+
+TEST(CancellableMutex, MovedLockUnlocksOnce) {
+  CancellableMutex mutex;
+  auto first = mutex.Acquire(Never);
+  {
+    const CancellableMutex::Lock moved = *std::move(first);
+    first.reset();
+    int polls = 0;
+    EXPECT_FALSE(mutex.Acquire([&] { return ++polls > 1; }).has_value());
+  }
+  EXPECT_TRUE(mutex.Acquire(Never).has_value());
+}
+
+class SingleFlightLruCacheTest : public ::testing::Test {
+ protected:
+  using Cache = SingleFlightLruCache<int, int>;
+
+  static constexpr int64_t kOverhead = 256;
+  static constexpr int64_t kCapacity = 100'000 + 4 * kOverhead;
+
+  // A value of at least `min`.
+  int Get(int key, int min) {
+    const auto value = cache_.Get(
+        key, [&](int cached) { return cached >= min; }, Never,
+        [&] {
+          ++computed_;
+          return min;
+        });
+    EXPECT_THAT(value, IsOk());
+    return **value;
+  }
+
+  // A value's charge is the value.
+  Cache cache_{{.bytes = kCapacity}, [](int value) { return kOverhead + value; }};
+  int computed_ = 0;
+};
+
+TEST_F(SingleFlightLruCacheTest, UnusableValueIsReplaced) {
+  EXPECT_EQ(Get(1, 50), 50);
+  EXPECT_EQ(Get(1, 20), 50);
+  EXPECT_EQ(computed_, 1);
+  EXPECT_EQ(Get(1, 60), 60);
+  EXPECT_EQ(Get(1, 50), 60);
+  EXPECT_EQ(computed_, 2);
+}
+
+TEST_F(SingleFlightLruCacheTest, EvictsLeastRecentlyUsed) {
+  Get(1, 40'000);
+  Get(2, 40'000);
+  Get(1, 40'000);
+  EXPECT_EQ(computed_, 2);
+  Get(3, 40'000);  // evicts the second
+  Get(1, 40'000);
+  EXPECT_EQ(computed_, 3);
+  Get(2, 40'000);
+  EXPECT_EQ(computed_, 4);
+  Get(4, 1'000'000);  // exceeds the capacity: cached alone
+  Get(4, 1'000'000);
+  EXPECT_EQ(computed_, 5);
+  Get(2, 40'000);
+  EXPECT_EQ(computed_, 6);
+}
+
+TEST_F(SingleFlightLruCacheTest, SmallEntriesAreChargedTheirOverhead) {
+  constexpr int kEntries = 1000;  // more than the capacity holds
+  for (int key = 0; key < kEntries; ++key) Get(key, 1);
+  computed_ = 0;
+  Get(kEntries - 1, 1);
+  EXPECT_EQ(computed_, 0);
+  Get(0, 1);
+  EXPECT_EQ(computed_, 1);
+}
+
+TEST_F(SingleFlightLruCacheTest, ReplacedValueIsNoLongerCharged) {
+  for (int min = 100; min <= 10'000; min += 100) Get(1, min);
+  Get(2, 30'000);
+  Get(3, 30'000);
+  Get(1, 100);
+  EXPECT_EQ(computed_, 102);
+}
+
+TEST_F(SingleFlightLruCacheTest, CancelledCallerDoesNotWaitForRunningMiss) {
+  std::atomic<bool> computing = false, proceed = false;
+  std::thread slow([&] {
+    const auto value = cache_.Get(1, Always, Never, [&] {
+      computing = true;
+      while (!proceed) std::this_thread::yield();
+      return 10;
+    });
+    EXPECT_THAT(value, IsOk());
+  });
+  while (!computing) std::this_thread::yield();
+  EXPECT_THAT(cache_.Get(
+                  2, Always, [] { return true; }, [] { return 0; }),
+              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+  proceed = true;
+  slow.join();
+  EXPECT_EQ(Get(2, 10), 10);
+}
+
+TEST_F(SingleFlightLruCacheTest, HitDoesNotWaitForRunningMiss) {
+  Get(1, 10);
+  const auto value = cache_.Get(2, Always, Never, [&] {
+    EXPECT_EQ(Get(1, 10), 10);
+    return 20;
+  });
+  EXPECT_THAT(value, IsOk());
+  EXPECT_EQ(computed_, 1);
+}
+
+TEST_F(SingleFlightLruCacheTest, ExceptionOfComputeLeavesCacheUsable) {
+  const auto no_memory = []() -> int { throw std::bad_alloc(); };
+  EXPECT_THROW((void)cache_.Get(1, Always, Never, no_memory), std::bad_alloc);
+  EXPECT_EQ(Get(1, 10), 10);
+}
+
+TEST_F(SingleFlightLruCacheTest, GetAllComputesMissingKeysOnly) {
+  Cache cache({.bytes = kCapacity, .entries = 2}, [](int value) { return value; });
+  std::vector<int> missing;
+  const auto get = [&](const std::vector<int>& keys, int64_t max_bytes) {
+    const auto compute = [&](const std::vector<int>& some) -> absl::StatusOr<std::vector<int>> {
+      missing = some;
+      return std::vector<int>(some.begin(), some.end());
+    };
+    const auto handles = cache.GetAll(keys, Always, Never, compute, max_bytes);
+    EXPECT_THAT(handles, IsOk());
+    std::vector<int> values;
+    for (const Cache::Handle& handle : *handles) values.push_back(*handle);
+    return values;
+  };
+  EXPECT_THAT(get({1, 2}, 100), ElementsAre(1, 2));
+  EXPECT_THAT(get({3, 2}, 100), ElementsAre(3, 2));
+  EXPECT_THAT(missing, ElementsAre(3));
+  EXPECT_THAT(get({1, 2, 3}, 100), ElementsAre(1, 2, 3)) << "more keys than entries";
+  EXPECT_THAT(missing, ElementsAre(1));
+  EXPECT_THAT(get({9, 1}, 9), ElementsAre(9, 1)) << "more bytes than this call allows";
+  missing.clear();
+  EXPECT_THAT(get({9}, 9), ElementsAre(9));
+  EXPECT_THAT(missing, ElementsAre());
+}
+
+TEST_F(SingleFlightLruCacheTest, GetAllPassesErrorsThrough) {
+  const auto fail = [](const std::vector<int>&) -> absl::StatusOr<std::vector<int>> {
+    return absl::DataLossError("damaged");
+  };
+  EXPECT_THAT(cache_.GetAll({1}, Always, Never, fail, kCapacity),
+              FailsWith(absl::StatusCode::kDataLoss, "damaged"));
+  EXPECT_EQ(Get(1, 10), 10);
+}
+
+TEST_F(SingleFlightLruCacheTest, ConcurrentMissesComputeOnce) {
+  std::atomic<int> computing = 0, computed = 0, wrong = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const int key = i % 5;
+        const auto value = cache_.Get(key, Always, Never, [&] {
+          if (++computing != 1) ++wrong;
+          ++computed;
+          --computing;
+          return 10 + key;
+        });
+        if (!value.ok() || **value != 10 + key) ++wrong;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(computed, 5);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

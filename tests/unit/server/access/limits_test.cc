@@ -1,0 +1,151 @@
+#include "server/access/limits.h"
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+TEST(ByteQuota, ReservationsShareQuota) {
+  ByteQuota quota("number of bytes", "max_bytes");
+  ByteQuota::Reservation one(&quota);
+  std::optional<ByteQuota::Reservation> two(&quota);
+  EXPECT_THAT(one.Take(60, 100), IsOk());
+  EXPECT_THAT(two->Take(30, 100), IsOk());
+  EXPECT_THAT(one.Take(11, 100), FailsWith(kExhausted,
+                                           "number of bytes is 101, more than the limit of 100 "
+                                           "(max_bytes)"));
+  EXPECT_THAT(one.Take(10, 100), IsOk()) << "what was refused was not taken";
+  EXPECT_THAT(one.Take(1, 100), FailsWith(kExhausted, "is 101"));
+  two.reset();
+  EXPECT_THAT(one.Take(30, 100), IsOk());
+}
+
+TEST(ByteQuota, CheckTakesNothing) {
+  ByteQuota quota("number of bytes", "max_bytes");
+  ByteQuota::Reservation share(&quota);
+  EXPECT_THAT(share.Take(60, 100), IsOk());
+  EXPECT_THAT(share.Check(41, 100), FailsWith(kExhausted, "is 101"));
+  EXPECT_THAT(share.Check(40, 100), IsOk());
+  EXPECT_THAT(share.Take(40, 100), IsOk());
+}
+
+TEST(ByteQuota, HoldsUnderConcurrency) {
+  ByteQuota quota("number of bytes", "max_bytes");
+  {
+    std::vector<int64_t> taken(4);
+    std::vector<std::thread> threads;
+    std::vector<std::optional<ByteQuota::Reservation>> shares(taken.size());
+    for (size_t i = 0; i < taken.size(); ++i) {
+      shares[i].emplace(&quota);
+      threads.emplace_back([&taken, &shares, i] {
+        for (int round = 0; round < 10'000; ++round) {
+          taken[i] += shares[i]->Take(1, 20'000).ok() ? 1 : 0;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(taken[0] + taken[1] + taken[2] + taken[3], 20'000);
+  }
+  EXPECT_THAT(ByteQuota::Reservation(&quota).Take(20'000, 20'000), IsOk());
+}
+
+TEST(LogLineQuota, DropsLinesWithoutKeyBeyondRateAndReportsOnce) {
+  LogLineQuota quota;
+  const LogLineQuota::Clock::time_point start = LogLineQuota::Clock::now();
+  uint64_t written = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const LogLineQuota::Verdict verdict = quota.Take(/*has_key=*/false, start);
+    written += verdict.write ? 1 : 0;
+    EXPECT_EQ(verdict.left_out, 0u);
+  }
+  EXPECT_EQ(written, LogLineQuota::kLinesPerSecond);
+  const LogLineQuota::Clock::time_point later = start + std::chrono::seconds(1);
+  const LogLineQuota::Verdict next = quota.Take(/*has_key=*/false, later);
+  EXPECT_TRUE(next.write);
+  EXPECT_EQ(next.left_out, 1000 - LogLineQuota::kLinesPerSecond);
+  EXPECT_EQ(quota.Take(/*has_key=*/false, later).left_out, 0u);
+}
+
+TEST(LogLineQuota, WritesEveryLineWithKey) {
+  LogLineQuota quota;
+  const LogLineQuota::Clock::time_point start = LogLineQuota::Clock::now();
+  for (int i = 0; i < 1000; ++i) quota.Take(/*has_key=*/false, start);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(quota.Take(/*has_key=*/true, start).write);
+}
+
+AccessKey KeyOf(const std::string& id, double rate) {
+  AccessKey key;
+  key.id = id;
+  key.grant.requests_per_second = rate;
+  return key;
+}
+
+using Clock = RateLimiter::Clock;
+using std::chrono::milliseconds;
+
+const Clock::time_point kStart = Clock::time_point(std::chrono::seconds(1000));
+
+int Taken(RateLimiter* limiter, const AccessKey& key, Clock::time_point now, int tries) {
+  int taken = 0;
+  for (int i = 0; i < tries; ++i) taken += limiter->Take(key, now).ok() ? 1 : 0;
+  return taken;
+}
+
+TEST(RateLimiter, AllowsBurstThenRate) {
+  RateLimiter limiter;
+  const AccessKey key = KeyOf("a", 10);
+  EXPECT_EQ(Taken(&limiter, key, kStart, 100), 20);
+  EXPECT_EQ(Taken(&limiter, key, kStart + milliseconds(99), 100), 0);
+  EXPECT_EQ(Taken(&limiter, key, kStart + milliseconds(101), 100), 1);
+  EXPECT_EQ(Taken(&limiter, key, kStart + milliseconds(950), 100), 8);
+  EXPECT_EQ(Taken(&limiter, key, kStart + std::chrono::hours(1), 100), 20);
+  EXPECT_EQ(Taken(&limiter, key, kStart, 100), 0) << "an earlier time adds no tokens";
+}
+
+TEST(RateLimiter, CapacityIsAtLeastOneCall) {
+  RateLimiter limiter;
+  EXPECT_EQ(Taken(&limiter, KeyOf("a", .1), kStart, 10), 1);
+  EXPECT_EQ(Taken(&limiter, KeyOf("a", .1), kStart + milliseconds(10'010), 10), 1);
+}
+
+TEST(RateLimiter, BucketsArePerKey) {
+  RateLimiter limiter;
+  EXPECT_EQ(Taken(&limiter, KeyOf("a", 1), kStart, 10), 2);
+  EXPECT_EQ(Taken(&limiter, KeyOf("b", 1), kStart, 10), 2);
+  EXPECT_EQ(Taken(&limiter, KeyOf("c", 0), kStart, 1000), 1000);
+}
+
+TEST(RateLimiter, ErrorNamesLimitAndRetryTime) {
+  RateLimiter limiter;
+  Taken(&limiter, KeyOf("0123456789ab", 2), kStart, 4);
+  absl::Duration wait;
+  EXPECT_THAT(
+      limiter.Take(KeyOf("0123456789ab", 2), kStart, &wait),
+      FailsWith(absl::StatusCode::kResourceExhausted,
+                "key 0123456789ab may make 2 calls a second (4 at once): try again in 0.5 s"));
+  EXPECT_EQ(wait, absl::Milliseconds(500));
+}
+
+TEST(RateLimiter, RemovesFullBucketsOnly) {
+  RateLimiter limiter;
+  const AccessKey busy = KeyOf("busy", 1);
+  for (int second = 0; second < 5000; ++second) {
+    const Clock::time_point now = kStart + std::chrono::seconds(second);
+    EXPECT_EQ(Taken(&limiter, KeyOf(std::to_string(second), 1), now, 3), 2);
+    EXPECT_EQ(Taken(&limiter, busy, now, 3), second == 0 ? 2 : 1) << second;
+  }
+  EXPECT_LE(limiter.size(), 1001u);
+}
+
+}  // namespace
+}  // namespace privatemail::testing

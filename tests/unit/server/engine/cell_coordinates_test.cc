@@ -1,0 +1,98 @@
+#include "server/engine/cell_coordinates.h"
+
+#include <limits>
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Five embedded items, whose coordinates are their numbers.
+struct Scene {
+  StoredCollection collection = SmallCollection("birds");
+  Embedding embedding = SomeEmbedding(5);
+
+  Scene() {
+    embedding.version = 7;
+    embedding.items_version = 5;
+    for (int i = 0; i < 5; ++i) {
+      embedding.coordinates.row(i) << i, 2 * i;
+      embedding.payloads[static_cast<size_t>(i)] = "\"embedded\"";
+    }
+  }
+
+  Retriever MakeRetriever() const {
+    return Retriever(collection.parameters, collection.anchors.labels, embedding);
+  }
+};
+
+Gallery Later(const std::vector<Item>& items) {
+  Gallery gallery = GalleryOf(items);
+  gallery.version = 12;
+  return gallery;
+}
+
+TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
+  const Scene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  std::vector<Item> items = MakeItems(7, 1);  // of which two are new
+  items[2].label = 9;
+  items[2].payload = "\"later\"";
+  items[2].features[0] += 1;
+  const std::vector<float> features = items[2].features;
+  items.erase(items.begin() + 1);
+  Gallery gallery = Later(items);
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
+                       RestrictToEmbedding(retriever, nullptr, &gallery));
+  EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
+  EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
+  EXPECT_THAT(gallery.payloads, ::testing::Each("\"embedded\""));
+  EXPECT_EQ(gallery.version, 5u);
+  ASSERT_EQ(gallery.features.rows(), 4);
+  EXPECT_EQ(gallery.features.row(1), Eigen::Map<const Eigen::RowVectorXf>(features.data(), kDim))
+      << "where it answers";
+  EXPECT_EQ(gallery.features.row(3), GalleryOf(MakeItems(5, 1)).features.row(4));
+  EXPECT_EQ(coordinates.embedding_version, 7u);
+  EXPECT_EQ(coordinates.items, (FloatMatrix(4, 2) << 0, 0, 2, 4, 3, 6, 4, 8).finished());
+  EXPECT_EQ(coordinates.anchors, scene.embedding.anchor_coordinates.cast<float>());
+}
+
+// Inserted again under the id of a deleted item.
+TEST(RestrictToEmbedding, DropsHiddenItems) {
+  const Scene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const HiddenRows hidden{{true, false, false, true, false}, 2};
+  Gallery gallery = Later(MakeItems(5, 1));
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
+                       RestrictToEmbedding(retriever, &hidden, &gallery));
+  EXPECT_THAT(gallery.ids, ElementsAre("item-001", "item-002", "item-004"));
+  EXPECT_EQ(coordinates.items.rows(), 3);
+
+  gallery = Later({MakeItem("other", 3, 1)});
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates none,
+                       RestrictToEmbedding(retriever, nullptr, &gallery));
+  EXPECT_THAT(gallery.ids, IsEmpty());
+  EXPECT_EQ(none.items.rows(), 0);
+}
+
+TEST(RestrictToEmbedding, OverflowInFloatReturnsFailedPrecondition) {
+  Scene scene;
+  scene.embedding.coordinates(3, 1) = 1e300;
+  Gallery gallery = Later(MakeItems(5, 1));
+  EXPECT_THAT(
+      RestrictToEmbedding(scene.MakeRetriever(), nullptr, &gallery),
+      FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates must be finite as floats"));
+  scene.embedding.coordinates(3, 1) = 0;
+  scene.embedding.anchor_coordinates *= 1e-60;
+  gallery = Later(MakeItems(5, 1));
+  EXPECT_THAT(
+      RestrictToEmbedding(scene.MakeRetriever(), nullptr, &gallery),
+      FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates of the anchors as floats: "));
+}
+
+}  // namespace
+}  // namespace privatemail::testing

@@ -1,0 +1,70 @@
+#include "server/services/collection_state.h"
+
+#include <memory>
+
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
+class CollectionState : public ::testing::Test {
+ protected:
+  CollectionState() {
+    parameters_ = *MakePublicParameters("uuid", SmallSettings(), anchors_, {}, "vectors", {halves_},
+                                        CellCode::kFloat16);
+  }
+
+  CollectionView View() const {
+    CollectionView view;
+    view.published = std::make_shared<PublishedCollection>(
+        PublishedCollection{"birds", parameters_, Fingerprint(parameters_), anchors_});
+    return view;
+  }
+  CollectionView Built() const {
+    CollectionView view = View();
+    view.retriever = std::make_shared<const Retriever>(parameters_, anchors_.labels,
+                                                       SomeEmbedding(4), IndexOptions{});
+    return view;
+  }
+
+  const Anchors anchors_ = SmallAnchors();
+  const CellPartition halves_{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
+  PublicParameters parameters_;
+};
+
+TEST_F(CollectionState, EmptyCollectionNamesIngest) {
+  EXPECT_THAT(CheckHasItems(View()),
+              FailsWith(kFailedPrecondition,
+                        "collection birds has no items: run `privatemail ingest birds` first"));
+}
+
+TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
+  constexpr char kMessage[] = "collection birds is not built yet: run `privatemail build birds`";
+  EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kMessage));
+  EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
+}
+
+TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
+  parameters_.cell_partitions.clear();
+  EXPECT_THAT(RequireCells(Built()), FailsWith(kFailedPrecondition,
+                                               "collection birds has no cells: `privatemail "
+                                               "collection create --cells` makes one that has"));
+}
+
+TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
+  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being made"));
+}
+
+TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
+  CollectionView view = Built();
+  view.cells_problem = absl::UnavailableError("could not be made: no memory");
+  constexpr char kMessage[] = "could not be made: no memory; `privatemail build` tries it again";
+  EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, kMessage));
+  EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
+}
+
+}  // namespace
+}  // namespace privatemail::testing
