@@ -1,6 +1,5 @@
 #include "client/baselines/all_baselines.h"
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 

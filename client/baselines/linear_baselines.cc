@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "client/baselines/baseline.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/rounding.h"
@@ -16,7 +15,6 @@
 namespace privatemail::client::baselines {
 namespace {
 
-// Of `draws` different rows of n, none is among `matching`.
 double ChanceOfNoMatch(int64_t n, int64_t matching, int64_t draws) {
   double chance = 1;
   for (int64_t i = 0; i < draws && chance > 0; ++i) {
@@ -25,7 +23,6 @@ double ChanceOfNoMatch(int64_t n, int64_t matching, int64_t draws) {
   return chance;
 }
 
-// The diagonal and what is above it, row by row, as one row.
 Matrix UpperTriangle(const Matrix& symmetric) {
   const Eigen::Index d = symmetric.rows();
   Matrix values(1, d * (d + 1) / 2);

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/status/status.h"
-#include "client/baselines/baseline.h"
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/sampling/exact_sampling.h"

@@ -1,14 +1,9 @@
 #include "client/evaluation/asking.h"
 
-#include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numbers>
 #include <random>
-#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 

@@ -1,19 +1,14 @@
 #include "client/evaluation/cell_trial.h"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/metrics.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/numerics/neighbors.h"
 #include "common/index/k_means.h"
-#include "common/index/exact_index.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
 namespace {
@@ -153,8 +148,7 @@ absl::StatusOr<CellPlan> CellTrial::PlanFor(double epsilon, double share) const 
 absl::StatusOr<Answers> CellTrial::AskAll(const CellPlan& plan, double epsilon,
                                           const std::string& part) const {
   const Cells cells = MakeCells(plan, epsilon, /*all=*/true);
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
-                      MechanismOf(std::ssize(cells.lists), epsilon));
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, MechanismOf(std::ssize(cells.lists), epsilon));
   const DataSplit& split = trial_->split;
   Answers answers;
   for (size_t target = 0; target < split.targets.labels.size(); ++target) {

@@ -1,10 +1,8 @@
 #include "client/evaluation/command_line.h"
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 #include <system_error>
 #include <tuple>
 
@@ -12,10 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/experiments/experiments.h"
-#include "client/evaluation/split.h"
 #include "client/flags/names.h"
 #include "client/flags/numbers.h"
 #include "common/base/printable.h"
@@ -26,7 +22,6 @@
 namespace privatemail::client {
 namespace {
 
-// Of one party's rows in the splits.
 class Rows {
  public:
   void Add(const LabelledRows& part) {
@@ -35,7 +30,6 @@ class Rows {
     most_ = std::max(most_, rows);
   }
 
-  // "8000", or "7960 to 8000"
   std::string Text() const {
     return least_ == most_ ? absl::StrCat(most_) : absl::StrCat(least_, " to ", most_);
   }
@@ -111,7 +105,6 @@ bool HaveEpsilonsOfTheirOwn(const std::string& experiments) {
                      [](const std::string& name) { return name == "cells"; });
 }
 
-// Refuses what would be ignored.
 absl::Status CheckAllIsUsed(const EvaluationOptions& options) {
   if (!options.vectors.empty() && !options.onnx.empty()) {
     return absl::InvalidArgumentError("--onnx is for images and of no use to --vectors");
@@ -146,7 +139,6 @@ absl::StatusOr<OnnxOptions> OnnxOf(const EvaluationOptions& options) {
   return onnx;
 }
 
-// The data that were read, and the numbers of skipped files and folders.
 struct Data {
   LabelledRows rows;
   size_t skipped = 0;

@@ -29,7 +29,6 @@ bool IsFolder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-// The folder of this name in `directory`, or `directory` where there is none.
 std::string Within(const std::string& directory, const std::string& name) {
   const fs::path inner = fs::path(directory) / name;
   return IsFolder(inner) ? inner.string() : directory;
@@ -84,7 +83,6 @@ int Threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurr
 constexpr Eigen::Index kKeptTogether = 1000;  // images
 constexpr size_t kLargestImage = size_t{1} << 30;
 
-// Over everything that the features of these images depend on.
 std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
   Sha256 digest;
   digest.Add(extractor);
@@ -97,7 +95,6 @@ std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
   return ToHex(digest.Digest());
 }
 
-// Nothing for a file that is not there or has not these features.
 std::optional<FloatMatrix> Kept(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
   absl::StatusOr<FloatMatrix> features = ReadVectors(path);
   if (!features.ok() || features->rows() != rows || features->cols() != dim) return std::nullopt;

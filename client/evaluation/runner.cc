@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
@@ -22,7 +21,6 @@
 namespace privatemail::client {
 namespace {
 
-// One job of a run and where its result is.
 struct Place {
   const Experiment* experiment = nullptr;
   const Job* job = nullptr;
@@ -50,7 +48,6 @@ std::vector<Place> PlacesOf(const std::vector<Experiment>& experiments, const Ru
   return places;
 }
 
-// Nothing for a file that is not there or is not such a result.
 std::optional<JobResult> Kept(const Place& place) {
   std::error_code ignored;
   if (!std::filesystem::exists(place.path, ignored)) return std::nullopt;
@@ -74,7 +71,6 @@ JobResult Refused(absl::string_view why) {
   return result;
 }
 
-// The result, or in its place why it is none.
 JobResult Checked(JobResult result) {
   for (const auto& [name, values] : result) {
     for (const double value : values) {
@@ -103,7 +99,6 @@ double SecondsSince(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// How far all is; thread-safe.
 class Meter {
  public:
   Meter(size_t jobs, const std::vector<Place*>& to_run) : jobs_(static_cast<int64_t>(jobs)) {

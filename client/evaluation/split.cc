@@ -27,7 +27,6 @@ absl::Status CheckSizes(const SplitSizes& sizes) {
   return CheckIntegerBetween("gallery_per_class", sizes.gallery_per_class, 1, kMost);
 }
 
-// One party's share of a class; what it takes is at the end of `rows`.
 void Take(int64_t count, std::vector<int64_t>* rows, std::vector<int64_t>* party) {
   for (int64_t i = 0; i < count && !rows->empty(); ++i) {
     party->push_back(rows->back());

@@ -1,10 +1,7 @@
 #include "client/evaluation/sweep.h"
 
 #include <cmath>
-#include <limits>
-#include <map>
 #include <numeric>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,14 +12,12 @@
 namespace privatemail::client {
 namespace {
 
-// BandOfScores'.
 constexpr char kAllEqual[] =
     "where scores are all 0 or all 1, what it would be had one target come out otherwise";
 
 constexpr double kRisk = .05;  // that any pair is said to differ, and does not
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr Band kNotMeasured = {.mean = kNone, .low = kNone, .high = kNone};
-// Of a condition at every x, over all splits.
 struct Tally {
   int64_t releases = 0;
   int64_t unanswered = 0;
@@ -83,7 +78,6 @@ FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
   const double from = std::log(epsilons.front());
   const double to = std::log(epsilons.back());
   for (int i = 0; i <= kSteps; ++i) {
-    // Both ends exactly.
     const double epsilon = i == 0        ? epsilons.front()
                            : i == kSteps ? epsilons.back()
                                          : std::exp(from + (to - from) * i / kSteps);

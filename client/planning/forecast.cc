@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/planning/stand_in.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
-#include "common/cells/cell_lists.h"
 #include "common/cells/item_code.h"
 #include "common/numerics/neighbors.h"
 
@@ -45,7 +42,6 @@ constexpr double kUnseenError = 8;
 // for them: by so much of a power of n / G.
 constexpr double kErrorGrowth = .06;
 
-// Widths.
 constexpr double kErrors = 2;  // standard errors
 constexpr double kGapWidth = .4;
 constexpr double kFidelityWidth = .06;
@@ -74,7 +70,6 @@ double AnyAlike(const Likeness& likeness, int64_t k) {
   return 1 - none;
 }
 
-// Queries to the stand-ins.
 struct Asked {
   double own;         // probability that the own cell is asked for
   int64_t k;          // of the gallery
@@ -83,7 +78,6 @@ struct Asked {
   double code_width;  // what the code adds to intervals
 };
 
-// Statistics of a subset of stand-ins.
 struct Told {
   double fidelity;
   double gap;  // from held-out to known
@@ -161,7 +155,6 @@ double ErrorGrowth(const PublicParameters& parameters, double items_per_stand_in
                            static_cast<double>(parameters.anchor_count));
 }
 
-// The anchors as they would come back for cells.
 absl::StatusOr<Matrix> Decoded(const PublicParameters& parameters, const Matrix& unit_anchors,
                                double error_growth) {
   std::string codes;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -67,7 +65,6 @@ bool Fulfils(const PlanWish& wish, const Forecast& forecast) {
          (!wish.recall || forecast.recall.value >= *wish.recall);
 }
 
-// The criterion among plans that do not fulfil a wish.
 double Worth(const PlanWish& wish, const Forecast& forecast) {
   return wish.recall && !wish.fidelity ? forecast.recall.value : forecast.fidelity.value;
 }
@@ -86,7 +83,6 @@ absl::Status CheckWish(const PlanWish& wish, int64_t items) {
   return CheckIntegerBetween("k", wish.k, 1, items);
 }
 
-// How to ask, and what that finds: what it costs is left open.
 absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& wish,
                                  const std::vector<int64_t>& ladder) {
   std::optional<QueryPlan> best;
@@ -113,7 +109,6 @@ absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& w
   return *std::move(best);
 }
 
-// most: items that max_bytes has room for.
 absl::Status SayWhyNot(const Forecaster& forecaster, const PlanWish& wish, int64_t most,
                        QueryPlan* plan) {
   const CellAsk ask{.partition = plan->cost.partition, .epsilon = wish.epsilon, .k = wish.k};

@@ -15,7 +15,6 @@ constexpr int64_t kFolds = 10;
 
 using Order = std::vector<int32_t>;  // anchors
 
-// Evenly spaced.
 Order Chosen(int64_t anchors) {
   const int64_t count = std::min(anchors, kMostStandIns);
   Order chosen;
@@ -55,7 +54,6 @@ std::vector<int32_t> PlacesOf(const Order& some, int64_t anchors) {
   return places;
 }
 
-// Inputs of all stand-ins.
 class Material {
  public:
   Material(const Matrix& anchors, const Matrix& decoded, int64_t neighbours)
@@ -68,7 +66,6 @@ class Material {
 
   const Order& chosen() const { return chosen_; }
 
-  // items, held_out: of the chosen, in any order.
   StandIn Make(const Order& items, const Order& held_out) const {
     StandIn made{.items = {items.begin(), items.end()}, .nearest = {}, .held_out = {}, .known = {}};
     std::sort(made.items.begin(), made.items.end());
@@ -83,7 +80,6 @@ class Material {
   }
 
  private:
-  // Of an order those that have a place.
   static Order PlacesIn(const Order& order, const std::vector<int32_t>& places) {
     Order of_order;
     for (const int32_t anchor : order) {
@@ -164,7 +160,6 @@ double FidelityIn(const Places& places, const Asker& asker, const std::vector<do
   return found / std::min(k, static_cast<double>(asker.items.size()));
 }
 
-// A stand-in with its lists.
 class Asked {
  public:
   Asked(const StandIn& stand_in, const StandInAsk& ask)

@@ -7,13 +7,11 @@ namespace {
 
 const Colour kWhite(255, 255, 255);
 
-// A point of the head in units of its radius.
 Point At(const Anatomy& bird, float ahead, float above) {
   return bird.head + bird.look * (ahead * bird.head_radius) +
          bird.crown * (above * bird.head_radius);
 }
 
-// The head with its way into the neck.
 Mask HeadMask(const Anatomy& bird, const Picture& picture) {
   Mask around = Mask::zeros(picture.size());
   AddDisc(bird.head, 1.22f * bird.head_radius, &around);
@@ -53,7 +51,6 @@ void PaintMarkingsOfHead(const Species& species, const Anatomy& bird, Picture* p
   }
 }
 
-// One half of the beak: from the root along a curve to the tip.
 void AddMandible(const Anatomy& bird, const Build& build, float root_above, float root_below,
                  float length, Mask* mask) {
   const float root = .82f, r = bird.head_radius / bird.unit, droop = build.beak_curve * length;
@@ -124,7 +121,6 @@ void PaintFace(const Species& species, const Anatomy& bird, Point to_light, Pict
   Paint(beak, plumage.beak, 1, picture);
 }
 
-// The feathers behind the head, painted before the body.
 void PaintCrest(const Species& species, const Anatomy& bird, Picture* picture) {
   const Build& build = species.build;
   Mask feathers = Mask::zeros(picture->size()), tips = feathers.clone();
@@ -155,8 +151,6 @@ void PaintHead(const Species& species, const Anatomy& bird, Point to_light, Pict
   PaintEye(species, At(bird, .36f, .2f), species.build.eye * .8f * bird.head_radius, picture);
 }
 
-
-// Long feathers from the middle of the wing to its lower edge and tip.
 void PaintFlightFeathers(const Species& species, const Anatomy& bird, const Mask& wing,
                          Picture* picture) {
   const float d = bird.depth / bird.unit, tip = -.84f * species.build.wing;
@@ -178,7 +172,6 @@ void PaintFlightFeathers(const Species& species, const Anatomy& bird, const Mask
   Paint(Both(Soft(light, .8f), wing), Mix(species.plumage.wing, kWhite, .5f), .5f, picture);
 }
 
-// Small feathers over the shoulder, in rows that overlap like tiles.
 void PaintCoverts(const Species& species, const Anatomy& bird, const Mask& wing, Picture* picture) {
   const float d = bird.depth / bird.unit;
   constexpr int kRows = 4;
@@ -255,7 +248,6 @@ Point Rotated(Point direction, float degrees) {
           direction.x * std::sin(angle) + direction.y * std::cos(angle)};
 }
 
-// One leg from the hip to the ground, with toes.
 void AddLeg(const Anatomy& bird, const Build& build, float shift, float thickness, Mask* mask) {
   const float side = bird.forward.x < 0 ? -1.f : 1.f;
   const Point hip = bird.hip + Point(shift * bird.unit, 0);

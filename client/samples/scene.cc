@@ -6,7 +6,6 @@
 namespace privatemail::client::samples {
 namespace {
 
-// A pointed leaf from `root` along a unit vector.
 void AddLeaf(Point root, Point direction, float length, Mask* mask) {
   const Point side(-direction.y, direction.x);
   std::vector<Point> outline;
@@ -22,7 +21,6 @@ void AddLeaf(Point root, Point direction, float length, Mask* mask) {
   AddPolygon(outline, mask);
 }
 
-// A curved stalk from `root`, `length` pixels up, its tip `lean` pixels aside.
 void AddBlade(Point root, float length, float lean, float thickness, Mask* mask) {
   AddTube({{root, thickness},
            {root + Point(.25f * lean, -.55f * length), thickness * .85f},
@@ -274,7 +272,6 @@ void PaintGrassInFront(const Scene& scene, float ground_y, Random* random, Pictu
   Paint(flowers, scene.season.bloom, .95f, picture);
 }
 
-// A sprig out of focus that reaches in from an edge and may hide part of the bird.
 void PaintOccluder(const Season& season, Random* random, Picture* picture) {
   const float side = static_cast<float>(picture->cols);
   const bool left = random->Chance(.5f);
@@ -295,7 +292,6 @@ void PaintSnowfall(Random* random, Picture* picture) {
   Paint(Soft(flakes, 1.1f), Colour(255, 255, 255), .85f, picture);
 }
 
-// A slow random field in -1 .. 1.
 cv::Mat1f SlowNoise(cv::Size size, int cells, Random* random) {
   cv::Mat1f coarse(cells, cells), smooth;
   for (float& value : coarse) value = random->Uniform(-1, 1);

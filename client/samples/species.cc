@@ -126,7 +126,6 @@ Point Direction(float degrees) {
 
 Point LeftOf(Point direction) { return {-direction.y, direction.x}; }
 
-// The neck's knots between shoulder and head, and the head's middle.
 void GrowNeck(const Build& build, const Pose& pose, Point shoulder, Anatomy* bird) {
   const float length = build.neck_length * pose.neck_stretch + build.head * .55f;
   const Point along = Direction(build.neck_angle + pose.neck);
@@ -185,7 +184,6 @@ Anatomy Assemble(const Build& build, const Pose& pose) {
   return bird;
 }
 
-// The corners of the box around an assembled bird.
 std::vector<Point> Reach(const Build& build, const Anatomy& bird) {
   std::vector<Point> points = {bird.head + bird.look * (build.head + build.beak_length),
                                bird.tail + bird.tail_direction * build.tail_length,

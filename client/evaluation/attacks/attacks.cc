@@ -1,18 +1,13 @@
 #include "client/evaluation/attacks/attacks.h"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "client/baselines/baseline.h"
 #include "client/evaluation/metrics.h"
-#include "client/evaluation/split.h"
 #include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "common/base/printable.h"
@@ -47,7 +42,6 @@ Count CountRight(const std::vector<JobResult>& results, size_t first, size_t job
 
 bool IsBounded(const LeakageAttack& attack) { return attack.bound != Bound::kNone; }
 
-// Results of one attack.
 struct Findings {
   std::vector<Count> at;  // each epsilon
   Count without_noise;
@@ -71,7 +65,6 @@ double LargestShare(const std::vector<int32_t>& labels, int64_t classes) {
   return static_cast<double>(most) / static_cast<double>(labels.size());
 }
 
-// Of all splits the largest.
 absl::StatusOr<double> LargestShareIn(const Study& study) {
   const int64_t classes = CountClasses(study.data);
   double largest = 0;
@@ -111,7 +104,6 @@ FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
   return series;
 }
 
-// The smallest, the one nearest to the study's own, and the largest.
 std::set<size_t> ToldEpsilons(const Study& study) {
   const std::vector<double>& all = study.epsilons;
   const auto distance = [&](double epsilon) {
@@ -140,8 +132,6 @@ std::string InWords(const LeakageAttack& attack, double epsilon, const Count& co
                           : std::string("no guarantee bounds it."));
 }
 
-// looks: at a count beside what the guarantee allows, in the whole report. Each has its share of
-// the risk.
 std::string Verdict(const LeakageAttack& attack, const Findings& found, const Study& study,
                     size_t looks) {
   const double certainty = 1 - kRisk / static_cast<double>(looks);
@@ -181,7 +171,6 @@ std::vector<std::string> Words(const LeakageAttack& attack, const Findings& foun
   return words;
 }
 
-// first: of the attack's results, of which those without noise come last.
 Findings FindingsIn(const std::vector<JobResult>& results, size_t first, const Study& study) {
   const auto seeds = static_cast<size_t>(study.seeds);
   Findings found;
@@ -192,7 +181,6 @@ Findings FindingsIn(const std::vector<JobResult>& results, size_t first, const S
   return found;
 }
 
-// Nothing where no job was refused.
 std::optional<Figure> DrawRefused(const LeakageAttack& attack,
                                   absl::Span<const JobResult> results) {
   for (const JobResult& result : results) {

@@ -40,14 +40,12 @@ absl::StatusOr<std::vector<double>> RightSlots(const Scene& scene, const std::st
   return right;
 }
 
-// Joint releases at this cost, for RightSlots. The scene must outlive it.
 inline auto JointReleaser(const Scene& scene, const std::optional<PrivacyCost>& cost) {
   return [&scene, cost](const PlacedTarget& target, BitSource& bits) {
     return ReleaseOf(scene.joint, cost, target.slot, target.row, bits);
   };
 }
 
-// The slot of the largest score, the first of equals.
 int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score) {
   int64_t most = 0;
   double largest = score(0);
@@ -123,7 +121,6 @@ std::vector<int64_t> LikeliestSlots(const JointSetting& joint, const FloatMatrix
   return likeliest;
 }
 
-// The cell that is asked for.
 absl::StatusOr<int64_t> Ask(int64_t own, int64_t cells, const std::optional<PrivacyCost>& cost,
                             BitSource& bits) {
   if (!cost) return own;
@@ -160,7 +157,6 @@ double Unusualness(const JointSetting& joint, const Matrix& rows, int64_t slot) 
   mean /= static_cast<double>(of_class.size());
   double spread = 0;
   for (const int64_t anchor : of_class) spread += (anchors.row(anchor) - mean).squaredNorm();
-  // A class of one anchor has none.
   return (rows.row(slot) - mean).squaredNorm() /
          (spread / static_cast<double>(of_class.size()) + 1e-300);
 }

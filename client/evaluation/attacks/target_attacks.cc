@@ -14,7 +14,6 @@
 namespace privatemail::client {
 namespace {
 
-// Gaussian noise is the likelier the nearer the release is.
 absl::StatusOr<std::vector<double>> AttackByLikelihood(const Scene& scene,
                                                        const std::optional<PrivacyCost>& cost,
                                                        const std::string& part, DecoyClass decoys) {

@@ -88,13 +88,11 @@ FigurePanel Bars(const Sweep& sweep, const std::vector<JobResult>& results, cons
   return panel;
 }
 
-// Each of `one` less its partner.
 std::vector<double> Minus(std::vector<double> one, const std::vector<double>& other) {
   for (size_t i = 0; i < one.size(); ++i) one[i] -= other[i];
   return one;
 }
 
-// Without an interval where splits, or targets, had nothing to make one of.
 std::string ShareInWords(const Band& share) {
   return share.high - share.low > 1e-6
              ? WithBand(share)

@@ -65,7 +65,6 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
   const DataSplit& split = scene->trial->split;
   const std::vector<int32_t>& labels = scene->joint.parameters.slot_labels;
   const Dots dots(labels);
-  // A target whose class is drawn.
   const auto shown = std::find_if(split.targets.labels.begin(), split.targets.labels.end(),
                                   [&](int32_t label) { return dots.Have(label); });
   const auto target =
@@ -106,7 +105,6 @@ FigureSeries Scatter(std::string name, const std::vector<double>& dots,
   return series;
 }
 
-// Two panels of the first of these releases that could be aligned, and a sentence about all.
 void DrawAt(
     double epsilon, absl::Span<const JobResult> releases,
     absl::FunctionRef<FigureSeries(const char* name, const std::vector<double>& dots)> scatter,

@@ -29,7 +29,6 @@ constexpr Law kLaws[] = {{"generalised", "generalised Gaussian, as published"},
                          {"classical", "unbounded, as published (proven below epsilon 1)"},
                          {"analytic", "unbounded, analytic"}};
 
-// The generalised Gaussian of the document's comparison.
 double GeneralisedVariance(double epsilon) {
   double sum = 0;
   for (size_t i = 0; i < kWidths.size(); ++i) {

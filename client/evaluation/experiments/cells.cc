@@ -17,7 +17,6 @@ namespace {
 
 const std::vector<double> kEpsilons = {.5, 1, 2, 4, 8};
 
-// How much of the gallery comes back.
 struct Variant {
   const char* name;
   double share;
@@ -45,7 +44,6 @@ Condition CellsCondition(const std::shared_ptr<Stage>& stage,
   return {.name = variant.name, .work = 3, .run = run};
 }
 
-// The papers' scheme, the anchored one, and private baselines that take little time.
 std::vector<Condition> OtherConditions(const std::shared_ptr<Stage>& stage,
                                        const std::vector<Baseline>& baselines) {
   constexpr double kLittleWork = 4;
@@ -84,7 +82,6 @@ FigureSeries CeilingSeries(double share) {
   return series;
 }
 
-// ", 0.77 of the way from chance to the ceiling of 0.86"
 std::string BesideCeiling(double share, double epsilon, const Band& band) {
   const double ceiling = CellCeiling(epsilon, share);
   if (!(ceiling > share)) return "";
@@ -92,7 +89,6 @@ std::string BesideCeiling(double share, double epsilon, const Band& band) {
                       " of the way from chance to the ceiling of ", Short(ceiling));
 }
 
-// ", 0.82 of a search that hides nothing"
 std::string BesideOpenSearch(const Band& band, const Band& open) {
   if (!(open.mean > 0)) return "";
   return absl::StrCat(", ", Short(band.mean / open.mean), " of a search that hides nothing");
@@ -123,7 +119,6 @@ std::vector<std::string> InWords(const Sweep& sweep, const std::vector<JobResult
   return words;
 }
 
-// "Beside them at epsilon 4: "PrivateMail, gaussian" 0.01 (0 to 0.02), ..."
 std::string OthersInWords(const Sweep& sweep, const std::vector<JobResult>& results,
                           const Metric& metric) {
   constexpr size_t kAt = 3;  // of kEpsilons
@@ -139,7 +134,6 @@ std::string OthersInWords(const Sweep& sweep, const std::vector<JobResult>& resu
                       ". Private PCA protects rows of the gallery, and no query.");
 }
 
-// Cells to the left, all others to the right, each with what hides nothing.
 std::vector<FigurePanel> PanelsOf(FigurePanel all) {
   std::vector<FigurePanel> panels = {{"cells", {}}, {"the papers' scheme and baselines", {}}};
   for (size_t i = 0; i < all.series.size(); ++i) {
@@ -156,7 +150,6 @@ constexpr char kCeilingInWords[] =
     "put these first may find more than their share at any epsilon. Class and features of the "
     "query are both protected, by a pure guarantee.";
 
-// Epsilons at which even the low end of a band is above the ceiling.
 std::vector<std::string> AboveCeiling(const Sweep& sweep, const std::vector<JobResult>& results,
                                       const Metric& metric, const Study& study, int64_t items) {
   std::vector<std::string> words;

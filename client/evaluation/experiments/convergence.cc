@@ -65,7 +65,6 @@ absl::StatusOr<JobResult> Objectives(Stage& stage, uint64_t seed) {
 // Less is rounding: an objective that has settled changes in its last bits.
 constexpr double kSmallestRise = 1e-12;
 
-// Iterations after which it is larger than before.
 int Rises(const std::vector<double>& objective) {
   int rises = 0;
   for (size_t i = 1; i < objective.size(); ++i) {
@@ -89,7 +88,6 @@ std::string Monotone(const std::vector<JobResult>& results, const char* key,
                       Counted(std::ssize(results), "run"), ".");
 }
 
-// The mean over the runs after each iteration that all of them have.
 FigureSeries MeanObjective(const std::vector<JobResult>& results) {
   FigureSeries series{.name = "objective", .points = {}};
   for (size_t i = 0; i < kIterations; ++i) {
@@ -109,8 +107,6 @@ FigureSeries MeanObjective(const std::vector<JobResult>& results) {
   return series;
 }
 
-// "As drawn it is 3 after iteration 1, 2 after iteration 5, 1 after iteration 15, as a mean over
-// runs."
 std::string AsDrawn(const std::vector<FigurePoint>& points) {
   std::vector<std::string> values;
   for (size_t i = 0; i < points.size(); ++i) {
@@ -153,7 +149,6 @@ Figure DrawObjective(std::vector<JobResult> results) {
   return figure;
 }
 
-// At how many iterations a line that was measured is nearly as high as it gets.
 std::string ReachedInWords(const std::string& line, const std::string& metric,
                            const std::vector<FigurePoint>& points) {
   const auto by_height = [](const FigurePoint& one, const FigurePoint& other) {

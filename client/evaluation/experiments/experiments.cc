@@ -1,8 +1,5 @@
 #include "client/evaluation/experiments/experiments.h"
 
-#include <algorithm>
-
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -20,7 +17,6 @@ struct Known {
   std::function<Experiment(const SharedStage& stage, const Baselines& baselines)> make;
 };
 
-// One that has no baselines.
 std::function<Experiment(const SharedStage&, const Baselines&)> Alone(
     Experiment (*make)(SharedStage stage)) {
   return [make](const SharedStage& stage, const Baselines&) { return make(stage); };

@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kRadius = .5;
 
-// Sweeps one of the two; cost: at x, but for mechanism and delta.
 Sweep SweepOver(const std::shared_ptr<Stage>& stage, const std::string& name,
                 const std::vector<double>& xs, const std::function<PrivacyCost(double x)>& cost) {
   std::vector<Condition> conditions;

@@ -16,7 +16,6 @@
 namespace privatemail::client {
 namespace {
 
-// A baseline in the words of a reader.
 struct Told {
   const char* id;
   const char* name;
@@ -64,10 +63,8 @@ std::vector<int64_t> Some(int64_t rows, int64_t most) {
   return taken;
 }
 
-// Far from every target.
 constexpr double kFarAway = 1e12;
 
-// The default, limited by the number of rows.
 baselines::Settings SettingsFor(const DataSplit& split, int64_t dimension,
                                 const std::shared_ptr<baselines::LastTsneAffinity>& affinity) {
   auto settings = baselines::Settings::OfDimension(dimension);
@@ -83,7 +80,6 @@ baselines::Settings SettingsFor(const DataSplit& split, int64_t dimension,
   return settings;
 }
 
-// How a line is made.
 struct Line {
   const baselines::Baseline* baseline;
   int64_t columns;

@@ -126,7 +126,6 @@ std::vector<FigurePanel> PanelsOf(FigurePanel all) {
   return panels;
 }
 
-// The effect of the noise, from the narrowest budget to the widest.
 std::string NoiseInWords(const Sweep& sweep, const std::vector<JobResult>& results,
                          const Study& study, const Metric& metric) {
   const size_t last = study.epsilons.size() - 1;
@@ -158,7 +157,6 @@ std::string CeilingInWords(const Study& study, int64_t classes, const Metric& me
 
 constexpr char kBoundAsAbove[] = "It binds the lines that the ceiling of the recall binds.";
 
-// Whom the ceiling binds, and by name whom it does not.
 std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baselines) {
   std::vector<std::string> bound;
   std::vector<std::string> free;
@@ -178,7 +176,6 @@ std::string BoundInWords(const Sweep& sweep, const std::vector<Baseline>& baseli
       "private, or protects rows of the gallery only, is no such release of a target.");
 }
 
-// The meaning of every line of the figures, stated once.
 std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
   std::vector<std::string> words = {
       "Lines with `published` in their name follow printed formulas and are no proven guarantee."};
@@ -197,7 +194,6 @@ std::vector<std::string> LinesInWords(const std::vector<Baseline>& baselines) {
   return words;
 }
 
-// Which lines cannot have a fidelity of 1.
 std::vector<std::string> PartsInWords(const std::vector<Baseline>& baselines) {
   std::vector<std::string> words;
   for (const Baseline& baseline : baselines) {

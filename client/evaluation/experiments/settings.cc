@@ -18,7 +18,6 @@
 namespace privatemail::client {
 namespace {
 
-// One of the settings, and the values that it is given.
 struct Knob {
   const char* id;
   const char* name;
@@ -107,7 +106,6 @@ constexpr char kName[] = "tune";
 constexpr size_t kShown = 10;
 constexpr double kAsGood = .01;  // in precision
 
-// Every combination of some values of each.
 std::vector<EmbeddingSettings> Grid(const Study& study) {
   const EmbeddingSettings& base = study.settings;
   std::vector<double> alphas = {base.alpha / 2, base.alpha, 2 * base.alpha};
@@ -133,7 +131,6 @@ std::vector<EmbeddingSettings> Grid(const Study& study) {
   return grid;
 }
 
-// As they are given on the command line.
 std::string FlagsOf(const EmbeddingSettings& s) {
   return absl::StrCat("--dim ", s.embedding_dim, " --alpha ", FormatExact(s.alpha), " --bandwidth ",
                       FormatExact(s.kernel_bandwidth), " --steps ", s.steps);
@@ -146,7 +143,6 @@ struct Tried {
   Band fidelity;
 };
 
-// Accepted settings in the order in which they are recommended.
 std::vector<Tried> Ranked(const Sweep& sweep, const std::vector<JobResult>& results) {
   std::vector<Tried> tried;
   for (size_t c = 0; c < sweep.conditions().size(); ++c) {

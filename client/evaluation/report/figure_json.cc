@@ -7,7 +7,6 @@
 namespace privatemail::client {
 namespace {
 
-// JSON has no numbers for these.
 constexpr const char* kInfinity = "Infinity";
 constexpr const char* kMinusInfinity = "-Infinity";
 
@@ -23,7 +22,6 @@ Json Number(double value) {
   return value;
 }
 
-// NaN is absent.
 void Set(Json* object, const char* name, double value) {
   if (!std::isnan(value)) (*object)[name] = Number(value);
 }

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/evaluation/report/figure.h"
 #include "common/base/printable.h"
 
 namespace privatemail::client {
@@ -45,7 +43,6 @@ void Widen(AxisRange* range) {
   range->high += half;
 }
 
-// The ends as exponents of ten when the axis is logarithmic.
 AxisRange Unrolled(const AxisRange& range) {
   if (!range.logarithmic) return range;
   return {std::log10(range.low), std::log10(range.high), false};
@@ -142,7 +139,6 @@ int Named(const std::vector<AxisTick>& ticks) {
 
 using Mark = FigureSeries::Mark;
 
-// Values of all points of the figure, and whether a mark occurs.
 struct Needs {
   std::vector<double> x;
   std::vector<double> y;
@@ -175,7 +171,6 @@ double NearPlace(const AxisRange& range, double value) {
 
 constexpr absl::string_view kMinus = "\u2212";
 
-// With what is not UTF-8 replaced, as the writer of JSON does it.
 std::string ValidUtf8(absl::string_view text) {
   const nlohmann::json quoted = std::string(text);
   const auto replace = nlohmann::json::error_handler_t::replace;
@@ -188,7 +183,6 @@ size_t Characters(absl::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), BeginsCharacter));
 }
 
-// Bytes of the first `count` characters.
 size_t BytesOf(absl::string_view text, size_t count) {
   size_t at = 0;
   while (at < text.size() && (count > 0 || !BeginsCharacter(text[at]))) {

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/report/plot_frame.h"
 
 namespace privatemail::client {
 namespace {
@@ -80,7 +78,6 @@ const FigureSeries* SeriesOf(const FigurePanel& panel, const SeriesStyle& style)
   return found == panel.series.end() ? nullptr : &*found;
 }
 
-// The point with the largest x that can be drawn.
 std::optional<FigurePoint> LastPoint(const FigurePanel& panel, const SeriesStyle& style) {
   std::optional<FigurePoint> last;
   const FigureSeries* series = SeriesOf(panel, style);
@@ -133,7 +130,6 @@ double WidthOf(const LegendEntry& entry) {
   return width + (entry.sample ? kLegendSample : 0);
 }
 
-// Entries that touch each other.
 struct Stack {
   double top;
   double height;

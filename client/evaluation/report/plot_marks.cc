@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/report/plot_frame.h"
 
 namespace privatemail::client {
 namespace {
@@ -16,7 +14,6 @@ constexpr size_t kMostPoints = 24;  // on one line, beside its last: more would 
 constexpr double kTouching = 8;     // pixels between the middles of two points
 constexpr double kStep = 9;         // from one point to the next beside it
 
-// One point of a line, and what the line does on either side of it.
 struct Vertex {
   size_t line = 0;
   Spot spot;
@@ -33,7 +30,6 @@ Spot OnLine(const Vertex& vertex, double shift) {
 
 bool IsDrawn(const FigurePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
-// By x, without those that have none.
 std::vector<FigurePoint> InOrder(std::vector<FigurePoint> points) {
   // NaN has no place in an order.
   const auto finite = std::stable_partition(
@@ -63,7 +59,6 @@ std::vector<Vertex> VerticesOf(const FigureSeries& series, size_t line, const Pl
   return vertices;
 }
 
-// The points of several lines at one x.
 class Column {
  public:
   void Add(const Vertex& vertex) { vertices_.push_back(vertex); }
@@ -96,9 +91,6 @@ class Column {
   std::vector<Vertex> vertices_;
 };
 
-// Of every line of the panel, in their order, the places of at most 25 of its points. Where points
-// of several lines would cover each other they stand side by side, in the order of the lines and
-// each on its own line: the vertices of lines stay where they are.
 std::vector<std::vector<Spot>> PlacePoints(const FigurePanel& panel, const PlotFrame& frame) {
   std::map<double, Column> columns;  // by x on paper
   size_t lines = 0;
@@ -121,7 +113,6 @@ std::vector<std::vector<Spot>> PlacePoints(const FigurePanel& panel, const PlotF
   return places;
 }
 
-// Of one bar, from top to bottom, in units of a category.
 struct Strip {
   double first = 0;
   double last = 0;
@@ -146,7 +137,6 @@ std::string ValueText(double value, const AxisRange& range) {
   return FixedText(value, std::max(0, decimals));
 }
 
-// From one end of a point's band to the other; a path. Requires that both are finite.
 std::string WhiskerPath(const PlotFrame& frame, const FigurePoint& point) {
   constexpr double kCap = 3.5;
   const AxisRange& y = frame.scales.y;
@@ -186,8 +176,6 @@ std::string DrawBar(const FigurePoint& point, const Strip& strip, const PlotFram
   return drawn;
 }
 
-// Below each other in each category, with their bands as whiskers and their values in digits at
-// their ends. They begin at 0, or at the low end of an axis that does not reach 0.
 std::string DrawBars(const FigurePanel& panel, const PlotFrame& frame,
                      const std::vector<SeriesStyle>& styles, absl::string_view id_prefix) {
   std::vector<const FigureSeries*> bars;

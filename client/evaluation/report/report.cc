@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "client/evaluation/report/figure_json.h"
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/plot_legend.h"
@@ -19,8 +18,6 @@
 namespace privatemail::client {
 namespace {
 
-// CSS of the page around the plots, whose own is PlotStyleSheet(): light and dark, wide and narrow,
-// on paper. Below 840 px it shows what has the class "phone" instead of what has "page".
 absl::string_view HtmlStyleSheet() {
   return R"css(:root{color-scheme:light dark;--paper:#fff;--ink:#14181d;--soft:#59616c;--rule:#e3e6ea;--wash:#f6f7f9;--link:#0b62a0}
 *{box-sizing:border-box}
@@ -89,7 +86,6 @@ thead th{position:static}
 
 constexpr int kDigits = 6;
 
-// Which columns say something.
 struct Columns {
   bool panels = false;
   bool bands = false;
@@ -129,7 +125,6 @@ std::string GroupCell(const Figure& figure, int32_t group) {
   return Cell(absl::StrCat(group, " ", name->second));
 }
 
-// Of a value that holds for every x.
 std::string AllCell(const FigureAxis& axis) {
   return axis.categories.empty() ? "<td class=\"number\">all</td>" : "<td>all</td>";
 }
@@ -167,8 +162,6 @@ std::string Row(const Figure& figure, const Columns& columns, const FigurePanel&
   return row + "</tr>\n";
 }
 
-// A row a point, of all panels and series, in a box of its own that scrolls. Numbers have six
-// digits; NaN is a dash. Columns that say nothing (one panel, no band, no groups) are left out.
 std::string HtmlTable(const Figure& figure) {
   const Columns columns = ColumnsOf(figure);
   std::string rows;
@@ -253,7 +246,6 @@ absl::StatusOr<std::string> Section(const Figure& figure, size_t number) {
                       figure.id, ".svg\">", figure.id, ".svg</a></p>\n</details>\n</section>\n");
 }
 
-// index.html: figures, wide and narrow plots, tables. Loads nothing and runs no script.
 absl::StatusOr<std::string> HtmlReport(const Report& report) {
   std::string page = absl::StrCat(DocumentHead(report), "<body>\n<div class=\"sheet\">\n",
                                   Header(report), Contents(report), "<main>\n");

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/plot_frame.h"
 #include "client/evaluation/report/plot_legend.h"
 #include "client/evaluation/report/plot_marks.h"
@@ -84,7 +82,6 @@ int BarSeries(const Figure& figure) {
   return static_cast<int>(most);
 }
 
-// Shared by all panels of a figure.
 struct Cell {
   double width = 0;
   double left_margin = 0;
@@ -132,7 +129,6 @@ void PlaceTicks(const PlotScales& scales, Cell* cell) {
         AxisTicks(scales.upward(), static_cast<int>(cell->plot_height / kHighestTick));
     cell->left_margin = WidestText(cell->texts.upward) + kTickLength;
   }
-  // Fewer ticks until their texts do not touch each other.
   for (int most = 10; most >= 3; --most) {
     cell->texts.across = AxisTicks(scales.across(), most);
     const double width = WidestText(cell->texts.across) + kTickGap;
@@ -190,8 +186,6 @@ PanelPlace PlacePanel(const FigurePanel& panel, const Cell& cell, const PlotScal
   return place;
 }
 
-// Pixels at the size at which the plot is meant to be seen. The figure must have passed
-// CheckFigure.
 PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, double width,
                   bool with_title) {
   constexpr double kEdge = 4;
@@ -236,7 +230,6 @@ std::string Text(double x, double y, absl::string_view style_class, absl::string
                       "\">", Escaped(text), "</text>");
 }
 
-// Lines of text below each other; `y` is the baseline of the first.
 std::string Lines(double x, double y, double line_height, absl::string_view style_class,
                   const std::vector<std::string>& lines) {
   std::string drawn;
@@ -271,7 +264,6 @@ std::string DrawNames(const PanelPlace& place) {
   return drawn;
 }
 
-// To be drawn before the series, which lie over it.
 std::string DrawGrid(const PanelPlace& place) {
   const Box& box = place.frame.box;
   std::string path;
