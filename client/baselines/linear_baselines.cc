@@ -15,14 +15,6 @@
 namespace privatemail::client::baselines {
 namespace {
 
-double ChanceOfNoMatch(int64_t n, int64_t matching, int64_t draws) {
-  double chance = 1;
-  for (int64_t i = 0; i < draws && chance > 0; ++i) {
-    chance *= std::max(0.0, static_cast<double>(n - matching - i)) / static_cast<double>(n - i);
-  }
-  return chance;
-}
-
 Matrix UpperTriangle(const Matrix& symmetric) {
   const Eigen::Index d = symmetric.rows();
   Matrix values(1, d * (d + 1) / 2);

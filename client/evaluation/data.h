@@ -1,4 +1,4 @@
-// Labelled vectors from files and from folders of images.
+// Labelled vectors from files and folders of images, and their split into the three parties.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_DATA_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_DATA_H_
 
@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/evaluation/dataset.h"
 #include "common/base/matrix.h"
+#include "common/embedding/smlq.h"
 #include "common/features/image_folder.h"
 
 namespace privatemail::client {
@@ -46,6 +48,42 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
                                             const ExtractorFactory& extractor,
                                             const std::string& kept_in,
                                             const ProgressCallback& progress);
+
+struct SplitSizes {
+  int64_t anchors_per_class = 10;
+  int64_t targets = 100;           // in all
+  int64_t gallery_per_class = 80;  // at most
+};
+
+// Stratified and random by `seed` alone: per class the anchors, the targets (spread evenly over
+// classes), and the rest, up to its limit, as gallery. INVALID_ARGUMENT naming the size or the
+// class: fewer than 2 classes, a size below 1, a class with too few rows, not enough rows for the
+// targets.
+absl::StatusOr<DataSplit> MakeSplit(const LabelledRows& data, const SplitSizes& sizes,
+                                    uint64_t seed);
+
+// The rows of these numbers, in their order.
+LabelledRows RowsOf(const LabelledRows& data, const std::vector<int64_t>& rows);
+
+int64_t CountClasses(const LabelledRows& data);
+
+// Which of the classes, in ascending order of their labels: the papers' image sets are split by
+// class, the first half to train a network on, the second to search.
+enum class ClassHalf { kAll, kFirst, kSecond };
+LabelledRows ClassesOf(const LabelledRows& data, ClassHalf half);
+
+struct Preset {
+  const char* name;
+  EmbeddingSettings settings;
+  double epsilon;
+  double delta;
+  // Cars196 and CUB-200-2011 as in retrieval: networks are trained on the first half of the
+  // classes, and the second is searched. CIFAR-100 is searched in all classes.
+  ClassHalf searched;
+};
+
+// "cars196", "cub200" or "cifar100"; INVALID_ARGUMENT listing them for another name.
+absl::StatusOr<Preset> PresetNamed(absl::string_view name);
 
 }  // namespace privatemail::client
 

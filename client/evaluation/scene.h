@@ -20,8 +20,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "client/evaluation/data.h"
 #include "client/evaluation/dataset.h"
-#include "client/evaluation/split.h"
 #include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"

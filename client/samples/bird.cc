@@ -1,6 +1,6 @@
-#include "client/samples/bird.h"
-
 #include <cmath>
+
+#include "client/samples/species.h"
 
 namespace privatemail::client::samples {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/samples/bird.h"
 #include "client/samples/scene.h"
 #include "client/samples/species.h"
 #include "common/base/status_macros.h"

@@ -96,6 +96,10 @@ struct Anatomy {
 
 Anatomy PoseBird(const Build& build, const Pose& pose);
 
+// Paints the bird over what is there, lit from `to_light` (a unit vector, y down).
+void PaintBird(const Species& species, const Anatomy& bird, Point to_light, Random* random,
+               Picture* picture);
+
 }  // namespace privatemail::client::samples
 
 #endif  // PRIVATEMAIL_CLIENT_SAMPLES_SPECIES_H_

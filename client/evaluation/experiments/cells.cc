@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/cell_trial.h"
+#include "client/evaluation/asking.h"
 #include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/scene.h"
 #include "client/evaluation/sweep.h"

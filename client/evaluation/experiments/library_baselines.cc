@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/baselines/all_baselines.h"
+#include "client/evaluation/data.h"
 #include "client/evaluation/experiments/experiments.h"
-#include "client/evaluation/split.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
 

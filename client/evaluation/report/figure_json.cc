@@ -1,8 +1,8 @@
-#include "client/evaluation/report/figure_json.h"
-
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "client/evaluation/report/report.h"
 
 namespace privatemail::client {
 namespace {

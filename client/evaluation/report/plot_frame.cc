@@ -1,5 +1,3 @@
-#include "client/evaluation/report/plot_frame.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/evaluation/report/plot.h"
 #include "common/base/printable.h"
 
 namespace privatemail::client {

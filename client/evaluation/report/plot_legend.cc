@@ -1,11 +1,10 @@
-#include "client/evaluation/report/plot_legend.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "client/evaluation/report/plot.h"
 
 namespace privatemail::client {
 namespace {

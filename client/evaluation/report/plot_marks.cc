@@ -1,9 +1,8 @@
-#include "client/evaluation/report/plot_marks.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "client/evaluation/report/plot.h"
 
 namespace privatemail::client {
 namespace {

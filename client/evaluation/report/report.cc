@@ -8,10 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "client/evaluation/report/figure_json.h"
-#include "client/evaluation/report/plot_frame.h"
-#include "client/evaluation/report/plot_legend.h"
-#include "client/evaluation/report/svg_plot.h"
+#include "client/evaluation/report/plot.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 

@@ -1,13 +1,9 @@
-#include "client/evaluation/report/svg_plot.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/evaluation/report/plot_frame.h"
-#include "client/evaluation/report/plot_legend.h"
-#include "client/evaluation/report/plot_marks.h"
+#include "client/evaluation/report/plot.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

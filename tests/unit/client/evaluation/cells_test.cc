@@ -1,7 +1,7 @@
 // The cells scheme on small data: what it finds, what it keeps from knowing, what it predicts.
 #include <cmath>
 
-#include "client/evaluation/cell_trial.h"
+#include "client/evaluation/asking.h"
 #include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"

@@ -1,6 +1,6 @@
 #include "client/baselines/all_baselines.h"
+#include "client/evaluation/data.h"
 #include "client/evaluation/experiments/experiments.h"
-#include "client/evaluation/split.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "tests/unit/client/evaluation/synthetic.h"
 

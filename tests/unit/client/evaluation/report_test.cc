@@ -13,7 +13,6 @@
 #include <set>
 
 #include "client/evaluation/report/figure.h"
-#include "client/evaluation/report/figure_json.h"
 #include "common/base/files.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/sample_report.h"

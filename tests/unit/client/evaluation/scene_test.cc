@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/evaluation/asking.h"
-#include "client/evaluation/split.h"
+#include "client/evaluation/data.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
