@@ -217,24 +217,6 @@ int64_t CountRight(const LeakageAttack& attack, const Scene& scene, double epsil
   return right;
 }
 
-// Two clouds far apart: the own cell tells the class, so that all that a pure epsilon allows is
-// found, and a tenth more epsilon would be seen (.900 against .881, in deviations of .0023).
-TEST(Attacks, OnACellFindAllThatEpsilonAllowsWhereCellsAreClasses) {
-  Study study = SmallStudy();
-  study.data = Clouds(2, 200, 8, 1);
-  study.sizes = {.anchors_per_class = 20, .targets = 100, .gallery_per_class = 50};
-  Stage stage(study);
-  ASSERT_OK_AND_ASSIGN(const auto scene, stage.SceneOf(1));
-  const LeakageAttack attack = CellAttack(2);
-  ASSERT_OK_AND_ASSIGN(const std::vector<double> sure, attack.attack(*scene, std::nullopt, "sure"));
-  EXPECT_THAT(sure, testing::Each(1));
-  constexpr int kRuns = 200;
-  const double all = 100. * kRuns;
-  const double most = std::exp(2) / (std::exp(2) + 1);
-  EXPECT_NEAR(CountRight(attack, *scene, 2, kRuns) / all, most,
-              5 * std::sqrt(most * (1 - most) / all));
-}
-
 // Written out as a posterior: of the cells that a class's anchors lie in, and of the one asked for
 // given the own one.
 class CellPosterior {

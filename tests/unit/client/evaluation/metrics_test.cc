@@ -30,26 +30,6 @@ TEST(Metrics, ChanceIsTheShareOfAllAnswers) {
   EXPECT_DOUBLE_EQ(ScoresByChance({1, 1, 2}, 1, 2).hit, 1);
 }
 
-TEST(Metrics, TheCeilingIsThatOfRandomisedResponse) {
-  // C-ary randomised response reaches the ceiling of one class.
-  EXPECT_NEAR(ScoreCeilings(1, 0, 100, 8).class_share, std::exp(1) / (std::exp(1) + 99), 1e-15);
-  EXPECT_NEAR(ScoreCeilings(1, .01, 100, 8).class_share, (std::exp(1) + .99) / (std::exp(1) + 99),
-              1e-15);
-  // Subset selection that of several.
-  EXPECT_NEAR(ScoreCeilings(1, 0, 100, 8).hit, 8 * std::exp(1) / (8 * std::exp(1) + 92), 1e-15);
-  EXPECT_DOUBLE_EQ(ScoreCeilings(0, 0, 100, 8).hit, .08);
-  EXPECT_DOUBLE_EQ(ScoreCeilings(2000, 0, 100, 8).class_share, 1);
-  EXPECT_DOUBLE_EQ(ScoreCeilings(1, 0, 5, 8).hit, 1);
-}
-
-TEST(Metrics, NearestAreByDistance) {
-  Matrix points(3, 1);
-  points << 0, 5, 1;
-  Matrix queries(1, 1);
-  queries << 4;
-  EXPECT_THAT(NearestOf(queries, points, 2), testing::ElementsAre(testing::ElementsAre(1, 2)));
-}
-
 TEST(Bands, OfOneSplitHaveTheWidthOfTheStandardError) {
   std::vector<double> values;
   for (int i = 0; i < 400; ++i) values.push_back((i + .5) / 400);
@@ -153,26 +133,6 @@ TEST(Bands, OfRatiosAreFiellers) {
   EXPECT_NEAR(band->mean, 2 / 3., 1e-12);
   EXPECT_NEAR(band->low, .634969, 1e-5);
   EXPECT_NEAR(band->high, .693299, 1e-5);
-}
-
-// As above: 2,000 bands.
-TEST(Bands, OfRatiosCoverTheRatioOfMeans) {
-  constexpr int kBands = 2000;
-  std::mt19937_64 bits(1);
-  std::normal_distribution<double> normal;
-  int covered = 0;
-  for (int i = 0; i < kBands; ++i) {
-    std::vector<double> parts;
-    std::vector<double> wholes;
-    for (int split = 0; split < 5; ++split) {
-      wholes.push_back(1 + .1 * normal(bits));
-      parts.push_back(.8 * wholes.back() + .1 * normal(bits));
-    }
-    const std::optional<Band> band = BandOfRatio(parts, wholes);
-    ASSERT_TRUE(band.has_value());
-    covered += band->low <= .8 && .8 <= band->high ? 1 : 0;
-  }
-  EXPECT_NEAR(static_cast<double>(covered) / kBands, .95, .02);
 }
 
 // scipy.stats.t.ppf(.975, 3) = 3.182446305284263, of differences .1, .2, .3, .2: mean .2,

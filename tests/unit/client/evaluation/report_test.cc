@@ -15,7 +15,6 @@
 #include "client/evaluation/report/figure.h"
 #include "common/base/files.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/sample_report.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
@@ -107,6 +106,42 @@ std::set<std::string> NamesIn(const std::string& directory) {
     names.insert(entry.path().filename().string());
   }
   return names;
+}
+
+Figure NewFigure(const std::string& id, const std::string& title) {
+  Figure figure;
+  figure.id = id;
+  figure.title = title;
+  figure.x.label = "x";
+  figure.y.label = "y";
+  figure.words = {"A sentence."};
+  return figure;
+}
+
+// Lines with bands and a level, bars, scatters in two panels, and values that are not finite.
+Report SampleReport() {
+  Figure recall = NewFigure("recall-epsilon", "Recall@8 against epsilon");
+  recall.x.logarithmic = true;
+  recall.panels = {{"",
+                    {{"chance", Mark::kReference, {{1, .077}}},
+                     {"proven", Mark::kLine, {{.1, .05, .03, .07}, {1, .33, .3, .36}, {16, .9}}}}}};
+  Figure attacks = NewFigure("attacks", "Attackers' advantage");
+  attacks.x.categories = {"nearest dummy", "feature inversion"};
+  attacks.panels = {{"",
+                     {{"measured", Mark::kBars, {{0, .04, .02, .06}, {1, .1}}},
+                      {"allowed", Mark::kBars, {{0, .46}, {1, .26}}}}}};
+  Figure alignment = NewFigure("alignment", "Before and after alignment");
+  FigureSeries cloud = {"gallery", Mark::kScatter, {}};
+  for (int32_t i = 0; i < 20; ++i) cloud.points.push_back({.1 * i, i % 3 + 0., NAN, NAN, i});
+  alignment.panels = {{"before", {cloud}}, {"after", {cloud}}};
+  Figure variance = NewFigure("variance", "Variance of the noise");
+  variance.x.logarithmic = variance.y.logarithmic = true;
+  variance.panels = {
+      {"", {{"classical", Mark::kLine, {{.1, INFINITY}, {1, 23.5}, {2, NAN}, {4, 1.5}}}}}};
+  return {"A sample report",
+          {{"Data", "synthetic"}},
+          {{"--alpha", "0.6"}},
+          {recall, attacks, alignment, variance}};
 }
 
 TEST(WriteReport, WritesAPageResultsAndAPlotAFigure) {

@@ -139,39 +139,6 @@ class OneCore {
   cpu_set_t before_ = {};
 };
 
-// Jobs say that all take as long as each other, but those of one kind take fifty times as long.
-TEST(Runner, EstimatesByHowLongJobsOfEachKindTook) {
-  const TemporaryFolder folder;
-  const OneCore one_core;
-  Experiment experiment;
-  experiment.name = "sleeping";
-  std::vector<std::string> order;
-  for (const char* kind : {"brief", "long"}) {
-    for (int i = 0; i < 4; ++i) {
-      const auto run = [&order, kind]() -> absl::StatusOr<JobResult> {
-        order.emplace_back(kind);
-        std::this_thread::sleep_for(std::chrono::milliseconds(*kind == 'b' ? 10 : 500));
-        return JobResult{};
-      };
-      experiment.jobs.push_back({.key = absl::StrCat(kind, i), .run = run, .kind = kind});
-    }
-  }
-  experiment.draw = [](const std::vector<JobResult>& /*results*/) { return std::vector<Figure>{}; };
-  std::map<int64_t, double> left;
-  const RunOptions options{
-      .folder = folder.path(), .study = "s", .progress = [&](const RunProgress& progress) {
-        left.emplace(progress.done, progress.seconds_left);
-      }};
-  ASSERT_THAT(RunExperiments({experiment}, options), IsOk());
-  // One of each kind first: from then on it is known that three long ones are left.
-  ASSERT_EQ(order.size(), 8u);
-  EXPECT_EQ(order[0], "brief");
-  EXPECT_EQ(order[1], "long");
-  EXPECT_LT(left.at(0), 0);
-  ASSERT_TRUE(left.contains(5));  // all the brief ones and a long one
-  EXPECT_NEAR(left[5], 1.5, .5);
-}
-
 TEST(Runner, RunsJobsOfOneSplitOneAfterTheOtherAndHandsThemOverInOrder) {
   const OneCore one;
   const TemporaryFolder folder;

@@ -225,23 +225,6 @@ TEST(QueryPlan, HoldsAFidelityThatCodesDoNotReachAgainstASearchThatHidesNothing)
   EXPECT_TRUE(within.ceiling.has_value());
 }
 
-// Each anchor is of a class of its own: no search finds it, and no epsilon helps.
-TEST(QueryPlan, TellsThatEvenASearchThatHidesNothingFindsNoLonelyClass) {
-  PlannedCollection lonely = TwoClouds();
-  for (int32_t i = 0; i < 40; ++i) lonely.anchors.labels[static_cast<size_t>(i)] = i;
-  const PlannedCollection of(lonely.anchors, lonely.parameters.cell_partitions);
-  PlanWish wish = Wish(20, kItems);
-  wish.recall = .5;
-  ASSERT_OK_AND_ASSIGN(
-      const QueryPlan plan,
-      MakePlan(of.parameters, *Forecaster::Create(of.parameters, of.anchors, kItems), wish));
-  ASSERT_TRUE(plan.open_recall.has_value());
-  EXPECT_EQ(plan.open_recall->value, 0);
-  EXPECT_THAT(plan.OpenRecallInWords(.5),
-              HasSubstr("even a search that hides nothing is foreseen to find the class among its "
-                        "4 matches with probability 0.00 ("));
-}
-
 TEST(QueryPlan, OutOfReachIsAsNearAsCanBeToWhatIsWished) {
   int differ = 0;
   for (const double epsilon : {1., 2., 4.}) {
