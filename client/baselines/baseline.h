@@ -7,12 +7,30 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/evaluation/dataset.h"
 #include "common/base/matrix.h"
 #include "privatemail/guarantee.h"
+
+namespace privatemail::client {
+
+// Rows of length 1 with a label each.
+struct LabelledRows {
+  Matrix features;                            // n x d
+  std::vector<int32_t> labels;                // n
+  std::vector<std::string> class_names = {};  // by label, where classes have names; or empty
+};
+
+// The three parties' rows of one experiment; no row is in two of them.
+struct DataSplit {
+  LabelledRows anchors;  // public
+  LabelledRows gallery;  // the server's
+  LabelledRows targets;  // the searchers', never from the gallery
+};
+
+}  // namespace privatemail::client
 
 namespace privatemail::client::baselines {
 

@@ -88,6 +88,13 @@ absl::Status Phase(int64_t iterations, double exaggeration, double momentum, dou
 // it; 1e-6 covers more values than memory holds.
 constexpr double kRoundingOfTheClip = 1e-6;
 
+absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& options,
+                                                          const Matrix& rows) {
+  if (options.affinity != nullptr) return options.affinity->Of(rows, options.perplexity);
+  PM_ASSIGN_OR_RETURN(Matrix affinity, TsneAffinity(rows, options.perplexity));
+  return std::make_shared<const Matrix>(std::move(affinity));
+}
+
 }  // namespace
 
 absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity) {
@@ -164,13 +171,6 @@ absl::Status CheckTsne(const TsneOptions& options, int64_t rows) {
   PM_RETURN_IF_ERROR(CheckBetween("exaggeration", options.exaggeration, 1, 1000));
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("learning_rate", options.learning_rate));
   return CheckBetween("start_stddev", options.start_stddev, 1e-30, 1e10);
-}
-
-absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& options,
-                                                          const Matrix& rows) {
-  if (options.affinity != nullptr) return options.affinity->Of(rows, options.perplexity);
-  PM_ASSIGN_OR_RETURN(Matrix affinity, TsneAffinity(rows, options.perplexity));
-  return std::make_shared<const Matrix>(std::move(affinity));
 }
 
 Matrix JointRows(const DataSplit& split) {

@@ -86,10 +86,6 @@ absl::StatusOr<Matrix> DescendTsne(const Matrix& start, const TsneOptions& optio
 // INVALID_ARGUMENT as Tsne for the options, and more than kMostTsneRows rows.
 absl::Status CheckTsne(const TsneOptions& options, int64_t rows);
 
-// TsneAffinity of these rows, by options.affinity where there is one.
-absl::StatusOr<std::shared_ptr<const Matrix>> AffinityFor(const TsneOptions& options,
-                                                          const Matrix& rows);
-
 // Gallery rows, then target rows.
 Matrix JointRows(const DataSplit& split);
 

@@ -15,6 +15,16 @@
 namespace privatemail::client {
 namespace {
 
+RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
+  std::mt19937_64 bits(seed);
+  const auto uniform = [&] { return (static_cast<double>(bits() >> 11) + 1) * 0x1p-53; };
+  const RowVector normal = RowVector::NullaryExpr(dim, [&](Eigen::Index /*column*/) {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  });
+  return normal.normalized();
+}
+
 // The searcher's side of a target that has no slots to hide in.
 JointSetting WithoutSlots(const Scene& scene, int64_t slot) {
   const JointSetting& with = scene.joint;
@@ -152,16 +162,6 @@ JobResult ToResult(const Answers& answers) {
                       {"unanswered", {static_cast<double>(answers.unanswered)}}};
   if (!answers.built) result["not_built"] = {1};
   return result;
-}
-
-RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
-  std::mt19937_64 bits(seed);
-  const auto uniform = [&] { return (static_cast<double>(bits() >> 11) + 1) * 0x1p-53; };
-  const RowVector normal = RowVector::NullaryExpr(dim, [&](Eigen::Index /*column*/) {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  });
-  return normal.normalized();
 }
 
 Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,

@@ -28,9 +28,8 @@ struct Asking {
   std::optional<PrivacyCost> cost = std::nullopt;  // none: the iteration goes out without noise
   Feature feature = Feature::kOwn;
   Label label = Label::kOwn;
-  // false: the target's row alone stands before the anchors, under its own label, as in the
-  // authors' code. The label graph is then the target's: its class is not hidden, whatever the
-  // noise.
+  // false: only the target's row, under its own label, as in the authors' code: the class is not
+  // hidden.
   bool slots = true;
   Scheme scheme = Scheme::kJoint;
 };
@@ -55,9 +54,8 @@ JobResult ToResult(const Answers& answers);
 // a release whose cost is not valid.
 absl::StatusOr<Answers> AskAll(const Scene& scene, const Asking& asking);
 
-// The same on a scene of its own with other settings. Settings with which the server refuses to
-// build, since nothing could be aligned, answer nobody. FAILED_PRECONDITION: settings that Validate
-// refuses.
+// AskAll on another scene with these settings; `built` is false where the server refuses to build.
+// FAILED_PRECONDITION: settings that Validate refuses.
 absl::StatusOr<Answers> BuildAndAskAll(const std::shared_ptr<const Trial>& trial,
                                        const EmbeddingSettings& settings, const Asking& asking);
 
@@ -91,9 +89,6 @@ absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
 Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features);
 
-// A uniformly drawn direction.
-RowVector RandomDirection(Eigen::Index dim, uint64_t seed);
-
 // Scores of rows in a common space: for each target the k nearest of the gallery. What is not
 // finite has no neighbours: such a target is not answered, and none is by such a gallery.
 Answers ScoreRows(const Trial& trial, const Matrix& gallery, const Matrix& targets);
@@ -125,9 +120,8 @@ class CellTrial {
   // INVALID_ARGUMENT: epsilon. FAILED_PRECONDITION: too few rows for any plan.
   absl::StatusOr<CellPlan> PlanFor(double epsilon, double share) const;
 
-  // Every target asks once and ranks what comes back by its features. `part` decides the choices.
-  // INVALID_ARGUMENT naming what is out of range in the plan; FAILED_PRECONDITION: its cells are
-  // fewer than two, since all anchors lie in one.
+  // One query for every target, ranked by features. `part` seeds the choices. INVALID_ARGUMENT
+  // naming what is out of range in the plan; FAILED_PRECONDITION: fewer than two cells.
   absl::StatusOr<Answers> AskAll(const CellPlan& plan, double epsilon,
                                  const std::string& part) const;
 

@@ -26,6 +26,15 @@
 namespace privatemail::client {
 namespace {
 
+absl::StatusOr<LabelledRows> LabelRows(const FloatMatrix& features, std::vector<int32_t> labels) {
+  if (static_cast<Eigen::Index>(labels.size()) != features.rows()) {
+    return absl::InvalidArgumentError(absl::StrCat("labels must be one a row: expected ",
+                                                   features.rows(), ", got ", labels.size()));
+  }
+  PM_ASSIGN_OR_RETURN(Matrix unit, UnitRows("vectors", features));
+  return LabelledRows{std::move(unit), std::move(labels)};
+}
+
 namespace fs = std::filesystem;
 
 bool IsFolder(const fs::path& path) {
@@ -154,15 +163,6 @@ EmbeddingSettings TableTwo(double kernel_bandwidth, double alpha) {
 }
 
 }  // namespace
-
-absl::StatusOr<LabelledRows> LabelRows(const FloatMatrix& features, std::vector<int32_t> labels) {
-  if (static_cast<Eigen::Index>(labels.size()) != features.rows()) {
-    return absl::InvalidArgumentError(absl::StrCat("labels must be one a row: expected ",
-                                                   features.rows(), ", got ", labels.size()));
-  }
-  PM_ASSIGN_OR_RETURN(Matrix unit, UnitRows("vectors", features));
-  return LabelledRows{std::move(unit), std::move(labels)};
-}
 
 absl::StatusOr<LabelledRows> ReadLabelledVectors(const std::string& vectors,
                                                  const std::string& labels) {

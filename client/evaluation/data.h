@@ -8,16 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/evaluation/dataset.h"
+#include "client/baselines/baseline.h"
 #include "common/base/matrix.h"
 #include "common/embedding/smlq.h"
 #include "common/features/image_folder.h"
 
 namespace privatemail::client {
-
-// Rows scaled to length 1. INVALID_ARGUMENT: as many labels as rows are expected; a row that is
-// zero or not finite.
-absl::StatusOr<LabelledRows> LabelRows(const FloatMatrix& features, std::vector<int32_t> labels);
 
 // Of files in the formats of vector_file.h, errors included.
 absl::StatusOr<LabelledRows> ReadLabelledVectors(const std::string& vectors,
@@ -26,9 +22,8 @@ absl::StatusOr<LabelledRows> ReadLabelledVectors(const std::string& vectors,
 // SHA-256 over shape, values and labels, in hexadecimal: what results are kept under.
 std::string DigestOf(const LabelledRows& data);
 
-// The folder of CUB-200-2011, with or without CUB_200_2011 above: images/001.Black_footed_Albatross
-// and so on. Labels are in the order of the folders' names, which begin with the class's number.
-// Errors of ListImageFolder.
+// The folder of CUB-200-2011, with or without CUB_200_2011 above. Labels are in the order of the
+// folders' names. Errors of ListImageFolder.
 absl::StatusOr<ImageFolder> ListCub200(const std::string& directory);
 
 // The folder of Cars196 sorted by class: CLASS/image.jpg, in the folder itself or in `train` and

@@ -63,9 +63,8 @@ Band BandOfShare(int64_t hits, int64_t answers, double certainty);
 std::optional<Band> BandOfDifference(const std::vector<double>& one,
                                      const std::vector<double>& other, double certainty);
 
-// Of mean(parts) / mean(wholes), Fieller's interval for pairs: all ratios r for which Student's t
-// does not tell the mean of part - r whole from 0. Requires as many of one as of the other, at
-// least one. Nothing where wholes are not certainly above 0: the ratio could then be anything.
+// Fieller's interval of mean(parts) / mean(wholes) for pairs, at least one; nothing where wholes
+// are not certainly above 0.
 std::optional<Band> BandOfRatio(const std::vector<double>& parts,
                                 const std::vector<double>& wholes);
 

@@ -20,8 +20,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "client/baselines/baseline.h"
 #include "client/evaluation/data.h"
-#include "client/evaluation/dataset.h"
 #include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"
@@ -33,9 +33,8 @@
 
 namespace privatemail::client {
 
-// Values by their keys, each made when it is first asked for and kept, errors too, unless there is
-// a limit: then only as many as that, those asked for last. Thread-safe; who asks for what another
-// thread is making waits for it.
+// A thread-safe cache: concurrent misses for one key compute once, and errors are cached, too. With
+// a limit it evicts the least recently used.
 template <typename Key, typename T>
 class MadeOnce {
  public:

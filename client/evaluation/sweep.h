@@ -100,9 +100,8 @@ class Sweep {
   // bands of ratios are made of. None of the jobs may be refused.
   std::vector<double> SamplesOf(const std::vector<JobResult>& results, size_t condition, size_t x,
                                 const char* metric) const;
-  // How many pairs of values of x are shown to differ in the scores of a condition: "2 of the 10
-  // pairs of values are shown to differ ..." or "No two of the 5 values ...". Refused ones are left
-  // out. By Student's t over pairs, with Bonferroni's share of 5 % for each.
+  // The number of pairs of values of x whose scores differ for a condition, in words. Student's t
+  // over pairs with Bonferroni's share of 5 %; refused values are left out.
   std::string DifferencesInWords(const std::vector<JobResult>& results, size_t condition,
                                  const char* metric) const;
   // Remarks on a figure: unanswered releases per condition, conditions for which the server refused

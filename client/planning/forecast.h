@@ -16,9 +16,8 @@
 
 namespace privatemail::client {
 
-// Of a mean over queries of the kind that anchors are; in [0, 1]. How often the mean lies between
-// `low` and `high` is measured by tests/benchmarks/plan_coverage.cc; docs/results.md says what it
-// was.
+// Interval of a mean over queries like the anchors, in [0, 1]; coverage: docs/results.md, measured
+// by tests/benchmarks/plan_coverage.cc.
 struct Estimate {
   double value = 0;
   double low = 0;

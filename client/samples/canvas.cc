@@ -19,14 +19,6 @@ float CatmullRom(float a, float b, float c, float d, float t) {
 
 cv::Rect BoundsOf(const Mask& mask) { return cv::boundingRect(mask); }
 
-}  // namespace
-
-Colour Hex(uint32_t red_green_blue) {
-  return Colour(static_cast<float>(red_green_blue & 255),
-                static_cast<float>(red_green_blue >> 8 & 255),
-                static_cast<float>(red_green_blue >> 16 & 255));
-}
-
 std::vector<Knot> Smooth(const std::vector<Knot>& knots) {
   constexpr int kSteps = 8;
   const int last = static_cast<int>(knots.size()) - 1;
@@ -43,6 +35,14 @@ std::vector<Knot> Smooth(const std::vector<Knot>& knots) {
   }
   curve.push_back(knots[last]);
   return curve;
+}
+
+}  // namespace
+
+Colour Hex(uint32_t red_green_blue) {
+  return Colour(static_cast<float>(red_green_blue & 255),
+                static_cast<float>(red_green_blue >> 8 & 255),
+                static_cast<float>(red_green_blue >> 16 & 255));
 }
 
 void AddDisc(Point centre, float radius, Mask* mask) {

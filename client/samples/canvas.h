@@ -85,9 +85,6 @@ struct Knot {
   float radius = 0;
 };
 
-// The curve through the knots (Catmull-Rom), in steps fine enough to be drawn by circles.
-std::vector<Knot> Smooth(const std::vector<Knot>& knots);
-
 void AddTube(const std::vector<Knot>& knots, Mask* mask);  // smoothed here
 void AddDisc(Point centre, float radius, Mask* mask);
 void AddEllipse(Point centre, float across, float along, float degrees, Mask* mask);

@@ -47,17 +47,16 @@ int64_t DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of, uin
 // another class or of the same, and compares likelihoods: what the guarantee is about.
 LeakageAttack LikelihoodAttack(DecoyClass decoys);
 
-// Knows every dummy that was drawn and the start, which stays with the searcher, and names the slot
-// whose row is farthest from what its dummy would have given.
+// Knows every dummy and the start, and names the slot farthest from what its dummy would have
+// given.
 LeakageAttack DummiesAttack(int64_t classes);
 
 // The same on the anchored scheme: knows every dummy, and the noisy rows of the slots, out of which
 // all that is sent is computed. Not measured where a scene has no anchored setting.
 LeakageAttack AnchoredDummiesAttack(int64_t classes);
 
-// Knows what the server knows. With slots it post-processes the release and names the slot that
-// lies farthest from the anchors of its class, in units of their spread; without slots, the class
-// of most items that it would return for the only row.
+// Sees what the server sees and names the slot farthest from the anchors of its class in units of
+// their spread; without slots, the most frequent class of the answer.
 LeakageAttack LabelAttack(int64_t classes, bool slots);
 
 // Sees the one cell that was requested, of as many as there are classes, and names the likeliest
@@ -65,9 +64,8 @@ LeakageAttack LabelAttack(int64_t classes, bool slots);
 // requested.
 LeakageAttack CellAttack(int64_t classes);
 
-// Knows the start and, even, the slot: by ridge regression from the slot's row to features, fitted
-// on what the anchors' rows would be in it, it tells the target from another item of the same class
-// by which is nearer to the prediction.
+// Knows the start and the slot: ridge regression from the slot's row to features, fitted on the
+// anchors, tells the target from another item of its class.
 LeakageAttack InversionAttack();
 
 // One figure per attack: the share of right answers against epsilon with its 95 % Clopper-Pearson
@@ -75,7 +73,6 @@ LeakageAttack InversionAttack();
 // broken at a risk of 1e-6, shared out over all bounded attacks and epsilons.
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage);
 
-// The same for given attacks.
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
                                  const std::vector<LeakageAttack>& attacks);
 

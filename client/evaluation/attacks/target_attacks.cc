@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/baselines/baseline.h"
 #include "client/evaluation/asking.h"
 #include "client/evaluation/attacks/attacks.h"
-#include "client/evaluation/dataset.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/affinity.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/evaluation/dataset.h"
+#include "client/baselines/baseline.h"
 #include "client/evaluation/runner.h"
 #include "client/evaluation/scene.h"
 #include "client/evaluation/sweep.h"

@@ -20,21 +20,6 @@ struct AxisRange {
   bool logarithmic = false;
 };
 
-// How far an axis reaches beyond the values on it.
-enum class AxisFit {
-  kTight,    // not at all
-  kRounded,  // to the next round numbers
-  kPadded,   // by a twentieth of its length
-};
-
-// The range of finite `values`, at most kLargestDrawn in size, and on a logarithmic axis of those
-// from kSmallestLogarithmic on, unless the axis says its ends itself. Never empty: around a single
-// value, or without any, there is an axis, too.
-AxisRange FitRange(const FigureAxis& axis, const std::vector<double>& values, AxisFit fit);
-
-// 0 at the low end, 1 at the high end, beyond them outside.
-double PlaceOn(const AxisRange& range, double value);
-
 struct AxisTick {
   double value = 0;
   std::string text;  // empty: between those with text, on a logarithmic axis
@@ -97,9 +82,6 @@ std::string NumberText(double value, int digits);
 
 // The same with `decimals` digits behind the point, for numbers that stand in a column or a row.
 std::string FixedText(double value, int decimals);
-
-// 10^exponent, in superscript digits.
-std::string PowerOfTen(int exponent);
 
 // About how wide a text is, in the widest of the usual sans-serif fonts.
 double TextWidth(absl::string_view text, double font_size);
@@ -176,9 +158,8 @@ std::string DrawLegend(absl::string_view id_prefix, const std::vector<LegendEntr
 std::string DrawLeaders(const FigurePanel& panel, const PlotFrame& frame,
                         const std::vector<LegendEntry>& entries);
 
-// Wide things first, so that nothing thin lies under them. Points that are not finite are left out:
-// a line has a gap there. `id_prefix`: as the HatchDefinitions of the plot; the clip path
-// "<id_prefix>-clip<panel_index>" cuts off what lies beyond an axis's end. ranks: of the figure.
+// Wide marks first; points that are not finite are left out. `id_prefix`: of the plot's hatches and
+// clip paths. ranks: of the figure.
 std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
                       const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
                       absl::string_view id_prefix, size_t panel_index);
@@ -187,9 +168,7 @@ std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
 inline constexpr double kPageWidth = 920;
 inline constexpr double kPhoneWidth = 358;
 
-// An SVG document with title, background and style, for kPageWidth: a file of its own. References
-// of a single point are drawn across the whole plot. Colours follow the reader's preference for
-// light or dark. What is refused: see CheckFigure.
+// An SVG document of its own for kPageWidth, with title, background and style. Errors: CheckFigure.
 absl::StatusOr<std::string> StandAloneSvg(const Figure& figure);
 
 // An <svg> element for a page of HTML that has the title and PlotStyleSheet() itself. `width`: more

@@ -18,6 +18,27 @@ constexpr double kNarrowest = 1e-9;         // of the values' size: less would b
 constexpr double kSmallestLength = 1e-290;  // above where doubles lose digits
 constexpr double kHair = 1e-9;              // of a step, for what is computed and not given
 
+double PlaceOn(const AxisRange& range, double value) {
+  if (!range.logarithmic) return (value - range.low) / (range.high - range.low);
+  // Logarithms and not one of a quotient, which may be too large.
+  return (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low));
+}
+
+std::string PowerOfTen(int exponent) {
+  const std::string digits = absl::StrReplaceAll(absl::StrCat(exponent), {{"-", "\u207b"},
+                                                                          {"0", "\u2070"},
+                                                                          {"1", "\u00b9"},
+                                                                          {"2", "\u00b2"},
+                                                                          {"3", "\u00b3"},
+                                                                          {"4", "\u2074"},
+                                                                          {"5", "\u2075"},
+                                                                          {"6", "\u2076"},
+                                                                          {"7", "\u2077"},
+                                                                          {"8", "\u2078"},
+                                                                          {"9", "\u2079"}});
+  return absl::StrCat("10", digits);
+}
+
 // The smallest of 1, 2 and 5 times a power of ten that divides the range into `most` parts or less.
 double RoundStep(double length, int most) {
   const double power = std::pow(10, std::floor(std::log10(length / most)));
@@ -201,7 +222,12 @@ std::string WithMinus(absl::string_view number) {
   return absl::StrReplaceAll(number, {{"-", kMinus}});
 }
 
-}  // namespace
+// How far an axis reaches beyond the values on it.
+enum class AxisFit {
+  kTight,    // not at all
+  kRounded,  // to the next round numbers
+  kPadded,   // by a twentieth of its length
+};
 
 AxisRange FitRange(const FigureAxis& axis, const std::vector<double>& values, AxisFit fit) {
   AxisRange range = {axis.logarithmic ? 1.0 : 0.0, axis.logarithmic ? 10.0 : 1.0, axis.logarithmic};
@@ -225,11 +251,7 @@ AxisRange FitRange(const FigureAxis& axis, const std::vector<double>& values, Ax
   return range;
 }
 
-double PlaceOn(const AxisRange& range, double value) {
-  if (!range.logarithmic) return (value - range.low) / (range.high - range.low);
-  // Logarithms and not one of a quotient, which may be too large.
-  return (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low));
-}
+}  // namespace
 
 std::vector<AxisTick> AxisTicks(const AxisRange& range, int most) {
   most = std::max(most, 3);
@@ -282,21 +304,6 @@ std::string Pixels(double value) {
   std::string text = Formatted(value, std::chars_format::fixed, 1);
   if (text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);
   return text == "-0" ? "0" : text;
-}
-
-std::string PowerOfTen(int exponent) {
-  const std::string digits = absl::StrReplaceAll(absl::StrCat(exponent), {{"-", "\u207b"},
-                                                                          {"0", "\u2070"},
-                                                                          {"1", "\u00b9"},
-                                                                          {"2", "\u00b2"},
-                                                                          {"3", "\u00b3"},
-                                                                          {"4", "\u2074"},
-                                                                          {"5", "\u2075"},
-                                                                          {"6", "\u2076"},
-                                                                          {"7", "\u2077"},
-                                                                          {"8", "\u2078"},
-                                                                          {"9", "\u2079"}});
-  return absl::StrCat("10", digits);
 }
 
 std::string NumberText(double value, int digits) {
