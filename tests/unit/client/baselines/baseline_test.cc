@@ -74,11 +74,6 @@ TEST_P(EveryBaseline, FailsWithItsBitsAndWithAWrongCost) {
   }
 }
 
-TEST_P(EveryBaseline, IsFoundByItsName) {
-  ASSERT_OK_AND_ASSIGN(const Baseline* found, BaselineFromName(GetParam().name));
-  EXPECT_EQ(found->run, GetParam().run);
-}
-
 INSTANTIATE_TEST_SUITE_P(Of, EveryBaseline, ::testing::ValuesIn(AllBaselines()),
                          [](const auto& param_info) {
                            std::string name = param_info.param.name;

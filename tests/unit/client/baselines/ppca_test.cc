@@ -10,20 +10,6 @@ Matrix Diagonal(const nlohmann::json& values) {
   return Vector::Map(diagonal.data(), static_cast<Eigen::Index>(diagonal.size())).asDiagonal();
 }
 
-TEST(Bingham, OnTheCircleIsVonMisesInTwiceTheAngle) {
-  const double weight = Golden()["bingham"]["circle_weight"];
-  const Matrix b = Diagonal({weight, -weight});
-  SeededBits bits(1);
-  constexpr int kDraws = 20'000;
-  double cosine = 0;
-  for (int i = 0; i < kDraws; ++i) {
-    ASSERT_OK_AND_ASSIGN(const RowVector v, SampleBingham(b, bits));
-    ASSERT_NEAR(v.norm(), 1, 1e-12);
-    cosine += (v(0) * v(0) - v(1) * v(1)) / kDraws;
-  }
-  EXPECT_NEAR(cosine, Golden()["bingham"]["circle_cosine"], kDeviations / std::sqrt(kDraws));
-}
-
 TEST(Bingham, OnTheSphereHasTheIntegratedMomentsInAnyFrame) {
   // The law turns with its matrix.
   Matrix turn(3, 3);

@@ -338,21 +338,6 @@ TEST(Attacks, OnAnchoredReleasesFindWhatTheNoiseLeaves) {
   }
 }
 
-TEST(Attacks, OnAnchoredReleasesAreNotMeasuredWhereThereAreNone) {
-  const Study study = SmallStudy();
-  LeakageAttack attack = AnchoredDummiesAttack(20);
-  attack.attack = [of = attack.attack](const Scene& scene, const std::optional<PrivacyCost>& cost,
-                                       const std::string& part) {
-    Scene without = scene;
-    without.anchored = absl::FailedPreconditionError("no ball holds its rows");
-    return of(without, cost, part);
-  };
-  const auto figures =
-      FiguresOf(MakeAttacksExperiment(std::make_shared<Stage>(study), {attack}), study);
-  EXPECT_TRUE(figures.at(0).panels[0].series.empty());
-  EXPECT_EQ(figures.at(0).words.back(), "Not measured: no ball holds its rows.");
-}
-
 // Noise of deviation s on rows that are D apart leaves Phi(D / 2s) to whoever compares likelihoods.
 TEST(Attacks, LikelihoodsFindWhatTheNoiseLeaves) {
   Study study = SmallStudy();

@@ -254,22 +254,18 @@ TEST(BoundedGaussian, PrintsTheDocumentsVariances) {
   EXPECT_THAT(figures[0].words[0], HasSubstr(Short(exact.points[0].y)));
   EXPECT_THAT(figures[0].words[0], Not(HasSubstr("not proven")));
   EXPECT_THAT(figures[0].words[1], HasSubstr("not proven from epsilon 1 on"));
-}
-
-TEST(BoundedGaussian, PrintsTheVariancesThatTheDocumentComparesWith) {
-  const std::vector<Figure> figures = FiguresOf(MakeBoundedGaussianExperiment(1e-5), SmallStudy());
   const FigureSeries& generalised =
       SeriesNamed(figures.at(0).panels[0], "generalised Gaussian, as published");
-  const std::map<double, double> table = {{.1, 1320}, {.5, 264},   {1, 132}, {1.5, 88},
-                                          {2, 66},    {2.5, 52.8}, {3, 44}};
+  const std::map<double, double> compared = {{.1, 1320}, {.5, 264},   {1, 132}, {1.5, 88},
+                                             {2, 66},    {2.5, 52.8}, {3, 44}};
   size_t found = 0;
   for (const FigurePoint& point : generalised.points) {
-    const auto row = table.find(point.x);
-    if (row == table.end()) continue;
+    const auto row = compared.find(point.x);
+    if (row == compared.end()) continue;
     ++found;
     EXPECT_NEAR(point.y, row->second, 1e-9) << point.x;
   }
-  EXPECT_EQ(found, table.size());
+  EXPECT_EQ(found, compared.size());
 }
 
 TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
@@ -289,7 +285,7 @@ TEST(Studies, NameTheEpsilonThatNoMechanismTakes) {
   EXPECT_THAT(Validate(study), FailsWith(code, "--delta must be between"));
 }
 
-// What one figure says of a condition is what another says of the same.
+// Figures agree about equal conditions.
 TEST(Experiments, AgreeAboutACondition) {
   Study study = SmallStudy();
   study.epsilons = {study.epsilon};
@@ -398,7 +394,7 @@ TEST(Tune, RanksAGridOnAnchorsAlone) {
   EXPECT_THAT(figures[0].words[3], StartsWith("Of every class 8 rows were anchors here."));
 }
 
-// What is kept under a key must be the same whatever else the grid has.
+// A cached result must not depend on the rest of the grid.
 TEST(Tune, KeysItsJobsBySettings) {
   Study study = SmallStudy();
   study.seeds = 1;

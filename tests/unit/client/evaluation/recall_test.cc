@@ -201,7 +201,7 @@ TEST(LibraryBaselines, AreAllOthersThatThereAreAndTheQuickOnesWiderToo) {
   EXPECT_EQ(LibraryBaselines(SmallSplit(), 8).size(), baselines::AllBaselines().size() - 2);
 }
 
-// What a line claims, in name and words, is what the baseline's own result says.
+// A line's name and words agree with the baseline's own result.
 TEST(LibraryBaselines, SayWhatTheirResultsSay) {
   const DataSplit split = SmallSplit();
   auto settings = baselines::Settings::OfDimension(2);

@@ -126,7 +126,7 @@ EmbeddingSettings With(double alpha, double bandwidth) {
   return settings;
 }
 
-// What the service would compute of the scene's own parts.
+// The service's embedding of the scene's own parts.
 server::Embedding ServersEmbedding(const Scene& scene) {
   const DataSplit& split = scene.trial->split;
   server::Gallery gallery;

@@ -203,7 +203,7 @@ TEST_F(OnALine, LooksAtTheClassesOfTheFirstThatComeBack) {
   EXPECT_EQ(found.own.both.count, 3);
   EXPECT_EQ(found.own.both.sum, 0);
   EXPECT_EQ(found.other.one.count, 2) << "no more are in the list";
-  // What was added can be taken away.
+  // Removal undoes addition.
   Found all = found;
   all.Add(found);
   EXPECT_EQ(all.own.one.count, 6);
