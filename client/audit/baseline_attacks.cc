@@ -5,10 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "client/baselines/analyse_gauss.h"
-#include "client/baselines/dp_dsne.h"
+#include "client/baselines/linear_baselines.h"
+#include "client/baselines/tsne.h"
 #include "client/baselines/ppca.h"
-#include "client/baselines/random_projection.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::audit {

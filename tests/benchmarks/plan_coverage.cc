@@ -18,9 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/planning/answer_size.h"
-#include "client/planning/forecast.h"
 #include "client/planning/query_plan.h"
+#include "client/planning/forecast.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "server/cells/anchor_training.h"

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "common/wire/parameters_proto.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/cell_client.h"
 #include "tests/e2e/service.h"
