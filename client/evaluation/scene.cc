@@ -123,7 +123,8 @@ absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const Matr
   if (!slots.allFinite()) return absl::FailedPreconditionError("slots overflow");
   SlotAnswer answer;
   answer.relative_residual = RelativeResidual(alignment, anchors, gallery.anchors);
-  for (const Neighbor& neighbor : gallery.items.Search(slots.row(slot), k)[0]) {
+  const std::vector<std::vector<Neighbor>> nearest = gallery.items.Search(slots.row(slot), k);
+  for (const Neighbor& neighbor : nearest[0]) {
     answer.rows.push_back(neighbor.row);
   }
   return answer;

@@ -77,7 +77,8 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   std::set<std::string> ids;
   double nearer = 0;
   for (const json& match : answer["matches"]) {
-    EXPECT_EQ(Keys(match), (std::set<std::string>{"distance", "id", "label", "payload"}));
+    EXPECT_EQ(Keys(match), (std::set<std::string>{"distance", "id", "label", "payload",
+                                                  "squared_distance"}));
     EXPECT_GE(match["distance"], nearer);
     nearer = match["distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.
@@ -137,7 +138,7 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
 
 TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   const Outcome outcome = Run(
-      Query({"--rows", "0,1,2,3,4", "--epsilon", "20", "--delta", "1e-5", "-k", "4", "--json"}));
+      Query({"--rows", "0,1,2,3,4", "--epsilon", "15", "--delta", "1e-5", "-k", "4", "--json"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
   for (int row = 0; row < kClasses; ++row) {
@@ -146,8 +147,9 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
     EXPECT_EQ(answer["label"], row);
     EXPECT_EQ(CountOf(answer["matches"], row), 4) << answer;
   }
-  const Command query = Query({"--row", "0", "--epsilon", "20", "--delta", "1e-5", "-k", "1"});
-  EXPECT_THAT(Run(query).out, HasSubstr("(= marks the class guessed for the query"));
+  const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
+  const Outcome text = Run(query);
+  EXPECT_THAT(text.out, HasSubstr("(= marks the class guessed for the query")) << text.err;
 }
 
 TEST_F(FilledService, PostProcessingRunsOnEitherSide) {

@@ -193,12 +193,22 @@ class SnapshotLimitsTest : public SnapshotServiceTest {
     updated.limits.*limit = value;
     daemon_->Reload(updated);
   }
+};
 
-  void LimitBytes() {
-    SetLimit(&Limits::max_items, 1000);
-    SetLimit(&Limits::max_collections, 200);
-    SetLimit(&Limits::max_snapshot_bytes, 3000);
-  }
+DaemonOptions FewBytes() {
+  DaemonOptions options;
+  options.limits.max_items = 1000;
+  options.limits.max_anchors = 12;
+  options.limits.max_dims = kDim;
+  options.limits.max_message_bytes = 65536;
+  options.limits.max_snapshot_bytes = 3000;
+  return options;
+}
+
+// Below the minimum that a reload accepts, so it is set at the start.
+class SnapshotBytesTest : public SnapshotLimitsTest {
+ protected:
+  SnapshotBytesTest() : SnapshotLimitsTest(FewBytes()) {}
 };
 
 TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
@@ -227,8 +237,7 @@ TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
   EXPECT_EQ(Collections(), 1);
 }
 
-TEST_F(SnapshotLimitsTest, BytesAreLimited) {
-  LimitBytes();
+TEST_F(SnapshotBytesTest, BytesAreLimited) {
   const std::string bytes = SnapshotBytes(100);
   ASSERT_GT(bytes.size(), 3000u);
   EXPECT_THAT(Restore("new", bytes, 1000),
@@ -241,16 +250,14 @@ TEST_F(SnapshotLimitsTest, BytesAreLimited) {
               FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
 }
 
-TEST_F(SnapshotLimitsTest, OversizedFeaturesFailBeforeWriting) {
-  LimitBytes();
+TEST_F(SnapshotBytesTest, OversizedFeaturesFailBeforeWriting) {
   MakeBirds(200, false);
   EXPECT_THAT(Snapshot("birds"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
       << "200 items of 4 dimensions and 4 bytes";
 }
 
 // Each restore alone is within the limit.
-TEST_F(SnapshotLimitsTest, RunningRestoresShareBytes) {
-  LimitBytes();
+TEST_F(SnapshotBytesTest, RunningRestoresShareBytes) {
   const std::string bytes = SnapshotBytes(10);
   ASSERT_GT(bytes.size(), 600u);
   ASSERT_LT(bytes.size(), 1500u);
