@@ -18,17 +18,10 @@
 #include "client/cli/command.h"
 #include "client/cli/parse.h"
 #include "client/flags/numbers.h"
+#include "privatemail/state_folder.h"
 
 namespace privatemail::client::cli {
 namespace {
-
-std::string DefaultStateFolder() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
-    return std::string(state) + "/privatemail";
-  }
-  const char* home = std::getenv("HOME");
-  return std::string(home == nullptr ? "." : home) + "/.local/state/privatemail";
-}
 
 // Flags override the environment.
 void ApplyEnvironment(ConnectionOptions& connection) {
@@ -157,7 +150,7 @@ int main(int argc, char** argv) {
   // Failures are printed from their status; gRPC's own log would repeat them.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   Context context;
-  context.state_folder = DefaultStateFolder();
+  context.state_folder = privatemail::client::DefaultStateFolder();
   double deadline_seconds = 30;
 
   CLI::App app(

@@ -2,6 +2,7 @@
 // settings. It plays both sides: Eigen matrices allocated here are freed in the library, and vice
 // versa.
 #include <common/wire/codec.h>
+#include <common/wire/parameters_proto.h>
 #include <privatemail/joint_client.h>
 #include <privatemail/transport.h>
 
