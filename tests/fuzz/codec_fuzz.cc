@@ -9,7 +9,7 @@
 #include "common/cells/item_code.h"
 #include "common/embedding/public_parameters.h"
 #include "common/wire/codec.h"
-#include "common/wire/embedding_settings_proto.h"
+#include "common/wire/parameters_proto.h"
 #include "common/wire/item_text.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
