@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

@@ -7,7 +7,7 @@
 #include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/index/k_means.h"
 
 namespace privatemail::server {

@@ -21,7 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/validate.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/embedding/default_alpha.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"

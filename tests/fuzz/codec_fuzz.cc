@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/embedding/public_parameters.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"

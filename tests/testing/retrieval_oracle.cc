@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::server {

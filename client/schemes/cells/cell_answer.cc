@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/numerics/neighbors.h"
 #include "common/wire/item_text.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "common/cells/cell_lists.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/numerics/neighbors.h"
 #include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"

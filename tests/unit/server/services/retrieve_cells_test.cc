@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/wire/codec.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"

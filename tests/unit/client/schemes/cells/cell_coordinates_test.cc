@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"

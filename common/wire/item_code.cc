@@ -1,4 +1,4 @@
-#include "common/cells/item_code.h"
+#include "common/wire/item_code.h"
 
 #include <cmath>
 #include <cstring>
