@@ -196,11 +196,9 @@ class SnapshotLimitsTest : public SnapshotServiceTest {
 };
 
 DaemonOptions FewBytes() {
-  DaemonOptions options;
+  DaemonOptions options = Tight();
   options.limits.max_items = 1000;
-  options.limits.max_anchors = 12;
-  options.limits.max_dims = kDim;
-  options.limits.max_message_bytes = 65536;
+  options.limits.max_collections = 200;
   options.limits.max_snapshot_bytes = 3000;
   return options;
 }
